@@ -152,7 +152,7 @@ class LineWriter {
 std::string watch_heading(const WatchRow& row) {
   std::string text;
   for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
-  return text + "  short of\n";
+  return text + "  bottleneck\n";
 }
 
 std::string watch_line(const WatchRow& row, const WatchRow& shape) {
@@ -230,9 +230,9 @@ void about(const bench::WatchResult& result, std::string& out) {
                                  format_count(result.summary.intervals, "interval")))
                 .add(end_text(result.ended))
                 .text());
-  cli::line(out, "short of", shares(result.summary));
+  cli::line(out, "slowed by", shares(result.summary));
   if (result.files > 0)
-    cli::line(out, "cached", fmt::format("looked at {} of the data", format_count(result.files, "file")));
+    cli::line(out, "cached", fmt::format("sampled from {} of the data", format_count(result.files, "file")));
   if (result.gpus_missing) cli::line(out, "gpus", *result.gpus_missing);
 }
 
@@ -259,22 +259,21 @@ std::string render_watch(const bench::WatchResult& result, bool colour) {
 cli::Command watch_command() {
   return cli::make_command<bench::WatchOptions, bench::WatchResult>(
       {.name = "watch",
-       .summary = "watch a job that runs, or the whole node, and say what it is short of",
-       .description =
-           "A line for each interval: cores, the CPU limit's throttling, waiting for cores, storage and memory (PSI), "
-           "the disk or NFS mount of PATH, /dev/shm, the page cache, and GPUs as their driver tells (NVML). With --pid "
-           "a process and all below it, and its control group; without it the whole node. It goes on until Ctrl-C, "
-           "SIGTERM, --duration, --count or the end of the process, and then says what was short, in how much of the "
-           "time, by which figures, and what to do.\n\n"
-           "Nothing is measured, nothing is written, and of the data nothing is read: counters alone are. What the "
-           "machine does not tell this user is left out. A stop is the usual end: exit code 0. --prometheus writes "
-           "the summary at the end. docs/watch.md has the columns and the rules.",
-       .examples = {{"iobench watch /data/train --pid 4711", "what is this job short of?"},
+       .summary = "watch a running job, or the whole node, and name its bottleneck",
+       .description = "Prints one line per interval: CPU use, throttling by the CPU limit, pressure (PSI) of CPU, "
+                      "storage and memory, the disk or NFS mount of PATH, /dev/shm, page cache, and GPUs (NVML). With "
+                      "--pid, watches that process, its descendants and its control group, otherwise the whole node. "
+                      "Continues until Ctrl-C, SIGTERM, --duration, --count or the end of the process. Then reports "
+                      "what was the bottleneck, for which share of the time, the figures behind it, and what to "
+                      "do.\n\nOnly reads kernel and driver counters: runs no benchmark, writes nothing and never reads "
+                      "the data. What is not visible to this user is left out. Stopping it is normal: exit code 0. "
+                      "--prometheus writes the summary at the end. docs/watch.md describes columns and rules.",
+       .examples = {{"iobench watch /data/train --pid 4711", "what limits this job?"},
                     {"iobench watch /data/train --duration 60s --lines none",
-                     "a minute of the whole node, the verdict alone"},
-                    {"iobench watch --pid 4711 --lines json >> job.jsonl", "an object for each interval"},
+                     "one minute of the whole node, only the verdict"},
+                    {"iobench watch --pid 4711 --lines json >> job.jsonl", "one JSON object per interval"},
                     {"iobench watch /data --duration 50s --prometheus /var/lib/node_exporter/watch.prom",
-                     "gauges of the last minute, from a timer"}},
+                     "metrics of the last minute, from a timer"}},
        .prometheus = true,
        .live = true},
       watch_to_output, render_watch);

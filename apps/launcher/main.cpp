@@ -86,7 +86,7 @@ int main(int count, char** arguments) {
   std::memcpy(all, front, sizeof(front));
   for (int i = 1; i < count; ++i) all[kAdded + i - 1] = arguments[i];
   execv(loader.text, all);
-  std::fprintf(stderr, "%s: cannot start %s: %s; the bundle is kept whole: bin, lib and libexec beside each other\n",
-               name.text, loader.text, std::strerror(errno));
+  std::fprintf(stderr, "%s: cannot start %s: %s; keep bin, lib and libexec of the bundle in one folder\n", name.text,
+               loader.text, std::strerror(errno));
   return 127;
 }

@@ -58,7 +58,7 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
   cli::CiReport report{ci_cases(problems, files, strict), "no problems", {}};
   if (problems.empty()) return report;
   report.conclusion = cli::format_value(total, Unit::count) + " problems";
-  report.details = "\n| severity | code | place | what it means |\n|---|---|---|---|\n";
+  report.details = "\n| severity | code | location | meaning |\n|---|---|---|---|\n";
   for (const dataset::Problem& problem : problems) {
     report.details += fmt::format(
         "| {} | `{}` | {} | {} |\n", problem.severity == dataset::Severity::error ? "error" : "warning", problem.code,

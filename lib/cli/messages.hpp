@@ -61,7 +61,7 @@ class Messages {
 std::string progress_json(const ProgressSample& now);
 
 /// What the process says when it has to leave without the command's consent.
-inline constexpr std::string_view kForcedEnd = "told to stop, and leaving with work unfinished";
+inline constexpr std::string_view kForcedEnd = "interrupted; stopping before the work is complete";
 
 /// "stopped by SIGTERM", or "error: ..." with the file and offset concerned: one line without control characters.
 /// `title` is the word "error", painted or not.

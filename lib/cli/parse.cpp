@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 #include <numeric>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -29,11 +31,17 @@ T checked(const std::string& option, const Result<T>& parsed) {
   return *parsed;
 }
 
+/// "fail, skip or keep"
+std::string alternatives(std::span<const std::string_view> names) {
+  const auto all_but_last = names.first(names.size() - 1);
+  return fmt::format("{}{}{}", fmt::join(all_but_last, ", "), all_but_last.empty() ? "" : " or ", names.back());
+}
+
 /// A whole number in decimal; nothing before or after it.
 std::uint64_t whole_number(const std::string& option, const std::string& text) {
   const auto value = parse_count(text);
   if (!value)
-    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number from 0 up"));
+    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number of at least 0"));
   return *value;
 }
 
@@ -53,7 +61,7 @@ void read_value(const std::string& option, Unit unit, const std::string& text, s
   } else if (unit == Unit::seconds) {
     const double seconds = checked(option, parse_duration(text));
     if (seconds != std::floor(seconds) || seconds > 1e15)
-      reject(option, fmt::format("'{}' is no whole number of seconds", text));
+      reject(option, fmt::format("'{}' is not a whole number of seconds", text));
     value = static_cast<std::uint64_t>(seconds);
   } else {
     value = whole_number(option, text);
@@ -92,7 +100,7 @@ class Binder final : public FieldVisitor {
   void check_given_once() const {
     for (const CLI::Option* option : single_) {
       if (option->count() < 2) continue;
-      reject(option->get_name(), fmt::format("given {} times, and takes one value", option->count()));
+      reject(option->get_name(), fmt::format("given {} times, but accepts only one value", option->count()));
     }
   }
 
@@ -105,7 +113,7 @@ class Binder final : public FieldVisitor {
     bind_text(field, [option = field.spelling(), names = choice.names, store, target](const std::string& text) {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found == names.end()) {
-        reject(option, fmt::format("'{}' is none of {}", text, fmt::join(names, ", ")));
+        throw Error(ErrorCode::usage, fmt::format("{} must be {}, not '{}'", option, alternatives(names), text));
       }
       store(target, static_cast<std::size_t>(found - names.begin()));
     });
@@ -177,7 +185,7 @@ class Binder final : public FieldVisitor {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
   const std::string meant = closest(name, known);
-  reject(name, meant.empty() ? "there is no such option" : "there is no such option; did you mean " + meant + "?");
+  reject(name, meant.empty() ? "unknown option" : "unknown option; did you mean " + meant + "?");
 }
 
 /// The arguments that CLI11 did not take as options.
@@ -208,10 +216,10 @@ void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std
     const std::size_t left = texts.size() - next;
     const std::size_t free = left > needed ? left - needed : 0;
     const std::size_t take = slot.repeated ? free : std::min<std::size_t>(slot.required ? left : free, 1);
-    if (take == 0 && slot.required) reject(slot.name, "this operand is missing");
+    if (take == 0 && slot.required) reject(slot.name, "missing");
     for (std::size_t i = 0; i < take; ++i) slot.store(texts[next++]);
   }
-  if (next < texts.size()) reject(texts[next], "one operand too many");
+  if (next < texts.size()) throw Error(ErrorCode::usage, fmt::format("unexpected argument '{}'", texts[next]));
 }
 
 }  // namespace

@@ -283,9 +283,10 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 int unknown_verb(const App& app, const std::string& group, const std::string& word,
                  const std::vector<std::string>& known, const Io& io) {
   const std::string meant = word.starts_with('-') ? "" : closest(word, known);
-  const std::string error = fmt::format("{}: error: {}{}: there is no such verb{}", app.name, group, printable(word),
+  const std::string error = fmt::format("{}: error: {}{}: unknown verb{}", app.name, group, printable(word),
                                         meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
-  io.err << fmt::format("{}\n{} {}--help lists the verbs; options stand after the verb\n", error, app.name, group);
+  io.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error, app.name,
+                        group);
   write_termination_message(io.termination_log, error, "");
   return kUsage;
 }

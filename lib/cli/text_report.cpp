@@ -140,7 +140,7 @@ void explain_unknown_flags(std::vector<FieldNode>& nodes) {
     if (node.kind != FieldKind::flag || !std::holds_alternative<std::monostate>(node.value)) continue;
     if (measured == nodes.end()) continue;
     node.kind = FieldKind::text;
-    node.value = fmt::format("not known, only {} were measured", format_duration(std::get<double>(measured->value)));
+    node.value = fmt::format("unknown, only {} were measured", format_duration(std::get<double>(measured->value)));
   }
 }
 

@@ -59,7 +59,7 @@ std::uint64_t Xxh3Stream::digest64() const { return XXH3_64bits_digest(state_.ge
 
 Md5Stream::Md5Stream() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
   if (EVP_DigestInit_ex(context_.get(), EVP_md5(), nullptr) == 1) return;
-  throw Error(ErrorCode::unsupported, "this system's OpenSSL does not allow MD5, which wids indexes are made of");
+  throw Error(ErrorCode::unsupported, "this system's OpenSSL does not allow MD5, which wids indexes need");
 }
 
 void Md5Stream::update(Bytes bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }

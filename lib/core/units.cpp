@@ -106,7 +106,7 @@ Result<std::uint64_t> parse_rate(std::string_view text) {
   if (size.ends_with("/s")) size.remove_suffix(2);
   if (size.ends_with('b')) {
     return Error(ErrorCode::usage,
-                 fmt::format("'{}' could mean bits: write bytes with a capital B, such as 1.25GB/s for 10 Gb/s", text));
+                 fmt::format("'{}' may mean bits: use a capital B for bytes, such as 1.25GB/s for 10 Gb/s", text));
   }
   return parse_size(size);
 }

@@ -21,15 +21,15 @@ namespace {
 // What each status means, in the header's order.
 constexpr std::array kStatusTexts{"success",
                                   "it is not initialised",
-                                  "an argument is wrong",
-                                  "no valid JPEG",
-                                  "a kind of JPEG that it does not decode",
-                                  "memory is short, of the GPU or pinned; fewer images at once take less",
-                                  "the GPU could not do it",
-                                  "this GPU cannot do that",
-                                  "an error of its own",
-                                  "this engine does not decode that",
-                                  "the bytes end too early"};
+                                  "invalid argument",
+                                  "not a valid JPEG",
+                                  "unsupported kind of JPEG",
+                                  "not enough GPU or pinned memory; use smaller batches",
+                                  "execution on the GPU failed",
+                                  "not supported by this GPU",
+                                  "internal error",
+                                  "not supported by this engine",
+                                  "the data is incomplete"};
 
 /// The functions of libnvjpeg that shardkit uses. Making one throws Error{unsupported} where it is missing or too old.
 struct NvjpegLibrary {
@@ -91,7 +91,7 @@ void check_nvjpeg(nvjpegStatus_t status, const char* action) {
   if (status == NVJPEG_STATUS_SUCCESS) return;
   const bool memory = status == NVJPEG_STATUS_ALLOCATOR_FAILURE;
   throw Error(memory ? ErrorCode::no_space : ErrorCode::io,
-              fmt::format("cannot {}: nvJPEG says {}", action, nvjpeg_text(status)));
+              fmt::format("cannot {}: nvJPEG: {}", action, nvjpeg_text(status)));
 }
 
 /// Whether an image decoded: false when the image is at fault. Throws, as check_nvjpeg() does, for any other reason.
@@ -206,11 +206,11 @@ class NvjpegWorker {
         NVJPEG_STATUS_SUCCESS) {
       return false;
     }
-    check_nvjpeg(nvjpeg_.attach_pinned(state, page.pinned.get()), "give nvJPEG memory");
+    check_nvjpeg(nvjpeg_.attach_pinned(state, page.pinned.get()), "allocate memory for nvJPEG");
     if (!is_decoded(nvjpeg_.decode_host(handle_, decoder, state, params_.get(), parsed))) return false;
     finish();  // the image before had the device buffer, and the other page, until here
     ++turn_;   // not for an image that failed before: the next one would write the page that the GPU still reads
-    check_nvjpeg(nvjpeg_.attach_device(state, device_buffer_.get()), "give nvJPEG memory");
+    check_nvjpeg(nvjpeg_.attach_device(state, device_buffer_.get()), "allocate memory for nvJPEG");
     nvjpegImage_t target = nvjpeg_target(job.image);
     return is_decoded(nvjpeg_.decode_transfer(handle_, decoder, state, parsed, stream_.handle())) &&
            is_decoded(nvjpeg_.decode_device(handle_, decoder, state, &target, stream_.handle()));
@@ -260,7 +260,7 @@ NvjpegOwned<nvjpegHandle_t> make_handle(const NvjpegLibrary& nvjpeg, int device,
   if (hardware) return {handle, nvjpeg.destroy};
   const nvjpegStatus_t status = nvjpeg.create(NVJPEG_BACKEND_DEFAULT, nullptr, nullptr, 0, &handle);
   if (status == NVJPEG_STATUS_SUCCESS) return {handle, nvjpeg.destroy};
-  throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} says {}", device,
+  throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} failed: {}", device,
                                                   nvjpeg.library.name(), nvjpeg_text(status)));
 }
 
@@ -319,7 +319,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   std::vector<std::size_t> decode(JpegEngine engine, std::span<const DeviceJpeg> jobs) override {
     select_cuda_device(device_);
     if (engine != JpegEngine::hardware) return decode_hybrid(engine, jobs);
-    if (!hardware_) throw Error(ErrorCode::unsupported, fmt::format("GPU {} has no decoders in silicon", device_));
+    if (!hardware_) throw Error(ErrorCode::unsupported, fmt::format("GPU {} has no hardware decoders", device_));
     std::vector<std::size_t> failed;
     hardware_->decode(jobs, 0, failed);
     return failed;

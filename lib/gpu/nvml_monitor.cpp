@@ -106,7 +106,7 @@ class NvmlMonitor final : public GpuMonitor {
   NvmlMonitor() {
     const nvmlReturn_t result = nvml_.init();
     if (result != NVML_SUCCESS) {
-      throw Error(ErrorCode::unsupported, fmt::format("the NVIDIA driver does not answer: nvmlInit says {}: {}",
+      throw Error(ErrorCode::unsupported, fmt::format("the NVIDIA driver does not answer: nvmlInit failed: {}: {}",
                                                       static_cast<int>(result), nvml_.error_string(result)));
     }
     std::array<char, NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE> version{};

@@ -309,7 +309,7 @@ std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension
     return ImageProblem{ImageFlaw::not_an_image, "the first bytes are not those of an image"};
   }
   if (promised == ImageKind::unknown || promised == kind) return std::nullopt;
-  return ImageProblem{ImageFlaw::other_format, fmt::format("the name says {} but the bytes are {}",
+  return ImageProblem{ImageFlaw::other_format, fmt::format("the name says {} but the content is {}",
                                                            image_kind_name(promised), image_kind_name(kind))};
 }
 

@@ -83,8 +83,7 @@ std::string read_text_file(const std::string& path, std::uint64_t limit) {
     const std::size_t got = file.read_at(before, std::as_writable_bytes(std::span(text)).subspan(before));
     text.resize(before + got);
     if (text.size() > limit) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the {} bytes that it may have", path, limit),
-                  path);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the allowed {} bytes", path, limit), path);
     }
     if (got < block) return text;
   }

@@ -30,7 +30,8 @@ int set_lock(int fd, short type) {
 
 [[noreturn]] void refuse_without_locks(const std::string& path) {
   throw Error(ErrorCode::unsupported,
-              fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", path), path);
+              fmt::format("the file system of '{}' does not support locks; choose a folder on a local disk", path),
+              path);
 }
 
 class PosixFile final : public WritableFile {
@@ -77,7 +78,7 @@ class PosixPatchFile final : public PatchFile {
 
   void reserve(std::uint64_t size) override {
     if (file_.size() >= size || ::fallocate(file_.fd(), 0, 0, static_cast<off_t>(size)) == 0) return;
-    if (errno != EOPNOTSUPP && errno != ENOSYS) throw system_error(errno, "take room for", file_.path());
+    if (errno != EOPNOTSUPP && errno != ENOSYS) throw system_error(errno, "reserve space for", file_.path());
     resize(size);
   }
 
@@ -273,12 +274,13 @@ bool FolderLock::try_take(Hold hold) {
   if (error == EAGAIN || error == EACCES) return false;
   if (error == 0) return true;
   if (error == EBADF) {  // what a descriptor for reading alone cannot do
-    throw Error(ErrorCode::denied,
-                fmt::format("'{}' belongs to another user and may only be read, so nothing can be changed beside it; "
-                            "users who share a folder need write permission on it by a common group (chmod g+ws on the "
-                            "folder, umask 002)",
-                            file_.path()),
-                file_.path());
+    throw Error(
+        ErrorCode::denied,
+        fmt::format(
+            "'{}' belongs to another user and is read-only for this one, so nothing can be changed next to it. Users "
+            "who share a folder need write permission through a common group (chmod g+ws on the folder, umask 002)",
+            file_.path()),
+        file_.path());
   }
   refuse_without_locks(file_.path());
 }
@@ -291,12 +293,12 @@ bool is_locked(const std::string& path) {
   if (!file) throw system_error(errno, "open", path);
   struct flock other {};
   other.l_type = F_WRLCK;
-  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "look at the lock of", path);
+  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
   return other.l_type != F_UNLCK;
 }
 
 void wait_for_lock(const std::string& path, const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("stopped while waiting for '{}'", path));
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("interrupted while waiting for '{}'", path));
   // Asking again and again, because a wait in the kernel would not end with the stop token.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }

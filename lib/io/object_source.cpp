@@ -104,7 +104,7 @@ class FolderObjects final : public ObjectSource {
     AlignedBuffer memory;
     const MutableBytes block = memory.get(std::min<std::uint64_t>(kBlock, length));
     for (std::uint64_t done = 0; done < length;) {
-      if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while reading", path);
+      if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while reading", path);
       const std::uint64_t want = std::min<std::uint64_t>(block.size(), length - done);
       const std::size_t got = file.read_at(offset + done, block.first(want));
       if (got == 0) return Fetched::changed;
@@ -126,7 +126,8 @@ class FolderObjects final : public ObjectSource {
     const struct stat self = stat_of(folder);
     const FolderId id{self.st_dev, self.st_ino};
     if (!above.insert(id).second) {
-      throw Error(ErrorCode::conflict, fmt::format("the link '{}' leads into a folder that holds it", folder), folder);
+      throw Error(ErrorCode::conflict, fmt::format("the link '{}' leads into a folder that contains it", folder),
+                  folder);
     }
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -157,7 +158,8 @@ namespace {
 [[noreturn]] void refuse_changed(const std::string& path) {
   throw Error(
       ErrorCode::io,
-      fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it", path),
+      fmt::format("'{}' has changed since it was listed; run the same command again when no process writes to it",
+                  path),
       path);
 }
 
@@ -216,7 +218,7 @@ void ObjectReader::load_whole() {
   const std::string path = source_->address_of(object_.name);
   if (object_.size > kLargestWhole) {
     throw Error(ErrorCode::unsupported,
-                fmt::format("'{}': the server gives files only as a whole, so no part of it can be read; bring it to "
+                fmt::format("'{}': the server sends files only as a whole, so parts of it cannot be read; copy it to "
                             "this machine with `shardctl stage` first",
                             path),
                 path);
@@ -295,7 +297,7 @@ std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint
 
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
   if (!S_ISDIR(stat_of(location).st_mode)) {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is a file; name the folder that holds the shards", location),
+    throw Error(ErrorCode::usage, fmt::format("'{}' is a file; give the folder that contains the shards", location),
                 location);
   }
   return std::make_unique<FolderObjects>(std::filesystem::canonical(location));

@@ -93,22 +93,24 @@ std::optional<std::uint64_t> cached_bytes(const File& file) {
 }
 
 void drop_from_cache(const File& file) {
-  if (lives_in_memory(file)) refuse_drop(file, "its file system keeps files in memory alone");
-  if (lies_on_zfs(file)) refuse_drop(file, "ZFS keeps a cache of its own (ARC), which nobody can drop by file");
+  if (lives_in_memory(file)) refuse_drop(file, "its file system keeps files only in memory");
+  if (lies_on_zfs(file)) refuse_drop(file, "ZFS has its own cache (ARC), which cannot be dropped per file");
   // DONTNEED passes over dirty pages, so they go to disk first. Some file systems do not sync; the check below sees.
   ::fdatasync(file.fd());
   for (int attempt = 0; attempt < kDropAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
     const auto left = cached_bytes(file);
-    if (!left) refuse_drop(file, "this user may not see what is cached of it (neither owner nor writer)");
+    if (!left) refuse_drop(file, "this user may not see how much of it is cached (neither owner nor writer)");
     if (*left == 0) return;
   }
   const bool may_drop = mincore_tells_the_truth(file);  // the same users
-  refuse_drop(file, fmt::format("{} of its {} bytes stay; {}", cached_bytes(file).value_or(0), file.size(),
-                                may_drop ? "another process may map or read it"
-                                         : "this user neither owns nor may write it, and some kernels let only those "
-                                           "who do drop it"));
+  refuse_drop(
+      file,
+      fmt::format("{} of its {} bytes stay; {}", cached_bytes(file).value_or(0), file.size(),
+                  may_drop
+                      ? "another process may map or read it"
+                      : "this user neither owns it nor may write it, and some kernels let only those users drop it"));
 }
 
 bool warm_cache(const File& file, const std::function<bool()>& go_on) {

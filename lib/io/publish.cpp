@@ -149,12 +149,12 @@ std::string published_path(const std::string& path) {
   if (!std::filesystem::exists(status)) return path;
   if (std::filesystem::is_regular_file(status)) {
     if (!holds_data(path)) return std::filesystem::canonical(path, error).string();
-    throw Error(ErrorCode::usage, fmt::format("'{}' holds data, which a text would replace; name another file", path),
-                path);
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' contains data, which a text would replace; choose another file", path), path);
   }
   const bool folder = std::filesystem::is_directory(status);
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' is {}; name a file{}", path, folder ? "a folder" : "a pipe or a device",
+              fmt::format("'{}' is {}; give a file{}", path, folder ? "a folder" : "a pipe or a device",
                           folder ? " in it" : ""),
               path);
 }
@@ -208,7 +208,7 @@ File create_new(const std::string& path, bool direct) {
   if (!file && direct && errno == EINVAL) {
     const int leftover = ::unlink(path.c_str());  // some file systems refuse after the file was made
     static_cast<void>(leftover);
-    refuse_direct(path, "its file system does not offer it");
+    refuse_direct(path, "its file system does not support it");
   }
   if (!file) throw system_error(errno, "create", path);
   return file;
@@ -219,7 +219,7 @@ File create_new(const std::string& path, bool direct) {
 RawWriter::RawWriter(const std::string& path, bool direct) : file_(create_new(path, direct)) {
   if (!direct || !lives_in_memory(file_)) return;
   ::unlink(path.c_str());
-  refuse_direct(path, "its file system keeps files in memory and only pretends");
+  refuse_direct(path, "its file system keeps files in memory and ignores the flag");
 }
 
 void RawWriter::write_at(std::uint64_t offset, Bytes bytes) {

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kInstead = "or use --engine pread";
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw Error(ErrorCode::unsupported, fmt::format("engine 'uring' cannot be had: {}, {}", why, kInstead));
+  throw Error(ErrorCode::unsupported, fmt::format("engine 'uring' is not available: {}, {}", why, kInstead));
 }
 
 /// "0", "1", "2"; empty before Linux 6.6.
@@ -42,8 +42,8 @@ void refuse_disabled() {
   }
   if (disabled == "1") {
     refuse(
-        "kernel.io_uring_disabled is 1 (EPERM), which leaves it to CAP_SYS_ADMIN and the group "
-        "kernel.io_uring_group; join that group, allow it to all (sysctl kernel.io_uring_disabled=0)");
+        "kernel.io_uring_disabled is 1 (EPERM), which allows it only to CAP_SYS_ADMIN and the group "
+        "kernel.io_uring_group; join that group, or allow it to all (sysctl kernel.io_uring_disabled=0)");
   }
 }
 
@@ -52,21 +52,19 @@ void refuse_disabled() {
   switch (error_number) {
     case ENOSYS:
       refuse(
-          fmt::format("{} is not there (ENOSYS): this kernel has no io_uring, or a filter says so; use Linux 5.6 or "
+          fmt::format("{} does not exist (ENOSYS): this kernel has no io_uring, or a filter hides it; use Linux 5.6 or "
                       "later with CONFIG_IO_URING",
                       call));
     case EPERM:
     case EACCES:
       refuse(
-          fmt::format("{} is not permitted ({}): a seccomp filter, such as Docker's default profile, refuses it; "
-                      "start the container with a profile that allows io_uring (docker run --security-opt "
-                      "seccomp=FILE)",
+          fmt::format("{} is not permitted ({}): a seccomp filter, such as Docker's default profile, blocks it; start "
+                      "the container with a profile that allows io_uring (docker run --security-opt seccomp=FILE)",
                       call, error_number == EPERM ? "EPERM" : "EACCES"));
     case ENOMEM:
-      refuse(
-          fmt::format("{}: its memory may not be locked (ENOMEM); raise the limit (ulimit -l), lower --depth or "
-                      "--threads",
-                      call));
+      refuse(fmt::format(
+          "{}: its memory cannot be locked (ENOMEM); raise the limit (ulimit -l), or lower --depth or --threads",
+          call));
     default:
       refuse(
           fmt::format("{} failed: {} (errno {})", call, std::generic_category().message(error_number), error_number));
@@ -92,7 +90,7 @@ int probe(io_uring& ring, bool& reads) {
   // Both came with Linux 5.6; an older kernel does not know what it is asked.
   if (error_number == EINVAL) refuse("this kernel's io_uring is older than Linux 5.6 (EINVAL); use a later one");
   if (error_number == 0) {
-    refuse("this kernel's io_uring has no reads (IORING_OP_READ), which came with Linux 5.6; use a later one");
+    refuse("this kernel's io_uring has no reads (IORING_OP_READ), which need Linux 5.6; use a later one");
   }
   refuse_call("io_uring_register (IORING_REGISTER_PROBE)", error_number);
 }
@@ -280,8 +278,7 @@ class UringEngine final : public ReadEngine {
     const int failure = buffer_failure_;
     if (failure == 0) return std::nullopt;
     return fmt::format(
-        "the buffers of engine 'uring' could not be registered ({}), so each direct read pins its memory "
-        "anew; {}",
+        "the buffers of engine 'uring' could not be registered ({}), so each direct read pins its memory again; {}",
         std::generic_category().message(failure),
         failure == ENOMEM ? "raise the limit of locked memory (ulimit -l) to --threads x --depth x --block"
                           : "a smaller --block may help");

@@ -63,7 +63,7 @@ bool AnswerReader::refused() const {
 bool AnswerReader::take_header(std::string_view line) {
   header_bytes_ += line.size();
   if (header_bytes_ > limits_.bytes || response_.headers.size() >= limits_.fields) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends headers without end", request_.url.display()),
+    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends too many headers", request_.url.display()),
                 request_.url.display());
   }
   if (head_done_) return true;  // behind the body of a chunked answer
@@ -141,9 +141,9 @@ Error transfer_error(CURLcode code, const char* detail, const Url& url, long os_
     what = fmt::format("{} ({})", words, what);
   }
   if (kind == ErrorCode::denied) {
-    what += "; where the server's authority is one of your own, name its certificate in SSL_CERT_FILE";
+    what += "; if the server's certificate authority is your own, give its certificate in SSL_CERT_FILE";
   } else if (kind == ErrorCode::corrupt) {
-    what = fmt::format("the answer is no HTTP, or has a header line without end ({})", what);
+    what = fmt::format("the answer is not HTTP, or has an endless header line ({})", what);
   }
   return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
 }
@@ -205,7 +205,7 @@ class HttpPool::Connection {
       curl_multi_poll(multi_, nullptr, 0, kPollMs, nullptr);
       if (stall.waited(system::system_clock().monotonic() - before)) {
         fmt::format_to_n(detail_.data(), detail_.size() - 1,
-                         "the connection is dead: next to nothing came for a while");
+                         "the connection timed out: almost no data arrived for a while");
         return CURLE_OPERATION_TIMEDOUT;
       }
     }
@@ -318,7 +318,7 @@ HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_he
   connection->prepare(request, options_, transfer);
   const auto code = connection->perform(transfer.stall, stop);
   if (!code) {
-    throw Error(ErrorCode::cancelled, "stopped while waiting for an answer", request.url.display());
+    throw Error(ErrorCode::cancelled, "interrupted while waiting for an answer", request.url.display());
   }
   if (!transfer.reader.refused()) {
     if (*code != CURLE_OK) throw transfer_error(*code, connection->detail(), request.url, connection->os_error());

@@ -35,8 +35,8 @@ class HttpStore final : public RemoteStore {
             const std::function<void(const ObjectPage&)>& /*each*/, const std::stop_token& /*stop*/) override {
     throw Error(
         ErrorCode::unsupported,
-        fmt::format("'{}': HTTP has no listing. Put a manifest.json beside the shards (`shardctl index` makes one) "
-                    "or name the files: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
+        fmt::format("'{}': HTTP has no listing. Put a manifest.json next to the shards (`shardctl index` creates one) "
+                    "or give the files as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
                     location_),
         location_);
   }
@@ -80,7 +80,7 @@ class HttpStore final : public RemoteStore {
     answer.verdict = judge(answer.response.status, "");
     if (answer.verdict.remedy != AnswerRemedy::done) {
       answer.error.emplace(answer.verdict.code,
-                           fmt::format("'{}': the server answers with status {}", name, answer.response.status), name);
+                           fmt::format("'{}': the server answered with status {}", name, answer.response.status), name);
     }
     return answer;
   }
@@ -107,12 +107,11 @@ class HttpStore final : public RemoteStore {
     if (!is_packed_for_the_way(response.headers, url_of(key).path)) {
       if (const auto size = size_in(response)) return {key, *size, object_version(response.headers)};
     }
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("'{}': the server does not tell the size of the file, so nothing could say whether all of it came; "
-                    "turn compression on the way (gzip) off for it",
-                    name),
-        name);
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}': the server does not report the size of the file, so an incomplete copy would go "
+                            "unnoticed; turn off compression (gzip) on the server",
+                            name),
+                name);
   }
 
   Url base_;

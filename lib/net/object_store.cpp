@@ -38,7 +38,7 @@ class RangeReader {
     if (!range || range->first != next_ || range->last != end_ - 1) {
       throw Error(
           ErrorCode::corrupt,
-          fmt::format("'{}': the server was asked for bytes {}-{} and answers with '{}'", url, next_, end_ - 1, text),
+          fmt::format("'{}': the server was asked for bytes {}-{} and answered with '{}'", url, next_, end_ - 1, text),
           url, next_);
     }
     if (is_other_version(head, *range)) {
@@ -60,8 +60,7 @@ class RangeReader {
 
   void take(Bytes bytes, const std::string& url) {
     if (bytes.size() > end_ - next_) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than it was asked for", url), url,
-                  end_);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than requested", url), url, end_);
     }
     write_(bytes);
     next_ += bytes.size();
@@ -109,7 +108,7 @@ Url next_url(const Url& from, std::string_view location) {
     Url next = resolve_location(from, location);
     if (from.scheme != "https" || next.scheme == "https") return next;
   } catch (const Error&) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects to what is no URL", from.display()), from.display());
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects to an invalid URL", from.display()), from.display());
   }
   throw Error(ErrorCode::denied, fmt::format("'{}' redirects to an address without TLS", from.display()),
               from.display());
@@ -141,7 +140,8 @@ io::Fetched RemoteStore::get_range(const io::ObjectInfo& object, std::uint64_t o
     if (reader.next() > before) attempts.progressed();
     if (answer.verdict.remedy == AnswerRemedy::done) {
       answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
-      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer ends early", name), name, reader.next());
+      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name,
+                           reader.next());
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
   }
@@ -164,7 +164,7 @@ io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::func
     return [&, write = start()](Bytes bytes) {
       received += bytes.size();
       if (received > object.size)
-        throw Error(ErrorCode::corrupt, fmt::format("'{}' is longer than it was", name), name);
+        throw Error(ErrorCode::corrupt, fmt::format("'{}' is longer than before", name), name);
       write(bytes);
     };
   };
@@ -175,7 +175,7 @@ io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::func
     if (answer.verdict.remedy == AnswerRemedy::done) {
       if (received == object.size) return io::Fetched::whole;
       answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
-      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer ends early", name), name, received);
+      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name, received);
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
   }
@@ -204,7 +204,7 @@ HeadHandler RemoteStore::by_status(const HeadHandler& on_success, std::string& e
     error_body.clear();
     return [&error_body, status = head.status](Bytes bytes) {
       if (error_body.size() + bytes.size() > kLongestErrorBody) {
-        throw Error(ErrorCode::network, fmt::format("an answer with status {} has a body without end", status));
+        throw Error(ErrorCode::network, fmt::format("an answer with status {} has an endless body", status));
       }
       error_body += as_text(bytes);
     };

@@ -44,7 +44,7 @@ S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around
   settings.endpoint = parse_url(endpoint);
   if (!settings.endpoint->query.empty() || !settings.endpoint->user.empty()) {
     throw Error(ErrorCode::usage,
-                fmt::format("the endpoint '{}' may have neither login nor query", settings.endpoint->display()));
+                fmt::format("the endpoint '{}' must not contain a login or query", settings.endpoint->display()));
   }
   return settings;
 }
@@ -90,11 +90,12 @@ void make_canonical(Url& url) {
 
 const char* remedy_for(const S3ErrorBody& body, int status) {
   if (body.code == "SignatureDoesNotMatch" || body.code == "InvalidAccessKeyId") {
-    return "; the keys are not those of this store";
+    return "; the keys are wrong for this store";
   }
   if (body.code == "InvalidObjectState") return "; it is archived and must be restored first";
-  if (status == 403) return "; these credentials may not read it, or it is not there and they may not list";
-  if (status == 401) return "; the store wants credentials";
+  if (status == 403)
+    return "; these credentials may not read it, or it does not exist and they may not list the bucket";
+  if (status == 401) return "; the store needs credentials";
   return "";
 }
 
@@ -126,7 +127,7 @@ class S3Store final : public RemoteStore {
       if (listing.next_token.empty()) return;
       if (listing.next_token == token) {
         throw Error(ErrorCode::corrupt,
-                    fmt::format("'{}': the store gives the same page of its listing again", location_), location_);
+                    fmt::format("'{}': the store sent the same page of its listing again", location_), location_);
       }
       token = std::move(listing.next_token);
     }
@@ -140,7 +141,8 @@ class S3Store final : public RemoteStore {
     if (answer.error) throw Error(*answer.error);
     const auto size = answer.response.content_length();
     if (size) return io::ObjectInfo{key, *size, object_version(answer.response.headers)};
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not tell its size", name_of(key)), name_of(key));
+    throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not report its size", name_of(key)),
+                name_of(key));
   }
 
  private:

@@ -269,7 +269,7 @@ void FileCopy::close() {
 void FileCopy::hash_stored(ByteRange range, const std::stop_token& stop) {
   std::vector<std::byte> block(std::min<std::uint64_t>(kBlock, range.size()));
   while (!range.empty()) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
     const std::size_t want = std::min<std::uint64_t>(block.size(), range.size());
     const std::size_t got = out_->file().read_at(range.begin, std::span(block).first(want));
     if (got == 0) return;  // shorter than it was: the hash will tell

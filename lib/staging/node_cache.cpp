@@ -108,7 +108,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   const StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
   remove_durably(files, root, kStagedMarkerPath);
   for (const auto& [name, file] : journal.files) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while evicting", folder);
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while evicting", folder);
     if (!file.found) remove_staged_file(files, root, name);
   }
   sweep_partials(files, root, true);
@@ -189,15 +189,14 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, system::Wall
 }
 
 Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
-  const std::string bound = survey.by_disk ? fmt::format("its file system has room for {}", format_size(survey.bound))
+  const std::string bound = survey.by_disk ? fmt::format("its file system has space for {}", format_size(survey.bound))
                                            : fmt::format("--limit allows {}", format_size(survey.bound));
   const std::string used = describe_uses(survey.others, now);
-  return Error(
-      ErrorCode::no_space,
-      fmt::format("{} are needed in '{}', and in '{}' {}{}{}{}; or {}", format_size(wanted.bytes), wanted.folder, root,
-                  bound, used.empty() ? "" : ", where ", used, release_advice(survey.others, now),
-                  survey.by_disk ? "choose a larger disk" : "give a higher --limit"),
-      root);
+  return Error(ErrorCode::no_space,
+               fmt::format("{} needed in '{}', but in '{}' {}{}{}{}; or {}", format_size(wanted.bytes), wanted.folder,
+                           root, bound, used.empty() ? "" : ", where ", used, release_advice(survey.others, now),
+                           survey.by_disk ? "choose a larger disk" : "give a higher --limit"),
+               root);
 }
 
 /// Throws when what is wanted cannot fit, whatever is evicted.
@@ -303,8 +302,9 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   for (const LeaseFile& lease : folder.leases) {
     if (lease.lives_at(now)) return fmt::format("{} is {}", start, describe(lease));
   }
-  if (folder.state == StagedState::unreadable) return fmt::format("{} is beyond this user ({})", start, folder.fault);
-  return start + " has no journal of its files and where they come from";
+  if (folder.state == StagedState::unreadable)
+    return fmt::format("{} is not accessible to this user ({})", start, folder.fault);
+  return start + " has no journal of its files and their source";
 }
 
 std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now) {
@@ -321,7 +321,8 @@ std::string describe_uses(const std::vector<StagedFolder>& folders, system::Wall
 std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now) {
   const auto leased = std::ranges::find_if(folders, [&](const StagedFolder& folder) { return folder.is_leased(now); });
   if (leased == folders.end()) return {};
-  return fmt::format("; end leases that nobody needs, such as with {}", remedy::in_text(remedy::release(leased->path)));
+  return fmt::format("; end leases that are no longer needed, for example with {}",
+                     remedy::in_text(remedy::release(leased->path)));
 }
 
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now) {

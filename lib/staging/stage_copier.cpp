@@ -81,14 +81,15 @@ namespace {
 Error busy_error(const std::string& path) {
   return Error(
       ErrorCode::io,
-      fmt::format("'{}' changed while it was copied, twice; run the same command again once nobody writes it", path),
+      fmt::format("'{}' changed twice while being copied; run the same command again when no process writes to it",
+                  path),
       path);
 }
 
 Error corrupt_error(const std::string& path, const std::string& what) {
   return Error(ErrorCode::corrupt,
-               fmt::format("'{}' is not what it should be, also when read again: {}; mend the source, or let 'shardctl "
-                           "verify --depth checksum' tell how much of it is damaged",
+               fmt::format("'{}' has wrong content, even after a second read: {}; repair the source, or run 'shardctl "
+                           "verify --depth checksum' to see how much of it is damaged",
                            path, what),
                path);
 }
@@ -291,7 +292,7 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
   if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
   if (now->size != file.object.size && file.hash) {
     throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' has {} bytes; the manifest says {}", path, now->size, file.object.size), path);
+                fmt::format("'{}' has {} bytes, but the manifest lists {}", path, now->size, file.object.size), path);
   }
   ++refetched_;
   if (!file.hash) {

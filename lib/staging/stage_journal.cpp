@@ -49,7 +49,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
   StagedMarker marker;
   try {
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no staged marker of version {}", path, kVersion), path);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a staged marker of version {}", path, kVersion), path);
     }
     root.at("source").get_to(marker.source);
     root.at("verified").get_to(marker.verified);

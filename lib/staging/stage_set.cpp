@@ -55,7 +55,7 @@ std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWant
   objects = source.list();
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (!objects.empty()) return objects;
-  throw Error(ErrorCode::not_found, fmt::format("'{}' holds no files", source.location()), source.location());
+  throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());
 }
 
 /// Names under which a target keeps what it knows of itself: a list or a pattern may name them in a staged folder.
@@ -64,7 +64,7 @@ void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSou
   if (found == names.end()) return;
   const std::string path = source.address_of(*found);
   throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' is what a stage keeps for itself; leave it out of what is to be staged", path), path);
+              fmt::format("'{}' is a name that stage uses itself; leave it out of the files to stage", path), path);
 }
 
 Hash128 hash_of(const std::vector<io::ObjectInfo>& objects) {
@@ -126,7 +126,7 @@ void StageSet::select(const std::vector<std::string>& names, const std::string& 
   std::erase_if(shards_, [&](const formats::ManifestShard& shard) { return !wanted.contains(shard.name); });
   if (shards_.size() == wanted.size()) return;
   throw Error(ErrorCode::not_found,
-              fmt::format("'{}' lists {} of the {} named; leave out --manifest, or give the one of these shards",
+              fmt::format("'{}' lists {} of the {} given; leave out --manifest, or give the manifest of these shards",
                           manifest, shards_.size(), format_count(wanted.size(), "shard")),
               manifest);
 }

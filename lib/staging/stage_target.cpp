@@ -179,7 +179,7 @@ void StageTarget::check_manifest_place(const std::string& manifest_text) const {
   if (io::read_text_file(path) == manifest_text) return;
   throw Error(
       ErrorCode::conflict,
-      fmt::format("'{}' is there already and was not made by shardctl stage; remove it or choose an empty folder",
+      fmt::format("'{}' already exists and was not created by shardctl stage; remove it or choose an empty folder",
                   path),
       path);
 }

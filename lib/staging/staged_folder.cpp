@@ -58,7 +58,7 @@ std::uint64_t disk_bytes(const std::string& folder) {
 /// that a stage was killed over.
 std::string disagreement(const StagedMarker& marker, const StagedFolder& folder) {
   if (folder.files >= marker.files && folder.bytes >= marker.bytes) return {};
-  return fmt::format("its marker says {} of {}, its journal names {} of {}", format_count(marker.files, "file"),
+  return fmt::format("its marker lists {} of {}, its journal {} of {}", format_count(marker.files, "file"),
                      format_size(marker.bytes), format_count(folder.files, "file"), format_size(folder.bytes));
 }
 
@@ -81,7 +81,7 @@ void judge(const std::optional<StagedMarker>& marker, StagedFolder& folder) {
 }
 
 void find_below(const std::string& folder, int deeper, std::vector<StagedFolder>& found, const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for staged folders", folder);
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while looking for staged folders", folder);
   std::error_code error;
   for (const fs::path& path : listing_of(folder)) {
     const fs::directory_entry entry(path, error);
@@ -139,7 +139,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
 
 std::vector<StagedFolder> staged_folders(const std::string& root, const std::stop_token& stop) {
   if (!fs::is_directory(root)) {
-    throw Error(ErrorCode::not_found, fmt::format("there is no folder '{}'", root), root);
+    throw Error(ErrorCode::not_found, fmt::format("folder '{}' does not exist", root), root);
   }
   std::vector<StagedFolder> found;
   if (auto staged = look_at_staged(root)) found.push_back(std::move(*staged));
@@ -158,7 +158,7 @@ void require_local_folder(const std::string& folder) {
   const system::StorageFacts facts = system::storage_of(fs::canonical(there));
   if (facts.storage_class != system::StorageClass::network) return;
   throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' lies on a network file system ({}); choose a folder on a disk of this machine", folder,
+              fmt::format("'{}' is on a network file system ({}); choose a folder on a disk of this machine", folder,
                           facts.file_system),
               folder);
 }

@@ -98,7 +98,7 @@ struct ChangeInterval {
   void describe(FieldVisitor& v) {
     v.field({"low_ratio", Unit::ratio, "lower end"}, low);
     v.field({"high_ratio", Unit::ratio, "upper end"}, high);
-    v.field({"confidence_ratio", Unit::ratio, "how surely the true change lies between them"}, confidence);
+    v.field({"confidence_ratio", Unit::ratio, "confidence of the interval"}, confidence);
   }
 };
 

@@ -51,9 +51,9 @@ struct LatencyQuantiles {
   double max = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"p50", Unit::seconds, "half took no longer"}, p50);
-    v.field({"p90", Unit::seconds, "nine of ten took no longer"}, p90);
-    v.field({"p99", Unit::seconds, "99 of 100 took no longer", kJudged}, p99);
+    v.field({"p50", Unit::seconds, "half took at most this long"}, p50);
+    v.field({"p90", Unit::seconds, "9 of 10 took at most this long"}, p90);
+    v.field({"p99", Unit::seconds, "99 of 100 took at most this long", kJudged}, p99);
     v.field({"max", Unit::seconds, "the longest"}, max);
   }
 };
@@ -65,8 +65,8 @@ struct LatencyStep {
   std::uint64_t count = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"from", Unit::seconds, "at least so long"}, from);
-    v.field({"to", Unit::seconds, "at most so long"}, to);
+    v.field({"from", Unit::seconds, "shortest time of this row"}, from);
+    v.field({"to", Unit::seconds, "longest time of this row"}, to);
     v.field({"count", Unit::count, "reads"}, count);
   }
 };

@@ -49,17 +49,17 @@ struct BlockDevice {
 
   void describe(FieldVisitor& v) {
     v.field({"name", "block device"}, name);
-    v.field({"disk", "the whole disk when that is a partition"}, disk);
-    v.field({"storage_class", "what it is; of an array, what its slowest member is"}, storage_class);
+    v.field({"disk", "the whole disk, if that is a partition"}, disk);
+    v.field({"storage_class", "class of the device; for an array, that of its slowest member"}, storage_class);
     v.field({"model", "vendor and model"}, model);
     v.field({"size", Unit::bytes, "its size"}, size);
     v.field({"scheduler", "I/O scheduler in use"}, scheduler);
-    v.field({"read_ahead", Unit::bytes, "how far the kernel reads ahead of a sequential reader"}, read_ahead);
-    v.field({"queue_depth", Unit::count, "requests that its queue takes (nr_requests)"}, queue_depth);
-    v.field({"rotational", "1 when the kernel takes it for a spinning disk"}, rotational);
-    v.field({"transport", "how an NVMe drive is reached"}, transport);
-    v.field({"array_level", "of an md array, its own or below it"}, array_level);
-    v.field({"members", "disks that an array, a logical volume or an encrypted one lies on"}, members);
+    v.field({"read_ahead", Unit::bytes, "read-ahead of the kernel for sequential readers"}, read_ahead);
+    v.field({"queue_depth", Unit::count, "length of its request queue (nr_requests)"}, queue_depth);
+    v.field({"rotational", "1 if the kernel considers it a spinning disk"}, rotational);
+    v.field({"transport", "transport of an NVMe drive"}, transport);
+    v.field({"array_level", "RAID level of an md array, its own or below it"}, array_level);
+    v.field({"members", "disks below an array, a logical volume or an encrypted device"}, members);
     v.field({"links", "PCIe links of the drive, or of each member"}, links);
   }
 };

@@ -22,7 +22,7 @@ class SystemClock final : public Clock {
     std::condition_variable_any never;
     std::unique_lock lock(mutex);
     never.wait_for(lock, stop, duration, [] { return false; });
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while waiting");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while waiting");
   }
 };
 

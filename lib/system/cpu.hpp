@@ -26,17 +26,18 @@ struct CpuFacts {
 
   void describe(FieldVisitor& v) {
     v.field({"model", "model of the processor"}, model);
-    v.field({"processors", Unit::count, "processors online, as os.cpu_count() has it"}, processors);
-    v.field({"affinity", Unit::count, "processors that this process may run on"}, affinity);
-    v.field({"affinity_list", "which ones"}, affinity_list);
+    v.field({"processors", Unit::count, "processors online, like os.cpu_count()"}, processors);
+    v.field({"affinity", Unit::count, "processors that the process may run on"}, affinity);
+    v.field({"affinity_list", "list of these processors"}, affinity_list);
     v.field({"sockets", Unit::count, "sockets"}, sockets);
     v.field({"cores", Unit::count, "cores, without their hardware threads"}, cores);
     v.field({"threads_per_core", Unit::count, "hardware threads of a core"}, threads_per_core);
-    v.field({"frequency_driver", "what sets the clock; empty where the host or the firmware does"}, frequency_driver);
+    v.field({"frequency_driver", "driver that sets the clock; empty if host or firmware do"}, frequency_driver);
     v.field({"governor", "rule by which it is set"}, governor);
-    v.field({"energy_preference", "what a driver with a mind of its own is told to prefer"}, energy_preference);
-    v.field({"min_hertz", "lowest clock that may be set"}, min_hertz);
-    v.field({"max_hertz", "highest clock that may be set"}, max_hertz);
+    v.field({"energy_preference", "energy preference, for drivers that choose the clock themselves"},
+            energy_preference);
+    v.field({"min_hertz", "lowest clock allowed"}, min_hertz);
+    v.field({"max_hertz", "highest clock allowed"}, max_hertz);
   }
 };
 

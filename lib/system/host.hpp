@@ -23,8 +23,8 @@ struct HostInfo {
     v.field({"hostname", "name of the machine"}, hostname);
     v.field({"os", "distribution and version"}, os);
     v.field({"kernel", "kernel release"}, kernel);
-    v.field({"cpus", Unit::count, "threads this process may keep busy", kCondition}, cpus);
-    v.field({"memory", Unit::bytes, "memory this process may use", condition_within(0.1)}, memory);
+    v.field({"cpus", Unit::count, "CPUs available to the process", kCondition}, cpus);
+    v.field({"memory", Unit::bytes, "memory available to the process", condition_within(0.1)}, memory);
   }
 };
 
@@ -52,15 +52,15 @@ struct KernelFacts {
 
   void describe(FieldVisitor& v) {
     v.field({"release", "version of the kernel"}, release);
-    v.field({"io_uring", "whether io_uring may be used, and why not"}, io_uring);
-    v.field({"cachestat", "whether cachestat(2) may be used, and why not"}, cachestat);
-    v.field({"descriptors", Unit::count, "most open files, the hard limit"}, descriptors);
+    v.field({"io_uring", "whether io_uring is available, or why not"}, io_uring);
+    v.field({"cachestat", "whether cachestat(2) is available, or why not"}, cachestat);
+    v.field({"descriptors", Unit::count, "hard limit of open files"}, descriptors);
     v.field({"locked_memory", Unit::bytes, "memory that may be locked or registered with io_uring and RDMA"},
             locked_memory);
-    v.field({"root", "whether this is the superuser"}, root);
-    v.field({"may_lock", "whether that limit does not bind (CAP_IPC_LOCK)"}, may_lock);
-    v.field({"virtual_machine", "what the machine says that it is, when it is a virtual one"}, virtual_machine);
-    v.field({"container", "kind of container around this process"}, container);
+    v.field({"root", "whether the user is root"}, root);
+    v.field({"may_lock", "whether that limit is ignored (CAP_IPC_LOCK)"}, may_lock);
+    v.field({"virtual_machine", "product name of a virtual machine"}, virtual_machine);
+    v.field({"container", "kind of container"}, container);
   }
 };
 

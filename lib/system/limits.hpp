@@ -31,11 +31,11 @@ struct CgroupUse {
     std::uint64_t kept = periods.value_or(0);
     std::uint64_t throttled = throttled_periods.value_or(0);
     v.field({"version", "version of the control groups"}, version);
-    v.field({"cpus", "cores that they allow"}, cpu_limit);
-    v.field({"memory", Unit::bytes, "memory that they allow"}, memory_limit);
-    v.field({"memory_high", Unit::bytes, "memory above which they slow the process down"}, memory_high);
-    v.field({"periods", Unit::count, "periods in which the limit of cores was kept so far"}, kept);
-    v.field({"throttled_periods", Unit::count, "those in which it cut in"}, throttled);
+    v.field({"cpus", "CPU limit, in cores"}, cpu_limit);
+    v.field({"memory", Unit::bytes, "memory limit"}, memory_limit);
+    v.field({"memory_high", Unit::bytes, "memory above which the process is slowed down"}, memory_high);
+    v.field({"periods", Unit::count, "periods of the CPU limit so far"}, kept);
+    v.field({"throttled_periods", Unit::count, "periods that were throttled"}, throttled);
   }
 };
 

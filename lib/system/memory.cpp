@@ -175,7 +175,7 @@ NumaBinding::NumaBinding(std::uint64_t node, const Probe& probe) : old_cpus_(kCp
   for (const unsigned cpu : parse_cpu_list(sys_word(probe, node_file(node, "cpulist")))) set_bit(cpus, cpu);
   std::transform(cpus.begin(), cpus.end(), old_cpus_.begin(), cpus.begin(), std::bit_and<>());
   if (std::all_of(cpus.begin(), cpus.end(), [](unsigned long word) { return word == 0; })) {
-    refuse(node, "this process may use none of its processors");
+    refuse(node, "none of the processors is available to this process");
   }
   if (set_cpus(cpus) != 0) refuse(node, std::strerror(errno));
 

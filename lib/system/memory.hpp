@@ -29,19 +29,19 @@ struct MemoryFacts {
 
   void describe(FieldVisitor& v) {
     v.field({"total", Unit::bytes, "memory of the machine"}, total);
-    v.field({"available", Unit::bytes, "what programs may take without swapping"}, available);
+    v.field({"available", Unit::bytes, "memory available to programs without swapping"}, available);
     v.field({"swap_total", Unit::bytes, "swap space"}, swap_total);
     v.field({"swap_free", Unit::bytes, "swap space not in use"}, swap_free);
     v.field({"huge_pages", Unit::bytes, "memory set aside for huge pages"}, huge_pages);
-    v.field({"huge_pages_free", Unit::bytes, "what of it nobody uses"}, huge_pages_free);
-    v.field({"transparent_huge_pages", "who gets huge pages without asking"}, transparent_huge_pages);
-    v.field({"huge_page_defrag", "when the kernel makes room for them"}, huge_page_defrag);
+    v.field({"huge_pages_free", Unit::bytes, "part of it that is not used"}, huge_pages_free);
+    v.field({"transparent_huge_pages", "which programs get huge pages without asking"}, transparent_huge_pages);
+    v.field({"huge_page_defrag", "when the kernel compacts memory for them"}, huge_page_defrag);
     v.field({"swappiness", Unit::count, "vm.swappiness"}, swappiness);
     v.field({"zone_reclaim_mode", Unit::count, "vm.zone_reclaim_mode"}, zone_reclaim_mode);
     v.field({"dirty_ratio", "vm.dirty_ratio, in percent"}, dirty_ratio);
     v.field({"dirty_background_ratio", "vm.dirty_background_ratio, in percent"}, dirty_background_ratio);
-    v.field({"dirty", Unit::bytes, "vm.dirty_bytes, where that is set"}, dirty_bytes);
-    v.field({"dirty_background", Unit::bytes, "vm.dirty_background_bytes, where that is set"}, dirty_background_bytes);
+    v.field({"dirty", Unit::bytes, "vm.dirty_bytes, if set"}, dirty_bytes);
+    v.field({"dirty_background", Unit::bytes, "vm.dirty_background_bytes, if set"}, dirty_background_bytes);
   }
 };
 
@@ -67,10 +67,10 @@ struct NumaNode {
   std::uint64_t free = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"node", Unit::count, "its number"}, node);
-    v.field({"cpus", "its processors"}, cpus);
-    v.field({"memory", Unit::bytes, "its memory"}, memory);
-    v.field({"free", Unit::bytes, "its free memory"}, free);
+    v.field({"node", Unit::count, "number of the node"}, node);
+    v.field({"cpus", "processors of the node"}, cpus);
+    v.field({"memory", Unit::bytes, "memory of the node"}, memory);
+    v.field({"free", Unit::bytes, "free memory of the node"}, free);
   }
 };
 

@@ -41,15 +41,15 @@ struct NfsFacts {
   void describe(FieldVisitor& v) {
     v.field({"device", "its number in /sys/class/bdi"}, device);
     v.field({"version", "version of the protocol"}, version);
-    v.field({"protocol", "what carries it"}, protocol);
+    v.field({"protocol", "transport protocol"}, protocol);
     v.field({"connections", Unit::count, "connections to the server (nconnect)"}, connections);
-    v.field({"read_size", Unit::bytes, "most bytes of one read request (rsize)"}, read_size);
-    v.field({"write_size", Unit::bytes, "most bytes of one write request (wsize)"}, write_size);
-    v.field({"recovery", "hard waits for a server that is away, soft gives up"}, recovery);
+    v.field({"read_size", Unit::bytes, "largest read request in bytes (rsize)"}, read_size);
+    v.field({"write_size", Unit::bytes, "largest write request in bytes (wsize)"}, write_size);
+    v.field({"recovery", "hard: waits for an unreachable server; soft: gives up"}, recovery);
     v.field({"caches_attributes", "false with noac or actimeo=0"}, caches_attributes);
     v.field({"operations", Unit::count, "requests since it was mounted"}, counters.operations);
-    v.field({"retransmissions", Unit::count, "requests that were sent again"}, counters.retransmissions);
-    v.field({"timeouts", Unit::count, "requests that had no answer in time"}, counters.timeouts);
+    v.field({"retransmissions", Unit::count, "requests retransmitted"}, counters.retransmissions);
+    v.field({"timeouts", Unit::count, "requests that timed out"}, counters.timeouts);
     v.field({"read_round_trip", Unit::seconds, "mean time from a read request to its answer"}, read_round_trip);
   }
 };
@@ -84,14 +84,14 @@ struct LustreFacts {
 
   void describe(FieldVisitor& v) {
     v.field({"stripe_count", Unit::count, "storage targets of a file; 65535: all"}, stripe_count);
-    v.field({"stripe_size", Unit::bytes, "bytes on one target before the next"}, stripe_size);
+    v.field({"stripe_size", Unit::bytes, "bytes on one target before the next one"}, stripe_size);
     v.field({"components", Unit::count, "parts of a progressive layout"}, components);
-    v.field({"striped", "whose layout that is"}, striped);
+    v.field({"striped", "file or folder with this layout"}, striped);
     v.field({"read_requests_in_flight", Unit::count, "max_rpcs_in_flight of each target"}, read_requests_in_flight);
     v.field({"pages_per_request", Unit::count, "max_pages_per_rpc"}, pages_per_request);
     v.field({"read_ahead", Unit::bytes, "max_read_ahead_mb of the mount"}, read_ahead);
     v.field({"read_ahead_per_file", Unit::bytes, "max_read_ahead_per_file_mb"}, read_ahead_per_file);
-    v.field({"checksums", "1 when data is checked on the wire, which costs processor time"}, checksums);
+    v.field({"checksums", "1 if data is checksummed on the wire, which costs CPU time"}, checksums);
   }
 };
 
@@ -113,12 +113,12 @@ struct FuseFacts {
   std::optional<double> cache_hit_ratio;     ///< bytes that came from it, of all that were read since the mount
 
   void describe(FieldVisitor& v) {
-    v.field({"client", "program that serves it"}, client);
-    v.field({"kind", "what lies behind it"}, kind);
-    v.field({"cache_folders", "where JuiceFS keeps its cache on this node"}, cache_folders);
-    v.field({"cache_limit", Unit::bytes, "what that cache may hold"}, cache_limit);
-    v.field({"cached", Unit::bytes, "what it holds"}, cached);
-    v.field({"cache_hit_ratio", Unit::ratio, "share of the bytes read since the mount that came from it"},
+    v.field({"client", "program that serves the mount"}, client);
+    v.field({"kind", "kind of storage behind the mount"}, kind);
+    v.field({"cache_folders", "cache folder of JuiceFS on this node"}, cache_folders);
+    v.field({"cache_limit", Unit::bytes, "limit of that cache"}, cache_limit);
+    v.field({"cached", Unit::bytes, "bytes in that cache"}, cached);
+    v.field({"cache_hit_ratio", Unit::ratio, "share of the bytes read since the mount that came from the cache"},
             cache_hit_ratio);
   }
 };

@@ -24,13 +24,13 @@ struct PcieLink {
 
   void describe(FieldVisitor& v) {
     v.field({"address", "domain:bus:device.function"}, address);
-    v.field({"gigatransfers_per_second", "speed of a lane now"}, speed);
-    v.field({"lanes", Unit::count, "lanes now"}, width);
-    v.field({"max_gigatransfers_per_second", "speed that the device can do"}, max_speed);
-    v.field({"max_lanes", Unit::count, "lanes that the device has"}, max_width);
-    v.field({"slot_gigatransfers_per_second", "speed that the port above it can do"}, slot_speed);
-    v.field({"slot_lanes", Unit::count, "lanes of the port above it"}, slot_width);
-    v.field({"numa_node", Unit::count, "NUMA node that it hangs on"}, numa_node);
+    v.field({"gigatransfers_per_second", "current speed of a lane"}, speed);
+    v.field({"lanes", Unit::count, "current lanes"}, width);
+    v.field({"max_gigatransfers_per_second", "speed that the device supports"}, max_speed);
+    v.field({"max_lanes", Unit::count, "lanes of the device"}, max_width);
+    v.field({"slot_gigatransfers_per_second", "speed that the port above supports"}, slot_speed);
+    v.field({"slot_lanes", Unit::count, "lanes of the port above"}, slot_width);
+    v.field({"numa_node", Unit::count, "NUMA node of the device"}, numa_node);
   }
 };
 
@@ -53,8 +53,8 @@ struct GpuDevice {
   PcieLink pcie;
 
   void describe(FieldVisitor& v) {
-    v.field({"model", "model, or PCI device number where no driver tells"}, model);
-    v.field({"driver", "kernel driver that it is bound to"}, driver);
+    v.field({"model", "model, or PCI device number if no driver reports it"}, model);
+    v.field({"driver", "kernel driver in use"}, driver);
     v.field({"pcie", "its link to the host"}, pcie);
   }
 };
@@ -79,7 +79,7 @@ struct NetworkCard {
 
   void describe(FieldVisitor& v) {
     v.field({"name", "interface"}, name);
-    v.field({"driver", "kernel driver; empty for virtual ones"}, driver);
+    v.field({"driver", "kernel driver; empty for virtual cards"}, driver);
     v.field({"state", "up or down"}, state);
     v.field({"bytes_per_second", Unit::bytes_per_second, "speed of its link"}, bytes_per_second);
     v.field({"mtu", Unit::count, "largest packet, in bytes"}, mtu);
@@ -102,10 +102,10 @@ struct RdmaPort {
   void describe(FieldVisitor& v) {
     v.field({"name", "device and port"}, name);
     v.field({"link_layer", "InfiniBand or Ethernet"}, link_layer);
-    v.field({"state", "ACTIVE when it works"}, state);
-    v.field({"rate", "as the driver says it"}, rate);
-    v.field({"bytes_per_second", Unit::bytes_per_second, "the same as a number"}, bytes_per_second);
-    v.field({"numa_node", Unit::count, "NUMA node that it hangs on"}, numa_node);
+    v.field({"state", "ACTIVE if it works"}, state);
+    v.field({"rate", "rate as reported by the driver"}, rate);
+    v.field({"bytes_per_second", Unit::bytes_per_second, "rate as a number"}, bytes_per_second);
+    v.field({"numa_node", Unit::count, "NUMA node of the port"}, numa_node);
   }
 };
 

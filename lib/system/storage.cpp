@@ -79,7 +79,7 @@ std::string nearest_folder(const std::string& folder) {
 std::uint64_t free_bytes(const std::string& folder) {
   const std::string path = nearest_folder(folder);
   struct statvfs info {};
-  if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", path);
+  if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "get the free space of", path);
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
@@ -148,11 +148,11 @@ std::string data_path(const std::string& path, const Probe& probe) {
   std::string resolved = probe.resolve(path).value_or(path);
   const auto facts = probe.stat(resolved);
   if (!facts || facts->kind != PathFacts::Kind::other) return resolved;
-  throw Error(ErrorCode::usage,
-              "'" + path +
-                  "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a block "
-                  "device",
-              path);
+  throw Error(
+      ErrorCode::usage,
+      "'" + path +
+          "' is a FIFO, socket or character device, which contains no data; give a folder, a file or a block device",
+      path);
 }
 
 bool has_remote_cache(StorageClass storage_class) {

@@ -49,12 +49,12 @@ struct StorageFacts {
 
   void describe(FieldVisitor& v) {
     v.field({"file_system", "type of the file system", kJudged}, file_system);
-    v.field({"storage_class", "what the bytes are read from", kJudged}, storage_class);
-    v.field({"mount_point", "where it is mounted"}, mount_point);
-    v.field({"source", "what is mounted"}, source);
-    v.field({"device", "block device, where there is one"}, device);
-    v.field({"mount_options", "options of the mount and of the file system"}, options);
-    v.field({"read_ahead", Unit::bytes, "how far the kernel reads ahead of a sequential reader"}, read_ahead);
+    v.field({"storage_class", "class of the storage", kJudged}, storage_class);
+    v.field({"mount_point", "mount point"}, mount_point);
+    v.field({"source", "mounted device or share"}, source);
+    v.field({"device", "block device, if there is one"}, device);
+    v.field({"mount_options", "options of the mount and the file system"}, options);
+    v.field({"read_ahead", Unit::bytes, "read-ahead of the kernel for sequential readers"}, read_ahead);
   }
 };
 

@@ -131,5 +131,5 @@ TEST_CASE("a stop ends the reading of a table of any length") {
   Context ctx(stop.get_token());
   ImageNotes notes;
   CHECK_THROWS_WITH_AS(notes.add_metadata(dir.path("m.csv"), "path", dir.path("src"), ctx),
-                       doctest::Contains("stopped"), Error);
+                       doctest::Contains("interrupted"), Error);
 }

@@ -36,14 +36,13 @@ Options:
   --trace FILE                write what was done
 
 Common options:
-  --json FILE        write the result as JSON to FILE; - is standard output, then nothing else goes
-                     there
+  --json FILE        write the result as JSON to FILE; with -, standard output contains only the
+                     JSON
   --prometheus FILE  write metrics to FILE for the textfile collector of Prometheus' node_exporter
-  --log text|json    form of standard error: lines for people, or a JSON object per line (default:
-                     text)
-  --quiet            show no progress
-  --soft-fail        exit 0 although it failed, for prologs whose failure would drain the node; the
-                     error is still reported
+  --log text|json    format of standard error: text, or one JSON object per line (default: text)
+  --quiet            do not show progress
+  --soft-fail        exit 0 even if the command fails, for prologs that would otherwise drain the
+                     node; the error is still reported
   --help             show this help
 
 Examples:
@@ -55,8 +54,8 @@ Exit codes:
   1    failed; a retry may help (input/output, network)
   2    the command line is wrong
   3    done, with findings (a check found problems, a requirement was missed)
-  4    failed for good (source missing, access denied, corrupt data, a feature that is not there)
-  5    no room (disk full, or a limit below the need)
+  4    failed permanently (source missing, access denied, corrupt data, feature not available)
+  5    no space (disk full, or a limit below the need)
   129  stopped by SIGHUP
   130  stopped by SIGINT
   143  stopped by SIGTERM

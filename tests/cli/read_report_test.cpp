@@ -32,7 +32,7 @@ TEST_CASE("of a store the verdict is the first line, and all fields follow") {
 TEST_CASE("without a job the first line says what the store gives, and how to have a verdict") {
   ReadResult result = of_store();
   result.store->streaming.reset();
-  CHECK(render_read(result, false).starts_with("the store gives 500 MB/s with 16 connections; --preset"));
+  CHECK(render_read(result, false).starts_with("the store delivers 500 MB/s with 16 connections; use --preset"));
 }
 
 TEST_CASE("of local files the first line is the rate and the state of the cache that it was read from") {
@@ -46,13 +46,13 @@ TEST_CASE("of local files the first line is the rate and the state of the cache 
   CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2 threads of pread, ext4 on vda\n\nmode:"));
   result.samples = 2000;
   result.samples_per_second = 2870.6;
-  CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2,871 samples/s by 2 threads of pread, ext4"));
+  CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2,871 samples/s with 2 threads of pread, ext4"));
 }
 
 TEST_CASE("steady is yes or no, and of a run too short to tell not known, with the reason") {
   ReadResult result;
   result.read_seconds = 0.003;
-  CHECK(render_read(result, false).find("not known, only 3 ms were measured\n") != std::string::npos);
+  CHECK(render_read(result, false).find("unknown, only 3 ms were measured\n") != std::string::npos);
   result.steady = true;
   CHECK(render_read(result, false).find("not known") == std::string::npos);
 }

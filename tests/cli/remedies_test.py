@@ -611,7 +611,7 @@ class Measuring(RemedyTest):
     def test_only_stores_are_said_to_be_measured(self):
         for verb in ("env", "watch"):
             for address in ("file:///tmp", "gs://b/x", "s3://b/x"):
-                self.assert_error(self.call("iobench", verb, address), 2, address, "measures stores, at s3:// and http(s)://")
+                self.assert_error(self.call("iobench", verb, address), 2, address, "to measure s3:// and http(s)://")
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ const ComparedField& compare_metric(std::string_view name, std::string_view opti
   std::vector<std::string> names;
   for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
   throw Error(ErrorCode::usage,
-              fmt::format("{}: there is no metric '{}'; there are {}", option, name, fmt::join(names, ", ")), file);
+              fmt::format("{}: unknown metric '{}'; known metrics: {}", option, name, fmt::join(names, ", ")), file);
 }
 
 std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
@@ -289,10 +289,11 @@ void check_allowed(const Conditions& base, const Conditions& changed, std::span<
       return std::ranges::any_of(conditions, [&](const auto& entry) { return fits(entry.first, allowed); });
     };
     if (knows(base) || knows(changed)) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("--allow-different: neither result tells '{}'; name a key such as engine, "
-                            "read.cache.state, host or verb",
-                            allowed));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "--allow-different: neither result contains '{}'; use a key such as engine, read.cache.state, host or verb",
+            allowed));
   }
 }
 

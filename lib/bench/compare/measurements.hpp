@@ -56,10 +56,10 @@ struct Difference {
   bool allowed = false;   ///< the user wants them compared all the same
 
   void describe(FieldVisitor& v) {
-    v.field({"key", "what differs"}, key);
-    v.field({"base", "in BASE"}, base);
-    v.field({"new", "in NEW"}, changed);
-    v.field({"decisive", "true when results that differ in this cannot be compared"}, decisive);
+    v.field({"key", "key of the difference"}, key);
+    v.field({"base", "value in BASE"}, base);
+    v.field({"new", "value in NEW"}, changed);
+    v.field({"decisive", "true if results that differ in this cannot be compared"}, decisive);
     v.field({"allowed", "true when --allow-different names it"}, allowed);
   }
 };

@@ -33,11 +33,10 @@ std::uint64_t choose_memory(const JpegStore& store, const gpu::Device& device, s
   const std::uint64_t wanted = bytes_of_largest(store, images);
   const std::uint64_t limit = std::max(device.free_memory() / 4 / kLeast * kLeast, kLeast);
   if (wanted <= limit) return wanted;
-  context.warn(
-      "batches_shortened",
-      fmt::format("pixels of {} take up to {}, and a quarter of what is free on GPU {} is {}: batches hold "
-                  "fewer images where these are large",
-                  format_count(images, "image"), format_size(wanted), device.facts().index, format_size(limit)));
+  context.warn("batches_shortened", fmt::format("pixels of {} need up to {}, but a quarter of the free memory of GPU "
+                                                "{} is {}; batches of large images will be smaller",
+                                                format_count(images, "image"), format_size(wanted),
+                                                device.facts().index, format_size(limit)));
   return limit;
 }
 
@@ -165,10 +164,10 @@ void PixelCheck::note(const RoutedJpeg& image, gpu::JpegEngine engine, double ps
     const std::string name = name_of_(image.index);
     throw Error(
         ErrorCode::corrupt,
-        fmt::format("GPU {} decodes '{}' wrong with its {} engine: {:.1f} dB against libjpeg-turbo, where {:.0f} "
-                    "are the least. No rate is told for wrong pixels; another version of nvJPEG or of the "
-                    "driver may decode it right",
-                    device_.facts().index, name, enum_name(engine), psnr, kLeastPsnr),
+        fmt::format(
+            "GPU {} decodes '{}' incorrectly with its {} engine: {:.1f} dB compared with libjpeg-turbo, at least "
+            "{:.0f} expected. No rate is reported for wrong pixels; try another version of nvJPEG or of the driver",
+            device_.facts().index, name, enum_name(engine), psnr, kLeastPsnr),
         name);
   }
   const std::scoped_lock lock(mutex_);
@@ -211,18 +210,20 @@ void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& c
 }
 
 void PixelComparison::describe(FieldVisitor& v) {
-  v.field({"compared", Unit::count, "images that were decoded by both and compared"}, compared);
-  v.field({"damaged", Unit::count, "images that libjpeg-turbo found damaged: not compared"}, damaged);
+  v.field({"compared", Unit::count, "images decoded by both and compared"}, compared);
+  v.field({"damaged", Unit::count, "images that are damaged according to libjpeg-turbo and were not compared"},
+          damaged);
   v.field({"plain_chroma", Unit::count,
-           "images with subsampled chroma that are nearer to libjpeg-turbo's without smooth upsampling, and were held "
-           "against that"},
+           "images with subsampled chroma that were closer to libjpeg-turbo without smooth upsampling, and were "
+           "compared with that"},
           plain_chroma);
-  v.field({"least_allowed_psnr_db", "below it an image counts as wrong, and no rate is told"}, least_allowed_psnr);
-  v.field({"min_psnr_db", "least peak signal-to-noise ratio of an image, in dB; 100: equal"}, min_psnr);
-  v.field({"median_psnr_db", "median over images"}, median_psnr);
-  v.field({"max_difference_red", Unit::count, "largest difference of a value, of 255"}, max_difference_red);
-  v.field({"max_difference_green", Unit::count, "the same of green"}, max_difference_green);
-  v.field({"max_difference_blue", Unit::count, "the same of blue"}, max_difference_blue);
+  v.field({"least_allowed_psnr_db", "below this value an image counts as wrong, and no rate is reported"},
+          least_allowed_psnr);
+  v.field({"min_psnr_db", "lowest peak signal-to-noise ratio of an image, in dB; 100: identical"}, min_psnr);
+  v.field({"median_psnr_db", "median over all images"}, median_psnr);
+  v.field({"max_difference_red", Unit::count, "largest difference of a red value, of 255"}, max_difference_red);
+  v.field({"max_difference_green", Unit::count, "largest difference of a green value"}, max_difference_green);
+  v.field({"max_difference_blue", Unit::count, "largest difference of a blue value"}, max_difference_blue);
 }
 
 }  // namespace shardkit::bench

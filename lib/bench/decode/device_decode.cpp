@@ -169,24 +169,27 @@ static_assert(static_cast<int>(DecodePath::gpu_hybrid) == static_cast<int>(gpu::
 }  // namespace
 
 void DecodeShare::describe(FieldVisitor& v) {
-  v.field({"path", "engine of the GPU, or the CPU"}, path);
+  v.field({"path", "engine of the GPU, or cpu"}, path);
   v.field({"samples", Unit::count, "images that it decoded"}, samples);
-  v.field({"share", Unit::ratio, "of all that were decoded"}, share);
+  v.field({"share", Unit::ratio, "share of all decoded images"}, share);
 }
 
 void DeviceDecodeResult::describe(FieldVisitor& v) {
-  v.field({"device", Unit::count, "number of the GPU, as CUDA counts"}, device);
-  v.field({"name", "its model", kCondition}, name);
-  v.field({"library", "what was loaded to decode"}, library);
-  v.field({"hardware", "whether the GPU has decoders in silicon that the library uses"}, hardware);
-  v.field({"hardware_engines", Unit::count, "how many, where the library tells"}, hardware_engines);
-  v.field({"batch", Unit::count, "images given to an engine at once, at most", kCondition}, batch);
-  v.field({"memory", Unit::bytes, "memory of the GPU for the pixels of a batch"}, memory);
-  v.field({"paths", "who decoded how many"}, paths);
-  v.field({"refused", Unit::count, "images that no engine takes, or that need more than this memory: the CPU's"},
+  v.field({"device", Unit::count, "number of the GPU, as counted by CUDA"}, device);
+  v.field({"name", "model of the GPU", kCondition}, name);
+  v.field({"library", "decoder library and its version"}, library);
+  v.field({"hardware", "whether the library uses hardware decoders of this GPU"}, hardware);
+  v.field({"hardware_engines", Unit::count, "number of hardware decoders, if the library reports it"},
+          hardware_engines);
+  v.field({"batch", Unit::count, "largest batch passed to an engine", kCondition}, batch);
+  v.field({"memory", Unit::bytes, "GPU memory for the pixels of a batch"}, memory);
+  v.field({"paths", "images by engine"}, paths);
+  v.field({"refused", Unit::count,
+           "images that no engine supports, or that need more than this memory; decoded by the CPU"},
           refused);
-  v.field({"returned", Unit::count, "images that an engine took and could not decode: the CPU's too"}, returned);
-  v.field({"pixels", "the GPU's pixels held against libjpeg-turbo's, before any rate is told"}, pixels);
+  v.field({"returned", Unit::count, "images that an engine accepted but could not decode; decoded by the CPU"},
+          returned);
+  v.field({"pixels", "comparison of the GPU's pixels with those of libjpeg-turbo, made before measuring"}, pixels);
 }
 
 namespace {

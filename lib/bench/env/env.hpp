@@ -47,9 +47,9 @@ struct NormalRate {
 
   void describe(FieldVisitor& v) {
     v.field({"part", "storage class, network or gpu"}, part);
-    v.field({"low_bytes_per_second", Unit::bytes_per_second, "the low end"}, low);
-    v.field({"high_bytes_per_second", Unit::bytes_per_second, "the high end, or the limit of a link"}, high);
-    v.field({"note", "what that holds for"}, note);
+    v.field({"low_bytes_per_second", Unit::bytes_per_second, "lower end of the range"}, low);
+    v.field({"high_bytes_per_second", Unit::bytes_per_second, "upper end of the range, or the limit of a link"}, high);
+    v.field({"note", "hardware that the range applies to"}, note);
   }
 };
 
@@ -121,13 +121,13 @@ struct EnvOptions {
 
   void describe(FieldVisitor& v) {
     v.field({"PATH", "the data: a folder, a file or a block device", Role::optional_positional}, path);
-    v.field({"strict", "exit code 3 when there are errors or warnings"}, strict);
-    v.field({"workers", Unit::count, "loader processes per GPU that are planned", between(1, 1'000'000)}, workers);
-    v.field({"gpus", Unit::count, "GPUs that train together on this node; 1", between(1, 1'000'000)}, gpus);
-    v.field({"batch", Unit::count, "samples per GPU and step; 256", between(1, 1'000'000)}, batch);
-    v.field({"prefetch", Unit::count, "batches that each worker keeps ready", between(1, 1'000'000)}, prefetch);
-    v.field({"crop", Unit::count, "side of the decoded crop in pixels", between(1, 65536)}, crop);
-    v.field({"dtype", "type of the decoded values"}, dtype);
+    v.field({"strict", "exit code 3 if there are errors or warnings"}, strict);
+    v.field({"workers", Unit::count, "planned loader processes per GPU", between(1, 1'000'000)}, workers);
+    v.field({"gpus", Unit::count, "GPUs that train together on this node; default: 1", between(1, 1'000'000)}, gpus);
+    v.field({"batch", Unit::count, "samples per GPU and training step; default: 256", between(1, 1'000'000)}, batch);
+    v.field({"prefetch", Unit::count, "batches that each worker prefetches", between(1, 1'000'000)}, prefetch);
+    v.field({"crop", Unit::count, "width and height of the decoded crop in pixels", between(1, 65536)}, crop);
+    v.field({"dtype", "data type of the decoded values"}, dtype);
   }
 };
 
@@ -140,8 +140,9 @@ struct EnvResult {
   bool has_findings() const { return strict && errors + warnings > 0; }
 
   void describe(FieldVisitor& v) {
-    v.field({"errors", Unit::count, "findings that make the described loader fail"}, errors);
-    v.field({"warnings", Unit::count, "findings that cost speed or spoil measurements"}, warnings);
+    v.field({"errors", Unit::count, "number of errors: findings that make the described loader fail"}, errors);
+    v.field({"warnings", Unit::count, "number of warnings: findings that cost speed or distort measurements"},
+            warnings);
     environment.describe(v);
   }
 };

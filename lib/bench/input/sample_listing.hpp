@@ -35,10 +35,10 @@ struct SampleChoice {
   std::vector<std::string> first;  ///< "shard.tar/key.jpg" of a shard's, the path of a file
 
   void describe(FieldVisitor& v) {
-    v.field({"listed", Unit::count, "images that there were to choose from"}, listed);
-    v.field({"chosen", Unit::count, "images taken"}, chosen);
+    v.field({"listed", Unit::count, "images found"}, listed);
+    v.field({"chosen", Unit::count, "images used"}, chosen);
     v.field({"how", "how they were chosen"}, how);
-    v.field({"first", "the first of them: a file, or a shard and the member's name"}, first);
+    v.field({"first", "the first of them: a file, or a shard and a member name"}, first);
   }
 };
 

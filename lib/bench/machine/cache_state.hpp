@@ -47,11 +47,12 @@ struct CacheReport {
   std::optional<double> residency_after_ratio;
 
   void describe(FieldVisitor& v) {
-    v.field({"requested", "what --cache asked for"}, requested);
-    v.field({"state", "what was measured; empty: nothing was read", kJudged}, state);
-    v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; none: not known"},
+    v.field({"requested", "requested by --cache"}, requested);
+    v.field({"state", "measured state; empty: nothing was read", kJudged}, state);
+    v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; absent: unknown"},
             residency_before_ratio);
-    v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);
+    v.field({"residency_after_ratio", Unit::ratio, "share of the bytes in the page cache afterwards"},
+            residency_after_ratio);
   }
 };
 

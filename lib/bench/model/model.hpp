@@ -33,20 +33,19 @@ struct Supply {
   }
 
   void describe(FieldVisitor& v) {
-    v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes that storage gives"}, read_bytes_per_second);
-    v.field({"read_samples_per_second", Unit::per_second, "samples that storage gives"}, read_samples_per_second);
+    v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes that storage delivers"}, read_bytes_per_second);
+    v.field({"read_samples_per_second", Unit::per_second, "samples that storage delivers"}, read_samples_per_second);
     v.field({"decode_samples_per_second", Unit::per_second,
-             "samples that the cores decode; from a run, beside reading them"},
+             "samples that all cores decode; from a result of run, while reading"},
             decode_samples_per_second);
     v.field({"decode_samples_per_second_per_core", Unit::per_second, "samples that one core decodes"},
             decode_samples_per_second_per_core);
-    v.field({"pipeline_samples_per_second", Unit::per_second, "samples that all stages gave at once"},
+    v.field({"pipeline_samples_per_second", Unit::per_second, "samples that all stages together deliver"},
             pipeline_samples_per_second);
-    v.field({"pipeline_stage", "the stage that set their pace"}, pipeline_stage);
-    v.field({"cache_state", "what the page cache held when reading was measured"}, cache_state);
-    v.field({"measured_sample_bytes", Unit::bytes, "mean size of the samples that were measured"},
-            measured_sample_bytes);
-    v.field({"decoded_sample_bytes", Unit::bytes, "mean size of the images whose decoding was measured"},
+    v.field({"pipeline_stage", "the bottleneck of these stages"}, pipeline_stage);
+    v.field({"cache_state", "page cache state when reading was measured"}, cache_state);
+    v.field({"measured_sample_bytes", Unit::bytes, "mean size of the measured samples"}, measured_sample_bytes);
+    v.field({"decoded_sample_bytes", Unit::bytes, "mean size of the images in the decoding measurement"},
             decoded_sample_bytes);
   }
 };
@@ -160,7 +159,7 @@ struct ModelResult {
 ModelResult model(const ModelOptions& options, Context& context);
 
 /// Throws Error{usage}: "<option>: expected <expected>".
-[[noreturn]] void refuse_option(const char* option, std::string_view expected);
+[[noreturn]] void refuse_option(const char* option, std::string_view needed);
 
 /// An option that would change nothing without another is refused, so that no part of a command line goes unheard.
 void check_partners(const ModelOptions& options);

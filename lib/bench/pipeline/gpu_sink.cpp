@@ -42,7 +42,7 @@ void check_copies(gpu::Device& device, gpu::HostMemory kind) {
   gpu::fill_pattern(host.bytes(), kSeed);
   upload(device, memory.span(), host.bytes());
   if (const std::uint64_t wrong = device.count_mismatches(memory.span(), kSeed); wrong > 0) {
-    fail(device, fmt::format("holds {} wrong bytes of {} that were copied to it", wrong, kPatternBytes));
+    fail(device, fmt::format("has {} wrong bytes of {} that were copied to it", wrong, kPatternBytes));
   }
 }
 
@@ -78,7 +78,7 @@ void compare(gpu::Device& device, gpu::DeviceSpan made, Bytes expected, std::str
   stream->synchronize();
   const auto [found, wanted] = std::ranges::mismatch(back, expected);
   if (found == back.end()) return;
-  fail(device, fmt::format("{} otherwise than the processor, from byte {} of {} on: its batches would be other ones",
+  fail(device, fmt::format("{} differently from the CPU, from byte {} of {} onwards: its batches would be different",
                            what, found - back.begin(), back.size()));
 }
 
@@ -146,11 +146,10 @@ void check_memory(const LoaderSettings& settings, std::span<gpu::Device* const> 
                           static_cast<double>(settings.largest_device_jpeg);
     const std::uint64_t usable = device->free_memory() / 10 * 9;
     if (needed <= static_cast<double>(usable)) continue;
-    throw Error(ErrorCode::no_space,
-                fmt::format("GPU {}: {} batches of {} samples take {} there, and {} of its memory are free for them; a "
-                            "smaller --batch, --prefetch or --dtype fits, and --sink host needs none",
-                            device->facts().index, count * settings.slots(), settings.batch,
-                            format_rounded_size(needed), format_size(usable)));
+    throw Error(ErrorCode::no_space, fmt::format("GPU {}: {} batches of {} samples need {}, but {} of its memory are "
+                                                 "free; use a smaller --batch, --prefetch or --dtype, or --sink host",
+                                                 device->facts().index, count * settings.slots(), settings.batch,
+                                                 format_rounded_size(needed), format_size(usable)));
   }
 }
 

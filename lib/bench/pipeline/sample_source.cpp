@@ -104,7 +104,7 @@ class ImageCutter final : public formats::TarHandler {
   void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
   void finding(const formats::TarFinding& finding) override {
     if (warned_.exchange(true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run shardctl verify", shard_.path,
                                                finding.offset, finding.text));
   }
 
@@ -167,7 +167,7 @@ class SetImages final : public ImageSource {
     SampleBuffer image = outlet.buffer(bytes);
     if (const std::size_t got = source->read_at(0, image.bytes()); got < bytes) {
       throw Error(ErrorCode::io,
-                  fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", file.path, got, bytes),
+                  fmt::format("'{}' ended after {} of {} bytes: it changed while being read", file.path, got, bytes),
                   file.path, got);
     }
     return outlet.give(std::move(image));
@@ -200,10 +200,10 @@ class SetImages final : public ImageSource {
   }
 
   [[noreturn]] static void fail_shrunk(const InputFile& shard, std::uint64_t bytes) {
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' has {} bytes and had {} when it was listed: it changed meanwhile", shard.path, bytes,
-                            shard.bytes),
-                shard.path, bytes);
+    throw Error(
+        ErrorCode::io,
+        fmt::format("'{}' has {} bytes but had {} when it was listed: it has changed", shard.path, bytes, shard.bytes),
+        shard.path, bytes);
   }
 
   const std::vector<InputFile> files_;

@@ -38,10 +38,10 @@ struct BatchLatency {
   double max = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"mean", Unit::seconds, "all waiting over the number of steps"}, mean);
-    v.field({"p50", Unit::seconds, "half of the steps waited no longer"}, p50);
-    v.field({"p99", Unit::seconds, "99 of 100 waited no longer", kJudged}, p99);
-    v.field({"max", Unit::seconds, "the longest"}, max);
+    v.field({"mean", Unit::seconds, "total waiting time divided by the number of steps"}, mean);
+    v.field({"p50", Unit::seconds, "half of the steps waited at most this long"}, p50);
+    v.field({"p99", Unit::seconds, "99 of 100 steps waited at most this long", kJudged}, p99);
+    v.field({"max", Unit::seconds, "longest wait"}, max);
   }
 };
 

@@ -179,7 +179,8 @@ void RandomWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token
 
 std::string RandomWork::hint(std::uint64_t) const {
   if (keeps_open_) return {};
-  return "there are more shards than may be open at once (ulimit -n), so each sample's time includes opening its shard";
+  return "there are more shards than files that may be open at once (ulimit -n), so the time of each sample includes "
+         "opening its shard";
 }
 
 }  // namespace shardkit::bench

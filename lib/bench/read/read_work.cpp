@@ -37,7 +37,7 @@ class SampleCounter final : public formats::TarHandler {
 
   void finding(const formats::TarFinding& finding) override {
     if (std::exchange(warned_, true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run shardctl verify", shard_.path,
                                                finding.offset, finding.text));
   }
 
@@ -216,8 +216,8 @@ void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_t
 std::string SequentialWork::hint(std::uint64_t threads) const {
   if (parts_.size() >= threads) return {};
   return fmt::format(
-      "only {} of the {} had something to read: files are read in parts of 64 MiB, a shard without "
-      "an index by one thread",
+      "only {} of the {} had something to read: files are read in parts of 64 MiB, and a shard without an index by one "
+      "thread",
       parts_.size(), format_count(threads, "thread"));
 }
 

@@ -46,7 +46,7 @@ StoreRequest StoreRequests::next() {
     return request;
   }
   throw Error(ErrorCode::not_found,
-              fmt::format("of {} listed all have changed or gone since", format_count(objects_.size(), "object")));
+              fmt::format("all {} listed have changed or no longer exist", format_count(objects_.size(), "object")));
 }
 
 std::size_t StoreRequests::count(State state) const {

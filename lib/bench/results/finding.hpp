@@ -33,7 +33,7 @@ struct Finding {
   void describe(FieldVisitor& v) {
     v.field({"code", "stable name of the finding"}, code);
     v.field({"severity", "error: the job cannot work; warning: costs speed; hint: may be on purpose"}, severity);
-    v.field({"measured", "what is so here"}, measured);
+    v.field({"measured", "what was measured"}, measured);
     v.field({"normal", "what is normal for this class of machine"}, normal);
     v.field({"remedy", "what to do"}, remedy);
     v.field({"text", "the finding in a sentence"}, text);

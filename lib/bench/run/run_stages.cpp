@@ -29,7 +29,7 @@ struct Wording {
 
 constexpr std::array kWordings{
     Wording{"--workers", "--threads"},  // run's workers are processes of the loader it advises
-    Wording{"more --readers, ", ""},
+    Wording{" or more --readers", ""},
     Wording{"--pinned on, --normalize gpu or a smaller --dtype", "a smaller --dtype"},
 };
 /// Settings that run does not have, or means otherwise.
@@ -96,7 +96,8 @@ void FileCosts::describe(FieldVisitor& v) {
   v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
   v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
   v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
-  v.field({"shards_gain", Unit::factor, "all of these over reading alone: at least so many times as fast are shards"},
+  v.field({"shards_gain", Unit::factor,
+           "all of these divided by the time of reading: shards are at least this many times as fast"},
           shards_gain_ratio);
 }
 
@@ -153,7 +154,7 @@ void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
   std::string_view why = error.what();
   if (why.ends_with(io::kNotDroppedRemedy)) why.remove_suffix(io::kNotDroppedRemedy.size());  // what follows is better
   context.warn(fmt::format("not_{}", name),
-               fmt::format("not read {}: {}; --cache auto took the next best, which the ladder names", name, why));
+               fmt::format("not read {}: {}; --cache auto used the next state, which the ladder names", name, why));
 }
 
 /// With --cache auto: cold; where this user may not drop the data from the cache, as who does not own it, past the
@@ -188,7 +189,7 @@ double mean_sample(const InputSet& input, Context& context) {
 ReadResult read_from_store(const RunOptions& options, const InputSet& input, Context& context) {
   if (options.cache != RunCache::automatic && options.cache != RunCache::any) {
     throw Error(ErrorCode::usage,
-                "--cache is for files: what lies at a URL is not in this machine's page cache. Leave it out, or bring "
+                "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
                 "the data here with `shardctl stage`");
   }
   ReadOptions read_options;
@@ -220,8 +221,8 @@ void accept_no_decoding(const RunOptions& options, const InputSet& input, const 
   const bool wants_jpegs = preset != nullptr && preset->jpeg;
   if (wants_jpegs && is_absent) {
     throw Error(ErrorCode::not_found,
-                fmt::format("{}, and samples of {} are JPEGs: name a folder or shards of them, another --preset, or "
-                            "measure reading alone with `iobench read`",
+                fmt::format("{}, but samples of {} are JPEGs: give JPEGs or shards of them, use another --preset, or "
+                            "measure only reading with `iobench read`",
                             error.what(), preset->name),
                 first_named(input));
   }
@@ -313,7 +314,7 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   if (result.read.samples.value_or(0) == 0) {
     const bool all_read = result.read.bytes >= input.bytes;
     throw Error(all_read ? ErrorCode::not_found : ErrorCode::usage,
-                fmt::format("'{}' gave no sample within {}: {}", options.paths.front(),
+                fmt::format("'{}' delivered no sample within {}: {}", options.paths.front(),
                             format_duration(result.read.read_seconds), why_no_samples({}, input.files, result.read)),
                 options.paths.front());
   }
@@ -324,7 +325,7 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
   warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
   if (options.crop == 0) {
-    context.warn("no_pipeline", "the pipeline was not measured: whole images make no batches of one size; --crop does");
+    context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");
     return;
   }
   result.pipeline = measure_pipeline(options, input, result.read, cores, context);

@@ -127,7 +127,7 @@ class CopyRun {
     for (const Lane& lane : lanes_) lane.stream->synchronize();
     if (!gate->held()) {
       throw Error(ErrorCode::io,
-                  "the GPU gave up waiting for copies to be enqueued, so that their time cannot be told: is "
+                  "the GPU timed out waiting for copies to be queued, so their time cannot be measured; is "
                   "CUDA_LAUNCH_BLOCKING set?");
     }
     return end->seconds_since(*start);
@@ -166,8 +166,8 @@ class CopyRun {
       if (wrong == 0) continue;
       throw Error(
           ErrorCode::corrupt,
-          fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): look at the kernel's log for PCIe "
-                      "errors before this machine trains anything",
+          fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): check the kernel log for PCIe errors "
+                      "before training on this machine",
                       format_count(wrong, "byte"), format_count(job_.bytes), lane.to_device ? "on" : "from",
                       device_.facts().index, format_size(job_.bytes), enum_name(job_.kind), enum_name(job_.direction)));
     }
@@ -184,7 +184,7 @@ class CopyRun {
   }
 
   void throw_if_stopped() const {
-    if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
+    if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
   }
 
   gpu::Device& device_;

@@ -39,7 +39,7 @@ void read_fully(const io::File& file, std::uint64_t offset, MutableBytes buffer)
   const std::size_t got = file.read_at(offset, buffer);
   if (got == buffer.size()) return;
   throw Error(ErrorCode::io,
-              fmt::format("'{}' ends at byte {}: it has become shorter while it was read", file.path(), offset + got),
+              fmt::format("'{}' ends at byte {}: it became shorter while being read", file.path(), offset + got),
               file.path(), offset + got);
 }
 using Clock = std::chrono::steady_clock;
@@ -221,7 +221,9 @@ void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device
   std::unique_ptr<gpu::DirectStorage> storage;
   std::unique_ptr<gpu::DirectFile> opened;
   try {
-    if (!direct) throw Error(ErrorCode::unsupported, "no GPUDirect Storage: the file's system refuses O_DIRECT");
+    if (!direct)
+      throw Error(ErrorCode::unsupported,
+                  "no GPUDirect Storage: the file system of the file does not support O_DIRECT");
     storage = machine.open_storage(device);
     opened = storage->open(file.fd(), file.path());
   } catch (const Error& error) {
@@ -241,11 +243,11 @@ void check_transfer_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {  // a pipe would be waited for
-    throw Error(ErrorCode::usage, fmt::format("--gds wants a regular file, and '{}' is none", path), path);
+    throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is not a regular file", path), path);
   }
   bool direct = false;
   if (open_file(path, direct).size() >= kPage) return;
-  throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
+  throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is smaller than a page (4 KiB)", path), path);
 }
 
 FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device,
@@ -253,8 +255,7 @@ FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Devic
   bool direct = false;
   const io::File file = open_file(path, direct);
   const std::uint64_t bytes = std::min({file.size(), kMostBytes, device.free_memory() / 2}) / kPage * kPage;
-  if (bytes == 0)
-    throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
+  if (bytes == 0) throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is smaller than a page (4 KiB)", path), path);
 
   FileTransfer result;
   result.path = path;

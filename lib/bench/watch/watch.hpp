@@ -30,15 +30,15 @@ struct WatchOptions {
   WatchLines lines = WatchLines::text;
 
   void describe(FieldVisitor& v) {
-    v.field({"PATH", "the data that the job reads: its disk or NFS mount, and what of it is in memory",
+    v.field({"PATH", "the data that the job reads: watches its disk or NFS mount and how much is in memory",
              Role::optional_positional},
             path);
-    v.field({"pid", Unit::count, "the job's first process; all below it are watched with it", "P", at_least(1)}, pid);
-    v.field({"interval", Unit::seconds, "a line for each interval of this length", between(0.1, 3600)}, interval);
-    v.field({"duration", Unit::seconds, "stop after this time; else at Ctrl-C, SIGTERM or the end of the process"},
+    v.field({"pid", Unit::count, "first process of the job; its descendants are watched too", "P", at_least(1)}, pid);
+    v.field({"interval", Unit::seconds, "length of an interval", between(0.1, 3600)}, interval);
+    v.field({"duration", Unit::seconds, "stop after this time; otherwise at Ctrl-C, SIGTERM or the end of the process"},
             duration);
     v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
-    v.field({"lines", "lines for people, a JSON object per line, or the verdict alone"}, lines);
+    v.field({"lines", "lines as text, as one JSON object each, or only the verdict"}, lines);
   }
 };
 

@@ -24,8 +24,8 @@ void look_at_process(std::uint64_t pid, const system::Probe& probe, WatchTarget&
   const auto process = system::find_process(pid, probe);
   if (!process) {
     throw Error(ErrorCode::not_found,
-                fmt::format("there is no process {} that runs, or /proc hides it from this user and container; see "
-                            "`ps -ef`, and watch a job in a container from inside of it or from the host",
+                fmt::format("process {} does not exist, or /proc hides it from this user and container; see `ps -ef`. "
+                            "Watch a job in a container from inside it or from the host",
                             pid));
   }
   target.pid = pid;

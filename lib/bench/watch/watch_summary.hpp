@@ -95,10 +95,10 @@ struct WatchVerdict {
   std::string remedy;                 ///< what to do; empty when nothing is to be done
 
   void describe(FieldVisitor& v) {
-    v.field({"short_of", "what is short; compute: nothing, the GPUs are busy"}, short_of);
-    v.field({"share", Unit::ratio, "share of the watched time in which that was so"}, share);
+    v.field({"short_of", "bottleneck; compute: none, the GPUs are busy"}, short_of);
+    v.field({"share", Unit::ratio, "share of the watched time with this bottleneck"}, share);
     v.field({"text", "the verdict in a line"}, text);
-    v.field({"evidence", "figures behind it"}, evidence);
+    v.field({"evidence", "figures that support it"}, evidence);
     v.field({"remedy", "what to do"}, remedy);
   }
 };

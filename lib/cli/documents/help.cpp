@@ -80,7 +80,7 @@ std::string exit_codes(bool live) {
   constexpr int kSignals = 128;
   std::vector<Row> rows;
   for (const ExitCode& exit : kExitCodes) {
-    const std::string_view again = live && exit.code > kSignals ? " a second time" : "";
+    const std::string_view again = live && exit.code > kSignals ? " for the second signal" : "";
     rows.push_back({std::to_string(exit.code), fmt::format("{}{}", exit.meaning, again)});
   }
   return section("Exit codes", rows);

@@ -340,7 +340,7 @@ class Sharing(CacheTest):
         self.stage_as(self.BERT, "c", *limit, "4MiB")
         self.assertTrue((self.cache / "a/1.bin").exists())
         self.assertFalse((self.cache / "b/1.bin").exists())
-        self.assert_error(self.run_as(self.BERT, *self.command("b", *limit, "3MiB")), 5, "is beyond this user")
+        self.assert_error(self.run_as(self.BERT, *self.command("b", *limit, "3MiB")), 5, "is not accessible to this user")
 
     def test_leases_that_may_not_be_removed_are_named_after_the_others_have_ended(self):
         self.stage_as(self.ANNA, "a", "--owner", "anna", umask=0o022)

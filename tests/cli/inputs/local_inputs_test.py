@@ -112,7 +112,7 @@ class LocalInputs(FolderTest):
         for lines in ([url, self.tars[0]], [self.tars[0], url]):
             done = self.go("iobench", "read", self.write("mixed.txt", *lines), "--endpoint-url", "http://127.0.0.1:9",
                            "--anonymous")
-            self.assert_error(done, 2, "measure them apart")
+            self.assert_error(done, 2, "measure them separately")
 
     def test_another_programs_manifest_is_none(self):
         foreign = self.folder / "foreign"

@@ -164,7 +164,7 @@ class Sources(StageTest):
         content = bytearray(shard.read_bytes())
         content[1000] ^= 1
         shard.write_bytes(content)
-        self.assert_error(run("shardctl", "stage", shards, self.folder / "out"), 4, shard, "the manifest says XXH3-128")
+        self.assert_error(run("shardctl", "stage", shards, self.folder / "out"), 4, shard, "the manifest has XXH3-128")
         self.assertFalse((self.folder / "out/.shardkit/staged.json").exists())
 
     def test_a_truncated_shard_is_exit_4(self):
