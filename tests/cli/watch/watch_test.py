@@ -72,7 +72,7 @@ class Job(WatchTest):
         self.assertEqual(len(lines.splitlines()), 4)
         for line in lines.splitlines()[1:]:
             self.assertRegex(line, r"\A\d\d:\d\d:\d\d ")
-        self.assertRegex(report.splitlines()[0], r"short|GPUs")
+        self.assertRegex(report.splitlines()[0], r"bottleneck|GPUs")
         self.assertRegex(report, r"(?m)^watched +process \d+ \(.*\), ")
 
     def test_what_a_process_and_its_child_do_is_told_by_the_figures(self):
