@@ -13,7 +13,7 @@
 namespace shardkit::apps {
 namespace {
 
-/// What has to be known first.
+/// The most important facts.
 std::string_view pile_up(const bench::CheckpointResult& result) {
   if (!result.has_findings()) return "";
   bench::CheckpointResult written = result;
@@ -50,7 +50,7 @@ void add_rows(const bench::CheckpointResult& result, std::string& out) {
   }
 }
 
-/// Two digits of what is small, no exponents: "0.8", "100", "less than 0.001".
+/// Two digits for small values, no exponents: "0.8", "100", "less than 0.001".
 std::string plain(double value) {
   if (value > 0 && value < 0.001) return "less than 0.001";
   if (value >= 10) return format_rounded_count(value);

@@ -60,7 +60,7 @@ cli::CiCase::Outcome outcome_of(stats::ChangeVerdict verdict, bool fail_on_incon
   using enum stats::ChangeVerdict;
   if (verdict == pass || verdict == improved) return cli::CiCase::Outcome::passed;
   if (verdict == inconclusive && !fail_on_inconclusive) return cli::CiCase::Outcome::skipped;
-  if (verdict == incomparable) return cli::CiCase::Outcome::skipped;  // the difference is what failed
+  if (verdict == incomparable) return cli::CiCase::Outcome::skipped;  // the difference is the failure
   return cli::CiCase::Outcome::failed;
 }
 
@@ -119,7 +119,7 @@ cli::CiReport compare_ci(const bench::CompareResult& result) {
   return report;
 }
 
-/// The verdict, what differs between how both sides were measured, then each metric: signed change and medians.
+/// The verdict, the differences between both measurements' conditions, then each metric: signed change and medians.
 std::string render_compare(const bench::CompareResult& result, bool colour) {
   std::string out =
       fmt::format("{}{}{}\n", colour ? colour_of(result) : "", cli::printable(result.text), colour ? "\x1b[0m" : "");

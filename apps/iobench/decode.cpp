@@ -25,18 +25,16 @@ std::string by_whom(const bench::DecodeResult& result) {
 
 std::string what_of_them(const bench::DecodeResult& result) {
   if (result.crop) return fmt::format("random crops to {} pixels", *result.crop);
-  return result.scale > 1 ? fmt::format("whole images at 1/{} of their width and height", result.scale)
-                          : std::string("whole images");
+  return result.scale > 1 ? fmt::format("whole images at 1/{} size", result.scale) : std::string("whole images");
 }
 
-/// What a reader looks for first: how fast, on what, and what came out of it.
+/// The most important line: how fast, on what, and which images.
 std::string rate_line(const bench::DecodeResult& result) {
   const std::string count = format_rounded_count(result.samples_per_second);
   std::string line = fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
                                  by_whom(result), what_of_them(result), result.mix.mean_megapixels);
   if (result.augment) {
-    line += fmt::format("; augmenting, measured separately, {}/s",
-                        format_rounded_count(result.augment->samples_per_second));
+    line += fmt::format("; augmenting alone {}/s", format_rounded_count(result.augment->samples_per_second));
   }
   if (result.failures.total > 0) {
     line += fmt::format("; {} of {} cannot be decoded", format_count(result.failures.total),
@@ -72,8 +70,7 @@ cli::Command decode_command() {
        .examples = {{"iobench decode shards/train", "whole images on all available CPUs"},
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
                     {"iobench decode shards/train --augment imagenet --dtype f16", "also the cost of normalising"},
-                    {"iobench decode shards/train --backend nvjpeg --batch 256",
-                     "on a GPU, with CPU threads for the rest"}}},
+                    {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, helped by the CPU"}}},
       bench::decode, render_decode);
 }
 

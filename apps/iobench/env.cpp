@@ -16,7 +16,7 @@
 namespace shardkit::apps {
 namespace {
 
-/// "PCIe 16 GT/s x8, of 16 GT/s x16, node 1": what is known of a link.
+/// "PCIe 16 GT/s x8, of 16 GT/s x16, node 1": the known facts about a link.
 std::string link_text(const system::PcieLink& link);
 
 void drive(const system::BlockDevice& device, std::string& out) {
@@ -75,7 +75,7 @@ std::string link_text(const system::PcieLink& link) {
   return facts.add_if(link.numa_node, "node {}").text();
 }
 
-/// The lines of `iobench env` about what the data lies on.
+/// The lines of `iobench env` about the storage of the data.
 void add_storage_lines(const bench::Environment& machine, std::string& out) {
   if (machine.path.empty()) {
     cli::line(out, "data", "no PATH given: give the data folder to see what storage it is on");

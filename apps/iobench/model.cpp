@@ -12,7 +12,7 @@ namespace shardkit::apps {
 
 std::string render_model(const bench::ModelResult& result, bool colour) {
   bench::ModelResult numbers = result;
-  numbers.text.clear();  // stands above
+  numbers.text.clear();  // shown above
   return cli::bold(cli::printable(result.text), colour) + "\n\n" +
          cli::text_report(shardkit::field_tree([&](FieldVisitor& v) { numbers.describe(v); }));
 }

@@ -158,9 +158,10 @@ cli::Command pipeline_command() {
        .description =
            "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and passes "
            "them to training steps that take --step-time each. This is what a training job does with its input, "
-           "without the training. Reports samples per second, how long steps waited, accelerator utilisation by the "
-           "MLPerf Storage rule, and for each stage the share of time that its threads were busy, starved and "
-           "blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and normalised or decoded "
+           "without the training. Reports samples per second, how long steps waited, and accelerator utilisation by "
+           "the MLPerf Storage rule. For each stage, reports the share of time that its threads were busy, starved "
+           "and blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and normalised or "
+           "decoded "
            "there on request. Each GPU is checked first. --ladder compares several loaders, from a naive one to one in "
            "which all stages overlap.\n\nThe overhead of iobench itself is measured first and reported. Images that "
            "cannot be decoded are counted and left out. docs/pipeline.md explains each number.",

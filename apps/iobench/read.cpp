@@ -21,7 +21,7 @@ std::string verdict_on(const bench::StoreReport& store, double rate) {
       format_rate(rate), format_count(store.knee_connections, "connection"));
 }
 
-/// What a reader looks for first: how fast, and out of what.
+/// The most important line: how fast, and from where.
 std::string rate_line(const bench::ReadResult& result) {
   const std::string state = result.direct ? "direct" : fmt::format("cache {}", enum_name(result.cache.state));
   std::string line = fmt::format("{}, {}: ", format_rate(result.bytes_per_second), state);

@@ -16,14 +16,14 @@ namespace {
 
 std::string rate(const std::optional<double>& value) { return value ? format_rounded_count(*value) + "/s" : "-"; }
 
-/// What the interval over turns is: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
+/// The kind of interval over repetitions: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
 std::string interval_name(const bench::RunResult& result) {
   constexpr std::size_t kLeastTurns = 6;
   const std::size_t turns = result.repetitions.size();
   return turns > 0 && turns < kLeastTurns ? fmt::format("range of {}", turns) : "95 % interval";
 }
 
-/// Of a job that is far too small for the node the figure itself says nothing.
+/// For a job that is far too small for the node the value itself is not useful.
 std::string headroom_text(const std::optional<double>& ratio) {
   constexpr double kMost = 1000;
   if (!ratio) return "-";

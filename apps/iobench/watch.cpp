@@ -48,7 +48,7 @@ Number most_link_use(const WatchRow& row) {
   return most;
 }
 
-/// A figure of a part of the row; empty where the part is missing.
+/// A value of a part of the row; empty if the part is missing.
 template <class Part>
 Number figure(const std::optional<Part>& part, Number Part::*member) {
   return part ? (*part).*member : Number();
@@ -63,7 +63,7 @@ struct Column {
 /// "10:15:02" of "2026-01-31T10:15:02Z"
 std::string time_of_day(const WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
 
-/// Where threads are: at work, waiting for a core, waiting for storage.
+/// The states of threads: working, waiting for a core, waiting for storage.
 void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
   if (shape.job) {
     columns.push_back(
@@ -120,7 +120,7 @@ std::vector<Column> columns_for(const WatchRow& shape) {
   return columns;
 }
 
-/// Writes lines of either form; knows which row's columns stand at the top.
+/// Writes lines of either form; remembers the row whose columns are in the heading.
 class LineWriter {
  public:
   LineWriter(bench::WatchLines form, ByteSink& output) : form_(form), output_(output) {}
@@ -170,8 +170,7 @@ bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& 
     try {
       lines.write(row);
       return true;
-    } catch (
-        const cli::OutputClosed&) {  // what was seen until then is still a result, for the files that were asked for
+    } catch (const cli::OutputClosed&) {  // everything seen until then is still a result, for the requested files
       return false;
     }
   });

@@ -26,8 +26,8 @@ std::string state_text(staging::StagedState state) {
 std::string lease_text(const dataset::CacheLsLease& lease) {
   if (!lease.fault.empty()) return cli::printable(lease.fault);
   const std::string purpose = lease.purpose.empty() ? "" : fmt::format(" ({})", cli::printable(lease.purpose));
-  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "formerly leased", cli::printable(lease.owner), purpose,
-                     "until", lease.expires_at);
+  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "formerly leased", cli::printable(lease.owner),
+                     purpose, "until", lease.expires_at);
 }
 
 void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, bool colour, std::string& out) {
@@ -47,7 +47,7 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, bool co
   }
 }
 
-/// A line for each staged folder, below it its leases and, where asked for, its files; last the totals.
+/// A line for each staged folder, below it its leases and, if requested, its files; last the totals.
 std::string render_cache_ls(const dataset::CacheLsResult& result, bool colour) {
   std::size_t width = 0;
   for (const dataset::CacheLsFolder& folder : result.folders)

@@ -24,6 +24,8 @@ cli::Command convert_command() {
                      "imagenet/train and imagenet/val to shards/train and shards/val"},
                     {"shardctl convert photos shards --split train=0.9,val=0.1",
                      "two sets from one tree; images keep their set when others are added"},
+                    {"shardctl convert photos shards --append",
+                     "adds new files of photos to a finished set, in new shards"},
                     {"shardctl convert clips shards --split train=0.9,val=0.1 --group-by dir",
                      "the same, but all frames of a folder go into one set"},
                     {"shardctl convert pool shards --list labels.csv --path-column file --label-column class",

@@ -11,7 +11,7 @@
 namespace shardkit::apps {
 namespace {
 
-/// Where a problem is: shard, offset and key, those that there are.
+/// The position of a problem: shard, offset and key, if known.
 std::string place_of(const dataset::Problem& problem) {
   std::string place = problem.shard.empty() ? "the set" : cli::printable(problem.shard);
   if (problem.offset) place += " at byte " + cli::format_value(*problem.offset, Unit::none);
@@ -19,7 +19,7 @@ std::string place_of(const dataset::Problem& problem) {
   return place;
 }
 
-/// What is wrong with one file: the worst decides the case, all are in its message.
+/// The faults of one file: the most severe one decides the case, all are in its message.
 cli::CiCase ci_case(const std::string& file, const std::vector<const dataset::Problem*>& problems, bool strict) {
   using Outcome = cli::CiCase::Outcome;
   const bool failed = std::ranges::any_of(problems, [&](const dataset::Problem* problem) {

@@ -21,7 +21,7 @@ namespace {
 
 enum class PathKind { nothing, regular, folder, stream };
 
-/// What stands at `path`, links followed.
+/// The kind of file at `path`, links followed.
 PathKind kind_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return PathKind::nothing;
@@ -77,7 +77,7 @@ void OutputStream::write(Bytes bytes) {
 }
 
 void OutputStream::flush() {
-  const std::string text = std::exchange(gathered_, {});  // what could not be written is not tried again
+  const std::string text = std::exchange(gathered_, {});  // a failed write is not repeated
   if (!text.empty()) put(text);
 }
 
@@ -97,7 +97,7 @@ namespace fs = std::filesystem;
 /// A file or folder, and the operand or option that names it.
 struct NamedFile {
   std::string text;  ///< as it was typed
-  fs::path path;     ///< links followed; what is not there yet is known by its name alone
+  fs::path path;     ///< links followed; a missing file is known only by its name
   Field field;
 };
 

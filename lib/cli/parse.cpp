@@ -80,7 +80,7 @@ void read_value(const std::string& option, Unit unit, const std::string& text, d
 
 void read_value(const std::string&, Unit, const std::string& text, std::string& value) { value = text; }
 
-/// Where an operand's text goes.
+/// The target of an operand's text.
 struct OperandSlot {
   std::string name;
   bool required = false;
@@ -96,7 +96,7 @@ class Binder final : public FieldVisitor {
 
   const std::vector<OperandSlot>& operands() const { return operands_; }
 
-  /// To be asked after parsing: of two values one would be lost.
+  /// Call this after parsing: of two values one would be lost.
   void check_given_once() const {
     for (const CLI::Option* option : single_) {
       if (option->count() < 2) continue;
@@ -143,7 +143,7 @@ class Binder final : public FieldVisitor {
 
   void bind_text(const Field& field, std::function<void(const std::string&)> store) {
     if (field.is_operand()) return add_operand(field, false, std::move(store));
-    // All values are taken, so that check_given_once() and not the library says that there are too many.
+    // All values are accepted, so that check_given_once() and not the library reports too many.
     single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
   }
 
@@ -188,7 +188,7 @@ class Binder final : public FieldVisitor {
   reject(name, meant.empty() ? "unknown option" : "unknown option; did you mean " + meant + "?");
 }
 
-/// The arguments that CLI11 did not take as options.
+/// The arguments that CLI11 did not recognise as options.
 std::vector<std::string> operand_texts(const CLI::App& app) {
   std::vector<std::string> texts = app.remaining();
   for (const std::string& text : texts) {
@@ -197,7 +197,7 @@ std::vector<std::string> operand_texts(const CLI::App& app) {
   return texts;
 }
 
-/// Takes "--" and what follows off the arguments: nothing there is an option.
+/// Removes "--" and what follows from the arguments: there are no options after it.
 std::vector<std::string> take_literal_operands(std::vector<std::string>& args) {
   const auto mark = std::find(args.begin(), args.end(), "--");
   if (mark == args.end()) return {};
@@ -206,7 +206,7 @@ std::vector<std::string> take_literal_operands(std::vector<std::string>& args) {
   return literal;
 }
 
-/// Hands out the texts from left to right; a repeated operand takes all that the required ones after it leave.
+/// Assigns the texts from left to right; a repeated operand takes all that the required ones after it do not need.
 void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std::string>& texts) {
   auto needed =
       static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), std::mem_fn(&OperandSlot::required)));
@@ -270,7 +270,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t best_distance = std::clamp<std::size_t>(word.size() / 2, 1, 3) + 1;  // further off is no slip
+  std::size_t best_distance = std::clamp<std::size_t>(word.size() / 2, 1, 3) + 1;  // else not meant
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {

@@ -37,10 +37,10 @@ namespace {
 
 constexpr double kPlainInterval = 5.0;
 constexpr double kBarInterval = 0.1;
-constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate says anything
+constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate is meaningful
 constexpr std::size_t kBarWidth = 24;
 
-/// The share done: by bytes where their total is known, else by items; negative while unknown.
+/// The finished share: by bytes if their total is known, else by items; negative while unknown.
 double share(std::uint64_t done, std::uint64_t total) {
   return total == 0 ? -1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
 }

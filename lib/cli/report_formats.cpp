@@ -97,8 +97,8 @@ namespace {
 /// "iobench compare"
 std::string report_title(const Report& report) { return fmt::format("{} {}", report.program, report.verb); }
 
-/// For text and attribute values of XML 1.0, in which U+FFFE and U+FFFF are no characters; control characters are out
-/// already.
+/// For text and attribute values of XML 1.0, which does not allow U+FFFE and U+FFFF; control characters are already
+/// removed.
 std::string xml(std::string_view text) {
   constexpr std::string_view kSpecial = "&<>\"";
   constexpr std::array kEntities{"&amp;", "&lt;", "&gt;", "&quot;"};

@@ -48,7 +48,7 @@ std::string aligned(const std::vector<Line>& lines, const std::vector<bool>& rig
   return out;
 }
 
-/// What no row tells needs no room.
+/// Leaves out columns without values.
 void drop_empty_columns(std::vector<Line>& lines, std::vector<bool>& right) {
   for (std::size_t i = right.size(); i-- > 0;) {
     if (std::any_of(lines.begin() + 1, lines.end(), [&](const Line& line) { return !line[i].empty(); })) continue;

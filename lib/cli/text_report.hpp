@@ -12,18 +12,18 @@
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
 
-/// What text reports are made of: the generic one, and lines that several verbs have.
+/// Parts of text reports: the generic one, and lines that several verbs share.
 namespace shardkit::cli {
 
-/// A result as text: "name  value" lines with human units, groups indented, lists as tables that stop after 20 rows
-/// and say how many more there are. What is absent is left out. Control characters in values are escaped.
+/// A result as text: "name  value" lines with units, indented groups, lists as tables that stop after 20 rows with the
+/// number of the others. Absent values are left out. Control characters in values are escaped.
 std::string text_report(const std::vector<FieldNode>& result);
 
-/// Where a flag of a measurement is not known, as whether its rate was steady, says so and why: the time that was
-/// measured is too short. That is the first duration beside the flag. Groups likewise.
+/// If a flag of a measurement is unknown, such as whether its rate was steady, shows that with the reason: the measured
+/// time is too short. That time is the first duration next to the flag. The same for groups.
 void explain_unknown_flags(std::vector<FieldNode>& nodes);
 
-/// Facts of one part of the machine, those that there are, divided by commas.
+/// Existing facts of one part of the machine, separated by commas.
 class Facts {
  public:
   Facts& add(const std::string& text) {
@@ -43,7 +43,7 @@ class Facts {
   std::vector<std::string> texts_;
 };
 
-/// "name      text"; nothing when there is no text.
+/// "name      text"; nothing if there is no text.
 inline void line(std::string& out, const char* name, const std::string& text) {
   if (!text.empty()) fmt::format_to(std::back_inserter(out), "{:<10}{}\n", name, printable(text));
 }

@@ -50,7 +50,7 @@ Error::Error(ErrorCode code, const std::string& text, std::string path, std::opt
 
 namespace {
 
-/// Where the kernel's words do not say what to change.
+/// Hints for errors whose kernel text does not say what to change.
 std::string_view remedy_of(int error_number) {
   if (error_number == EMFILE) return "; raise the limit of open files with 'ulimit -n', or use fewer --threads";
   if (error_number == ENFILE) return "; raise the system limit of open files, fs.file-max";

@@ -7,8 +7,8 @@
 #include <openssl/evp.h>
 #include <xxhash.h>
 
-// xxhash picks the widest vector unit at run time only through its dispatching entry points, which Debian's library
-// has on x86-64 alone.
+// xxhash picks the widest vector unit at run time only through its dispatching entry points, which Debian's library has
+// only on x86-64.
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
 #endif
@@ -45,7 +45,7 @@ Xxh3Stream& Xxh3Stream::operator=(const Xxh3Stream& other) {
   return *this;
 }
 
-// One state for both: XXH3_64bits_reset() and _update() do what those of 128 bits do.
+// One state for both: XXH3_64bits_reset() and _update() do the same as those of 128 bits.
 void Xxh3Stream::reset() { XXH3_128bits_reset(state_.get()); }
 
 void Xxh3Stream::update(Bytes bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }

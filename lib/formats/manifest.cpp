@@ -1,6 +1,7 @@
 #include "formats/manifest.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -112,7 +114,7 @@ std::string write_manifest(const Manifest& manifest) {
     root["classes"].push_back({{"label", item.label}, {"name", item.name}, {"samples", item.samples}});
   }
   // Bytes that are not UTF-8 cannot occur in shard names (we make them), but can in class names, where each becomes
-  // U+FFFD; the index keeps the original path.
+  // U+FFFD; the index has the original path.
   return json_file_text(root);
 }
 
@@ -140,12 +142,38 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
     const FieldReader object(item, fmt::format("classes[{}].", manifest.classes.size()), path);
     manifest.classes.push_back({object.text("name"), object.number("label"), object.number("samples")});
   }
-  for (const auto& [name, value] : root.at("options").items()) {
-    if (!value.is_string()) root.fail("options", "holds something else than texts");
+  const Json& options = root.at("options");
+  if (!options.is_object()) root.fail("options", "is not an object");
+  for (const auto& [name, value] : options.items()) {
+    if (!value.is_string()) root.fail("options", "contains something other than texts");
     manifest.options[name] = value.get<std::string>();
   }
   check_sums(manifest, root);
   return manifest;
+}
+
+std::string name_in_manifest(const std::string& name) {
+  return is_utf8(name) ? name : parse_json(json_text(nlohmann::json(name))).get<std::string>();
+}
+
+Manifest join_manifests(Manifest earlier, const Manifest& added) {
+  earlier.shards.insert(earlier.shards.end(), added.shards.begin(), added.shards.end());
+  earlier.samples += added.samples;
+  earlier.bytes += added.bytes;
+  earlier.skipped += added.skipped;
+  earlier.plan_hash = added.plan_hash;
+  for (const auto& [name, value] : added.options) earlier.options.insert_or_assign(name, value);
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < earlier.classes.size(); ++i) places.emplace(earlier.classes[i].name, i);
+  for (const ManifestClass& item : added.classes) {
+    const auto [place, is_new] = places.try_emplace(name_in_manifest(item.name), earlier.classes.size());
+    if (is_new) {
+      earlier.classes.push_back(item);
+    } else {
+      earlier.classes[place->second].samples += item.samples;
+    }
+  }
+  return earlier;
 }
 
 bool is_foreign_manifest(std::string_view text) {

@@ -15,7 +15,7 @@
 namespace shardkit::formats {
 namespace {
 
-constexpr std::uint64_t kTailBytes = 256;  // holds the closing line
+constexpr std::uint64_t kTailBytes = 256;  // contains the closing line
 
 /// "ext:size:mtime", or of an object "ext:size:@version"
 bool parse_file(std::string_view column, PlannedFile& file) {
@@ -27,7 +27,7 @@ bool parse_file(std::string_view column, PlannedFile& file) {
                                     : parse_number(parts[2], file.mtime_ns));
 }
 
-/// "-" where the sample has no class.
+/// "-" if the sample has no class.
 bool parse_class(std::string_view column, std::size_t classes, std::optional<std::uint32_t>& class_index) {
   class_index.reset();
   if (column == "-") return true;
@@ -73,16 +73,17 @@ PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), 
 void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
   throw Error(
       ErrorCode::corrupt,
-      fmt::format("plan '{}' is not readable at byte {}: {}; make it again with `shardctl plan`", name_, offset, why),
+      fmt::format("plan '{}' is not readable at byte {}: {}; create it again with `shardctl plan`", name_, offset, why),
       name_, offset);
 }
 
 void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
-  const auto magics = {kPlanMagic, kObjectPlanMagic, kNewPlanMagic, kReshardMagic, kNewReshardMagic};
+  const auto magics = {kPlanMagic,         kObjectPlanMagic, kNewPlanMagic,
+                       kAppendedPlanMagic, kReshardMagic,    kNewReshardMagic};
   if (!lines.next(line) || std::ranges::find(magics, line) == magics.end()) {
-    damaged(0, "it is not a shardkit plan of version 1, 2 or 3");
+    damaged(0, "it is not a shardkit plan of version 1 to 4");
   }
   head_.objects = line == kObjectPlanMagic;
   std::vector<std::string_view> columns;
@@ -109,6 +110,10 @@ void PlanReader::read_head() {
       ok = head_.listed = true;
     } else if (columns[0] == "paths" && columns.size() == 1) {
       ok = head_.paths = true;
+    } else if (columns[0] == "start" && columns.size() == 4) {
+      PlanStart& start = head_.start.emplace();
+      ok = parse_number(columns[1], start.shards) && parse_hex(columns[2], start.plan) &&
+           parse_number(columns[3], start.readmitted);
     } else if (columns[0] == "parts" && columns.size() == 2) {
       ok = parse_number(columns[1], head_.parts.emplace());
     } else if (columns[0] == "input" && columns.size() == 4) {
@@ -118,14 +123,14 @@ void PlanReader::read_head() {
     }
     if (!ok) damaged(lines.line_offset(), "the line is not readable");
   }
-  damaged(lines.next_offset(), "it is cut");
+  damaged(lines.next_offset(), "it is incomplete");
 }
 
 void PlanReader::read_table() {
   const std::uint64_t size = source_.size();
   const std::string tail = read_text(source_, size - std::min(size, kTailBytes), kTailBytes);
   const std::size_t end = tail.rfind("end\t");
-  if (end == std::string::npos || !tail.ends_with('\n')) damaged(size, "it is cut");
+  if (end == std::string::npos || !tail.ends_with('\n')) damaged(size, "it is incomplete");
   std::vector<std::string_view> columns;
   split_columns(std::string_view(tail).substr(end, tail.size() - 1 - end), columns);
   std::uint64_t count = 0;
@@ -144,7 +149,7 @@ void PlanReader::read_table() {
       damaged(lines.line_offset(), "the line is not readable");
     }
   }
-  if (shards_.size() != count) damaged(table_offset_, "its table of shards is cut");
+  if (shards_.size() != count) damaged(table_offset_, "its table of shards is incomplete");
 }
 
 std::uint64_t PlanReader::samples() const {
@@ -164,11 +169,13 @@ void PlanReader::check_bytes() const {
   const std::uint64_t length = source_.size() - own_column;
   Xxh3Stream hash;
   const std::uint64_t got = source_.stream(0, length, [&](Bytes bytes) { hash.update(bytes); });
-  if (got < length) damaged(got, "it is cut");
+  if (got < length) damaged(got, "it is incomplete");
   if (!(hash.digest() == checksum_)) damaged(0, "its bytes have changed since it was written");
 }
 
-std::string PlanReader::shard_name(std::size_t shard) const { return fmt::format("{}-{:06}.tar", head_.name, shard); }
+std::string PlanReader::shard_name(std::size_t shard) const {
+  return fmt::format("{}-{:06}.tar", head_.name, first_shard() + shard);
+}
 
 PlanReader::ShardLines::ShardLines(const PlanReader& plan, std::size_t shard)
     : plan_(&plan),
@@ -178,7 +185,7 @@ PlanReader::ShardLines::ShardLines(const PlanReader& plan, std::size_t shard)
 bool PlanReader::ShardLines::next() {
   if (left_ == 0) return false;
   std::string_view line;
-  if (!lines_.next(line)) plan_->damaged(lines_.next_offset(), "it is cut");
+  if (!lines_.next(line)) plan_->damaged(lines_.next_offset(), "it is incomplete");
   split_columns(line, columns_);
   --left_;
   return true;
@@ -191,6 +198,8 @@ bool PlanReader::ShardReader::next(PlannedSample& sample) {
   if (!parse_sample(lines_.columns(), plan_->head_, sample)) lines_.unreadable();
   return true;
 }
+
+std::string plan_name(std::uint64_t number) { return number == 0 ? "plan" : fmt::format("plan-{}", number); }
 
 std::string label_text(std::uint64_t label) { return fmt::to_string(label); }
 
@@ -245,14 +254,17 @@ std::string_view planned_value(std::string_view name, std::string_view value) {
 }
 
 PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
-  const bool is_new = head.keys == KeyRule::nested || head.paths;
-  const std::string_view plan = is_new ? kNewPlanMagic : kPlanMagic;
+  const bool is_new = head.keys == KeyRule::nested || head.paths || head.start;
+  const std::string_view plan = head.start ? kAppendedPlanMagic : is_new ? kNewPlanMagic : kPlanMagic;
   const std::string_view magic = head.inputs.empty() ? plan : head.paths ? kNewReshardMagic : kReshardMagic;
   put(head.objects && !is_new ? kObjectPlanMagic : magic);
   identify(magic);  // a store and a copy of it on disk have the same plan
   std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
   if (head.paths) text += "paths\n";
+  if (head.start) {
+    text += fmt::format("start\t{}\t{}\t{}\n", head.start->shards, to_hex(head.start->plan), head.start->readmitted);
+  }
   put(text);
   identify(text);
   for (const auto& [name, value] : head.options) {

@@ -63,7 +63,7 @@ class CudaEvent final : public Event {
  public:
   explicit CudaEvent(int device) : device_(device) {
     select_cuda_device(device);
-    // Who waits sleeps: the core is wanted for decoding.
+    // A waiting thread sleeps: the core is needed for decoding.
     check_cuda(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync), "create an event");
   }
   ~CudaEvent() override { cudaEventDestroy(event_); }
@@ -246,7 +246,7 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::vector<std::unique_ptr<Device>> open_devices() {
-  int count = 0;  // left as it is where there is no driver
+  int count = 0;  // left as it is if there is no driver
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result != cudaSuccess || count == 0) {
     int driver = 0;

@@ -14,13 +14,14 @@
 namespace shardkit::gpu {
 namespace {
 
-/// Else libcufile writes cufile.log into the working folder. Who set the variable knows better.
+/// Else libcufile writes cufile.log into the working folder. A variable set by the user is kept.
 SharedLibrary load_quietly() {
   ::setenv("CUFILE_LOGFILE_PATH", "/dev/null", 0);
   return {"GPUDirect Storage", {"libcufile.so.0"}};
 }
 
-/// The functions of libcufile that shardkit uses. Making one throws Error{unsupported} where it is missing or too old.
+/// The functions of libcufile that shardkit uses. The constructor throws Error{unsupported} if it is missing or too
+/// old.
 struct CufileLibrary {
   SharedLibrary library = load_quietly();
   decltype(cuFileDriverOpen)* driver_open = library.need("cuFileDriverOpen");
@@ -87,7 +88,7 @@ class CufileStorage final : public DirectStorage {
       throw Error(ErrorCode::unsupported,
                   fmt::format("no GPUDirect Storage: cuFileDriverOpen failed: {}", cufile_text(result)));
     }
-    // Level 3 counts the ways that reads take.
+    // Level 3 counts the paths of reads.
     counts_ = cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
               cufile_.set_stats_level(3).err == CU_FILE_SUCCESS && cufile_.stats_start().err == CU_FILE_SUCCESS;
   }

@@ -59,7 +59,7 @@ system::PcieLink driver_link(const GpuState& state, system::PcieLink sys) {
   if (!state.pcie_generation || !state.pcie_lanes) return sys;
   take(state.pcie_generation, sys.speed);
   sys.width = state.pcie_lanes;
-  // What both can do stands for the slot: lanes that the GPU has alone NVML does not tell.
+  // The slot supports what both support: NVML does not report lanes that only the GPU has.
   take(state.max_pcie_generation, sys.slot_speed);
   take(state.gpu_pcie_generation ? state.gpu_pcie_generation : state.max_pcie_generation, sys.max_speed);
   if (state.max_pcie_lanes) {

@@ -9,7 +9,7 @@
 namespace shardkit::gpu {
 namespace {
 
-/// What the loader says of the call before, on one line.
+/// The loader's error of the previous call, on one line.
 std::string loader_text() {
   const char* const text = ::dlerror();
   std::string line = text ? text : "no reason given";

@@ -45,7 +45,7 @@ void check(const EncodeOptions& options) {
   }
 }
 
-/// The least Exif segment that says an orientation (Exif 2.3, 4.5 and 4.6): its name, a big-endian TIFF header, and one
+/// The smallest Exif segment with an orientation (Exif 2.3, 4.5 and 4.6): its name, a big-endian TIFF header, and one
 /// directory of one entry: tag 0x0112, a SHORT, one of them, its value; no directory follows.
 constexpr std::array<std::uint8_t, 32> exif_segment(unsigned orientation) {
   const auto value = static_cast<std::uint8_t>(orientation);

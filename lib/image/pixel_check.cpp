@@ -18,7 +18,7 @@ constexpr std::uint32_t kLongestPngSide = 1'000'000;  // libpng's own limit
 
 PixelVerdict failed(DecodeFailure failure, std::string message = {}) { return {failure, std::move(message)}; }
 
-/// libpng over bytes in memory. Its errors land in read(), where nothing lives that needs a destructor.
+/// libpng over bytes in memory. Its errors jump to read(), where no object needs a destructor.
 class PngReader {
  public:
   explicit PngReader(Bytes file) : left_(file) {

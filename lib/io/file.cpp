@@ -151,7 +151,7 @@ File open_below(const File& folder, const std::string& name) {
 
 std::vector<std::string> names_in(const File& folder) {
   std::vector<std::string> names;
-  const int fd = ::openat(folder.fd(), ".", kFolder);  // with a position of its own
+  const int fd = ::openat(folder.fd(), ".", kFolder);  // with its own position
   if (fd < 0 && errno == ENOENT) return names;
   if (fd < 0) throw system_error(errno, "list", folder.path());
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd), &::closedir);

@@ -22,7 +22,7 @@ constexpr std::uint64_t kBlock = 1U << 20U;  // stays in the second-level cache 
 
 using FolderId = std::pair<dev_t, ino_t>;
 
-/// Size and modification time: what rsync's quick check goes by.
+/// Size and modification time, as in rsync's quick check.
 std::string version_of(const struct stat& info) {
   return fmt::format("{}-{}.{:09}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
@@ -37,12 +37,12 @@ struct stat stat_of(const std::string& path) {
   return info;
 }
 
-/// Who opens a pipe waits for its writer, for ever.
+/// Opening a pipe would wait for its writer, for ever.
 [[noreturn]] void refuse_special_file(const std::string& path) {
   throw Error(ErrorCode::unsupported, fmt::format("'{}' is neither a file nor a folder", path), path);
 }
 
-/// Whether an open file has still the bytes of `object`, as far as can be told.
+/// Whether an open file still has the bytes of `object`, judged by size and time.
 bool is_version(const File& file, const ObjectInfo& object) {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
@@ -165,7 +165,7 @@ namespace {
 
 constexpr std::uint64_t kFirstAhead = 64U << 10U;
 constexpr std::uint64_t kMostAhead = 8U << 20U;
-constexpr std::uint64_t kGap = 1U << 20U;  // what is passed over costs less than another request
+constexpr std::uint64_t kGap = 1U << 20U;  // skipping these bytes costs less than another request
 
 }  // namespace
 
@@ -253,7 +253,7 @@ std::uint64_t ObjectReader::stream(std::uint64_t offset, std::uint64_t length, c
   return length;
 }
 
-/// Every attempt begins with the first byte: what was handed on already is passed over.
+/// Every attempt begins with the first byte: bytes that were already passed on are skipped.
 Fetched ObjectReader::stream_whole(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) {
   std::uint64_t next = offset;
   const auto start = [&]() -> BodyWriter {

@@ -35,8 +35,8 @@ std::string host_name() {
   return host;
 }
 
-/// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<number>.tmp"); empty when it is none of
-/// ours.
+/// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<number>.tmp"); empty if it is not such
+/// a name.
 std::string_view temp_host(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kTempEnd)) return {};
   name.remove_suffix(kTempEnd.size());
@@ -56,8 +56,8 @@ bool is_older_than_a_day(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && std::time(nullptr) - info.st_mtime > kForeignTempAge;
 }
 
-/// Removes the temporary of a process of this host unless that is alive: it would hold the file's lock. Ours is kept
-/// until the name is gone, so that a writer that created the file but had not locked it yet finds out.
+/// Removes the temporary file of a process of this host unless that process is alive: it would hold the file's lock.
+/// Keeps our lock until the name is removed, so that a writer that created the file but had not locked it yet notices.
 bool remove_if_abandoned(FileSystem& files, const std::string& path) {
   const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
   if (!file) return false;
@@ -68,7 +68,7 @@ bool remove_if_abandoned(FileSystem& files, const std::string& path) {
   return true;
 }
 
-/// Creates the temporary; a failure names the file that it stands for.
+/// Creates the temporary file; a failure names the final file.
 std::unique_ptr<WritableFile> create(FileSystem& files, const std::string& temp, const std::string& path) {
   try {
     return files.create(temp);
@@ -117,7 +117,7 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   file_->sync();
-  files_.rename(temp_, path_);  // still open, so still locked: nobody takes it for a leftover
+  files_.rename(temp_, path_);  // still open, so still locked: no process removes it as a leftover
   temp_.clear();
   files_.sync_directory(parent_folder(path_));
 }

@@ -57,7 +57,7 @@ namespace {
   throw Error(ErrorCode::unsupported, fmt::format("'{}' cannot be read with O_DIRECT: {}", path, why), path);
 }
 
-/// Asks by reading: file systems older than STATX_DIOALIGN answer EINVAL to what does not suit them.
+/// Probes by reading: file systems older than STATX_DIOALIGN return EINVAL for unsuitable alignments.
 std::uint32_t probe_step(const File& file) {
   AlignedBuffer buffer;
   for (std::uint32_t step = 512; step <= AlignedBuffer::kAlignment; step *= 2) {
@@ -83,19 +83,19 @@ std::uint32_t FileOpener::step_of(const File& file) const {
   if (lies_on_zfs(file)) refuse_direct(file.path(), "ZFS accepts the flag but may read through its own cache (ARC)");
   struct statx info {};
   const bool asked = ::statx(file.fd(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0;
-  const bool told = asked && (info.stx_mask & STATX_DIOALIGN) != 0;
-  if (told && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not support it");
-  if (told && info.stx_dio_mem_align > AlignedBuffer::kAlignment) {
+  const bool reported = asked && (info.stx_mask & STATX_DIOALIGN) != 0;
+  if (reported && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not support it");
+  if (reported && info.stx_dio_mem_align > AlignedBuffer::kAlignment) {
     refuse_direct(file.path(), "it needs memory aligned to more than 4096 bytes");
   }
-  if (told) return info.stx_dio_offset_align;
+  if (reported) return info.stx_dio_offset_align;
   if (lies_on_overlay(file)) {
     refuse_direct(file.path(), "overlay accepts the flag, but the file system below may ignore it");
   }
   return probed_step(file);
 }
 
-/// Probing reads, so that each device is asked once: who opens a file per sample would pay for it each time.
+/// Probing reads, so each device is probed only once: a loader that opens a file per sample would pay each time.
 std::uint32_t FileOpener::probed_step(const File& file) const {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
@@ -103,7 +103,7 @@ std::uint32_t FileOpener::probed_step(const File& file) const {
   const auto known = by_device_.find(info.st_dev);
   if (known != by_device_.end()) return known->second;
   const std::uint32_t step = probe_step(file);
-  // A read behind the end of a small file may succeed whatever its alignment: that says nothing of other files.
+  // A read after the end of a small file may succeed with any alignment: that proves nothing for other files.
   if (static_cast<std::uint64_t>(info.st_size) > AlignedBuffer::kAlignment) by_device_[info.st_dev] = step;
   return step;
 }

@@ -31,7 +31,7 @@ Error failure(const char* how) {
   return Error(ErrorCode::denied, fmt::format("the program of credential_process {}", how));
 }
 
-/// A shell in a process group of its own, killed with all in it unless it has ended.
+/// A shell in its own process group; the group is killed unless it has ended.
 class Shell {
  public:
   Shell(const std::string& command, int output) {
@@ -42,7 +42,7 @@ class Shell {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    // What this process does about signals is not for its children.
+    // Signal settings of this process must not apply to its children.
     sigset_t blocked;
     sigset_t defaults;
     sigemptyset(&blocked);

@@ -13,7 +13,7 @@ namespace shardkit::net {
 namespace {
 
 /// Blanks within texts belong to keys; entities are resolved; a document type, which could define its own, is not read.
-/// Line ends stay as they are: radosgw's token is a raw key, which may hold a carriage return.
+/// Line ends stay as they are: radosgw's token is a raw key, which may contain a carriage return.
 constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata_single;
 
 constexpr std::size_t kLongestMessage = 300;
@@ -78,7 +78,7 @@ S3Listing read_listing(std::string_view xml, const std::string& url) {
   const std::string truncated = text_of(root, "IsTruncated");
   if (truncated != "true" && truncated != "false") refuse(url, "IsTruncated is missing");
   if (truncated == "false") return listing;
-  listing.next_token = text_of(root, "NextContinuationToken");  // never encoded, whatever EncodingType says
+  listing.next_token = text_of(root, "NextContinuationToken");  // never encoded, even with EncodingType
   if (listing.next_token.empty()) refuse(url, "it is not the last page but has no token for the next one");
   return listing;
 }

@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t kLongestAnswer = 256UL << 10U;
 constexpr unsigned kStsAttempts = 4;
-constexpr const char* kStsRegion = "us-east-1";  // what the global STS is signed for
+constexpr const char* kStsRegion = "us-east-1";  // the signing region of the global STS
 
 struct ServiceAnswer {
   int status = 0;
   std::string body;
 };
 
-/// Sends `request` a few times until there is an answer below 500. `what` names the service in errors, which never hold
-/// the answer.
+/// Sends `request` a few times until there is a response below 500. `what` names the service in errors, which never
+/// contain the response.
 ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& request, const std::string& what,
                           unsigned attempts, const std::stop_token& stop) {
   RetryOptions options;
@@ -238,7 +238,7 @@ class InstanceMetadata {
  public:
   explicit InstanceMetadata(const CloudSurroundings& around) : around_(around) {}
 
-  /// Empty where no such service answers: most machines.
+  /// Empty if no such service responds, as on most machines.
   std::optional<std::string> session_token(const std::stop_token& stop) const {
     HttpRequest request = local_request(url("/latest/api/token"), kInstanceTime);
     request.method = "PUT";

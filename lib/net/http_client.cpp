@@ -26,7 +26,7 @@ bool StallWatch::waited(system::Seconds duration) {
 
 namespace {
 
-/// Of "HTTP/1.1 200 OK"; 0 for what is no status line.
+/// Of "HTTP/1.1 200 OK"; 0 if it is not a status line.
 int status_of(std::string_view line) {
   int status = 0;
   const std::size_t blank = line.find(' ');
@@ -114,7 +114,7 @@ ErrorCode error_code_of_curl(CURLcode code) {
       return ErrorCode::denied;
     case CURLE_URL_MALFORMAT:
       return ErrorCode::usage;
-    case CURLE_OUT_OF_MEMORY:         // what a line that passes libcurl's own bounds ends in
+    case CURLE_OUT_OF_MEMORY:         // the error for a line beyond libcurl's own limits
     case CURLE_UNSUPPORTED_PROTOCOL:  // an answer that is not HTTP
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
@@ -124,8 +124,8 @@ ErrorCode error_code_of_curl(CURLcode code) {
   }
 }
 
-/// What happened in words that everyone knows, for what happens most; empty for the rest. libcurl's own text says of a
-/// connection neither that it was refused nor why else it failed.
+/// Common failures in well-known words; empty for the rest. libcurl's own text does not say whether a connection was
+/// refused or why else it failed.
 std::string everyday_words(CURLcode code, long os_error) {
   if (code == CURLE_COULDNT_RESOLVE_HOST) return "name not found";
   if (code == CURLE_OPERATION_TIMEDOUT) return "timed out";
@@ -148,7 +148,7 @@ Error transfer_error(CURLcode code, const char* detail, const Url& url, long os_
   return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
 }
 
-/// What libcurl's callbacks work on while a request is under way.
+/// The state of libcurl's callbacks during a request.
 struct Transfer {
   AnswerReader reader;
   StallWatch stall;
@@ -193,7 +193,7 @@ class HttpPool::Connection {
     set(CURLOPT_ERRORBUFFER, detail_.data());
   }
 
-  /// What libcurl ended with. Empty on a stop.
+  /// The result of libcurl. Empty on a stop.
   std::optional<CURLcode> perform(StallWatch& stall, const std::stop_token& stop) {
     if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return CURLE_FAILED_INIT;
     const Removal removal{*this};
@@ -313,7 +313,7 @@ HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initial
 HttpPool::~HttpPool() = default;
 
 HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
-  std::unique_ptr<Connection> connection = borrow();  // one whose request fails goes
+  std::unique_ptr<Connection> connection = borrow();  // one whose request fails is closed
   Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall)};
   connection->prepare(request, options_, transfer);
   const auto code = connection->perform(transfer.stall, stop);

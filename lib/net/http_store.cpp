@@ -16,7 +16,7 @@ std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range)
   return content_range.starts_with(unit) ? parse_count(content_range.substr(unit.size())) : std::nullopt;
 }
 
-/// Whether what comes is packed for the way only. A name that says so is of a file that lies packed on the server.
+/// Whether the body is compressed for transport only. A name like x.gz means a file that is stored compressed.
 bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
   const std::string_view encoding = headers.get("content-encoding");
   if (encoding.empty() || encoding == "identity") return false;
@@ -41,8 +41,8 @@ class HttpStore final : public RemoteStore {
         location_);
   }
 
-  /// By a request for the first byte: not every server answers HEAD, and a presigned URL is good for GET alone. Throws
-  /// Error{unsupported} where the size cannot be known: a body without length, or one compressed on the way.
+  /// By a request for the first byte: not every server supports HEAD, and a presigned URL is only valid for GET. Throws
+  /// Error{unsupported} if the size cannot be known: a body without length, or one compressed for transport.
   std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
     Request request{key};
     request.headers.add("Range", range_header(0, 1));
@@ -93,7 +93,7 @@ class HttpStore final : public RemoteStore {
     return url;
   }
 
-  /// Of the whole object, where the response has it.
+  /// Of the whole object, if the response has it.
   static std::optional<std::uint64_t> size_in(const HttpResponse& response) {
     const std::string_view content_range = response.headers.get("content-range");
     if (response.status == 416) return size_of_unsatisfied(content_range);

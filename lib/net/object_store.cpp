@@ -7,11 +7,11 @@
 namespace shardkit::net {
 namespace {
 
-/// One range of an object, put together from as many answers as it takes. Trusts no server: bytes count only when
-/// status, Content-Range, total size and version are those of what was asked for. One thread.
+/// One range of an object, assembled from as many responses as needed. Trusts no server: bytes count only if status,
+/// Content-Range, total size and version match the request. For one thread.
 class RangeReader {
  public:
-  /// What is referred to outlives the reader.
+  /// The references outlive the reader.
   RangeReader(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write)
       : object_(object), next_(offset), end_(offset + length), write_(write) {}
 
@@ -19,15 +19,15 @@ class RangeReader {
   /// The next byte that is wanted.
   std::uint64_t next() const { return next_; }
 
-  /// The headers of a request for what is missing.
+  /// The headers of a request for the missing bytes.
   HttpHeaders headers() const {
     HttpHeaders headers{{"Range", range_header(next_, end_ - next_)}};
     pin_version(headers, object_.version);
     return headers;
   }
 
-  /// Takes the head of an answer with a status of 2xx and says where its body goes; empty when outcome() is decided.
-  /// Throws Error{corrupt} for an answer that contradicts the request. `url` is for messages.
+  /// Takes the head of a response with a status of 2xx and returns the target of its body; empty if outcome() is
+  /// decided. Throws Error{corrupt} for a response that contradicts the request. `url` is for messages.
   BodyWriter take_head(const HttpResponse& head, const std::string& url) {
     if (head.status != 206) {
       outcome_ = io::Fetched::no_ranges;
@@ -97,7 +97,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// What an attempt that ended with `status` says about the object; empty when it says nothing.
+/// What an attempt with final `status` shows about the object; empty if nothing.
 std::optional<io::Fetched> meaning_of(int status) {
   if (status == 412 || status == 416 || status == 404) return io::Fetched::changed;
   return std::nullopt;

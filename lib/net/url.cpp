@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-/// What may stand in a path or query as it is (RFC 3986, 3.3 and 3.4), and '%'.
+/// The characters that a path or query may contain unencoded (RFC 3986, 3.3 and 3.4), and '%'.
 constexpr std::string_view kSentAsIs = "!$&'()*+,;=:@/?%";
 constexpr std::size_t kLongestBucket = 255;
 

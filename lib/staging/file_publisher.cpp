@@ -110,7 +110,7 @@ void FilePublisher::put(const std::vector<CopiedFile>& batch) {
   for (const CopiedFile& copied : batch) {
     const StageFile& file = copied.copy->file();
     const std::string path = target_.path_of(file.object.name);
-    // Somebody may have put it there since is_in_place() looked; what the journal knows is ours to replace.
+    // Another process may have put it there since is_in_place() looked; files named in the journal are ours to replace.
     if (!target_.journal().find(file.object.name) && something_stands_at(path)) throw stranger_error(path);
     target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash});
   }

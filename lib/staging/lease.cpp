@@ -34,7 +34,7 @@ system::WallTime time_in(const Json& root, const char* field, const std::string&
   throw Error(ErrorCode::corrupt, fmt::format("'{}': {} '{}' is not an RFC 3339 time in UTC", path, field, text), path);
 }
 
-/// The start of a file, which is all of it unless it is no lease.
+/// The start of a file: all of it if it is a lease.
 std::string text_below(const io::File& folder, const std::string& name) {
   const io::File file = io::open_below(folder, name);
   std::string text(kLongestLease, '\0');

@@ -176,7 +176,7 @@ void StageJournal::record(const std::string& name, const StagedFile& file) {
   state_.files[name] = file;
 }
 
-/// Behind a line end of its own: on a full disk another process may have left half a line, which must not spoil ours.
+/// After its own line end: on a full disk another process may have left half a line, which must not damage ours.
 void StageJournal::append(const std::string& line) { file_->write(as_bytes("\n" + line)); }
 
 void StageJournal::sync() {

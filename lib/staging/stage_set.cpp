@@ -40,7 +40,7 @@ std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted
   return formats::is_foreign_manifest(text) ? std::string() : text;
 }
 
-/// Those of `names`, or all files but what a stage into the source itself left.
+/// Those of `names`, or all files except those that a stage into the source itself left.
 std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWanted& wanted,
                                        const std::stop_token& stop) {
   std::vector<io::ObjectInfo> objects;
@@ -58,7 +58,7 @@ std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWant
   throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());
 }
 
-/// Names under which a target keeps what it knows of itself: a list or a pattern may name them in a staged folder.
+/// Names of a target's own state files: a list or a pattern may name them in a staged folder.
 void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSource& source) {
   const auto found = std::ranges::find_if(names, &StageTarget::is_own_state);
   if (found == names.end()) return;
@@ -80,7 +80,7 @@ Hash128 hash_of(const std::vector<io::ObjectInfo>& objects) {
 
 bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
 
-/// What lies beside a shard for its readers.
+/// The files beside a shard for its readers.
 std::vector<std::string> companions(const std::string& shard) {
   std::vector<std::string> names;
   for (const formats::IndexKind& kind : formats::index_kinds()) {
@@ -95,6 +95,15 @@ std::string StageFile::pin() const {
   if (hash) return to_hex(*hash);
   // A shard's checksum belongs to its index's pin: an index of other bytes must not be taken over.
   return indexed ? fmt::format("{}/{}", to_hex(indexed->xxh3_128), object.version) : object.version;
+}
+
+io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
+  auto object = source.find(file.object.name);
+  if (!object) refuse_missing(source, file.object.name);
+  if (object->size == file.object.size || !file.hash) return *std::move(object);
+  const std::string path = source.address_of(file.object.name);
+  throw Error(ErrorCode::corrupt,
+              fmt::format("'{}' has {} bytes, but the manifest lists {}", path, object->size, file.object.size), path);
 }
 
 StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop)
@@ -198,7 +207,7 @@ std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::vect
 }
 
 std::vector<io::ObjectInfo> StageSet::foreign_indexes(io::ObjectSource& source) const {
-  if (!has_manifest()) return {};  // listed with all else
+  if (!has_manifest()) return {};  // listed with all other files
   std::set<std::string> folders{""};
   std::unordered_set<std::string> of_shards;
   std::unordered_set<std::string> of_set;

@@ -9,18 +9,18 @@
 
 namespace shardkit::system {
 
-/// The processors of the machine, and those of them that this process may run on.
+/// The CPUs of the machine, and those that this process may use.
 struct CpuFacts {
   std::string model;
-  std::uint64_t processors = 0;  ///< online, as os.cpu_count() has it
-  std::uint64_t affinity = 0;    ///< those that this process may run on
+  std::uint64_t processors = 0;  ///< online, as in os.cpu_count()
+  std::uint64_t affinity = 0;    ///< those that this process may use
   std::string affinity_list;     ///< "0-47,96-143"
   std::optional<std::uint64_t> sockets;
   std::optional<std::uint64_t> cores;             ///< without their hardware threads
-  std::optional<std::uint64_t> threads_per_core;  ///< the most of any core
-  std::string frequency_driver;                   ///< "acpi-cpufreq", "intel_pstate"; empty where the kernel sets none
-  std::string governor;                           ///< of the first processor; "mixed" when others differ
-  std::string energy_preference;                  ///< of drivers that choose on their own: "performance", "power", ...
+  std::optional<std::uint64_t> threads_per_core;  ///< the highest of any core
+  std::string frequency_driver;  ///< "acpi-cpufreq", "intel_pstate"; empty if the kernel does not control the frequency
+  std::string governor;          ///< of the first CPU; "mixed" if others differ
+  std::string energy_preference;  ///< of drivers that choose the frequency themselves: "performance", "power", ...
   std::optional<std::uint64_t> min_hertz;
   std::optional<std::uint64_t> max_hertz;
 
@@ -43,19 +43,19 @@ struct CpuFacts {
 
 CpuFacts read_cpu(const Probe& probe = live_probe());
 
-/// What the machine's processors did since it started (/proc/stat, proc_stat(5)). Seconds are summed over processors.
+/// How the machine's CPUs were used since it started (/proc/stat, proc_stat(5)). Seconds are summed over CPUs.
 struct CpuTimes {
   std::uint64_t processors = 0;
-  double busy_seconds = 0;    ///< all but idle and waiting; what a hypervisor took counts as busy
+  double busy_seconds = 0;    ///< all except idle and waiting; time taken by a hypervisor counts as busy
   double total_seconds = 0;   ///< of all kinds
   double stolen_seconds = 0;  ///< that a hypervisor gave to others
-  std::uint64_t blocked = 0;  ///< tasks that wait for input or output, at this moment
+  std::uint64_t blocked = 0;  ///< tasks that wait for input or output at this moment
 };
 
-/// The unit of /proc/stat and /proc/PID/stat: USER_HZ, which every architecture that we run on has at 100.
+/// The unit of /proc/stat and /proc/PID/stat: USER_HZ, which is 100 on every supported architecture.
 inline constexpr double kClockTick = 0.01;
 
-/// Empty where /proc does not tell.
+/// Empty if /proc is not available.
 std::optional<CpuTimes> read_cpu_times(const Probe& probe);
 
 }  // namespace shardkit::system

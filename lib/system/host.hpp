@@ -28,17 +28,17 @@ struct HostInfo {
   }
 };
 
-/// Asks the operating system. What cannot be found out stays empty or 0; never throws for that.
+/// Asks the operating system. Unknown facts stay empty or 0; never throws for them.
 HostInfo this_host();
 
-/// Whether a system call may be used. "No" alone would not say what to change.
+/// Whether a system call may be used, and the reason, because "no" alone would not say what to change.
 enum class CallState { works, absent, refused, disabled };
 constexpr auto enum_names(CallState) {
   return std::to_array<std::string_view>({"works", "not in this kernel", "refused by a security filter",  // seccomp
                                           "disabled by kernel.io_uring_disabled"});
 }
 
-/// What the kernel, a seccomp filter and the limits of this process let it do.
+/// What the kernel, a seccomp filter and the limits of this process allow.
 struct KernelFacts {
   std::string release;
   CallState io_uring = CallState::works;
@@ -46,7 +46,7 @@ struct KernelFacts {
   std::optional<std::uint64_t> descriptors;    ///< most open files, the hard limit; empty: unlimited
   std::optional<std::uint64_t> locked_memory;  ///< bytes that may be locked or registered; empty: unlimited
   bool root = false;
-  bool may_lock = false;        ///< CAP_IPC_LOCK: the limit of locked memory does not bind
+  bool may_lock = false;        ///< CAP_IPC_LOCK: the limit of locked memory does not apply
   std::string virtual_machine;  ///< "Amazon EC2 p5.48xlarge", "QEMU ..."; empty on bare metal
   std::string container;        ///< "docker", "podman", "kubernetes", ...; empty outside of one
 

@@ -101,7 +101,7 @@ std::optional<double> total_seconds(std::string_view text, std::string_view kind
 }
 
 std::optional<Pressure> read_pressure(const Probe& probe, const std::string& path) {
-  const auto text = probe.text(path);  // an error where it was disabled at start
+  const auto text = probe.text(path);  // an error if it was disabled at boot
   const auto some = text ? total_seconds(*text, "some ") : std::nullopt;
   if (!some) return std::nullopt;
   return Pressure{*some, total_seconds(*text, "full ").value_or(0)};
@@ -126,7 +126,7 @@ void set_bit(std::vector<unsigned long>& mask, std::size_t bit) {
 
 cpu_set_t* as_cpu_set(std::vector<unsigned long>& mask) { return reinterpret_cast<cpu_set_t*>(mask.data()); }
 
-/// Of the calling thread alone.
+/// Only for the calling thread.
 int set_cpus(std::vector<unsigned long>& mask) {
   return ::sched_setaffinity(0, mask.size() * sizeof(unsigned long), as_cpu_set(mask));
 }

@@ -13,12 +13,12 @@ namespace shardkit::system {
 /// The PCIe link of a device (Documentation/ABI/testing/sysfs-bus-pci). Speeds in 10^9 transfers per second and lane:
 /// 2.5, 5, 8, 16, 32, 64 for generations 1 to 6. Empty members are unknown, as often in virtual machines.
 struct PcieLink {
-  std::string address;  ///< "0000:17:00.0"; empty when the device is none of PCI
+  std::string address;  ///< "0000:17:00.0"; empty if it is not a PCI device
   std::optional<double> speed;
   std::optional<std::uint64_t> width;
   std::optional<double> max_speed;  ///< of the device itself
   std::optional<std::uint64_t> max_width;
-  std::optional<double> slot_speed;  ///< the most that the port above it can do
+  std::optional<double> slot_speed;  ///< the most that the port above it supports
   std::optional<std::uint64_t> slot_width;
   std::optional<std::uint64_t> numa_node;
 
@@ -37,18 +37,18 @@ struct PcieLink {
 /// The link of the PCI device at `folder` of /sys, or of the nearest one above it.
 PcieLink read_pcie_link(const Probe& probe, const std::string& folder);
 
-/// Generation 1 to 7 of a speed; 0 when it is none of them.
+/// Generation 1 to 7 of a speed; 0 for any other speed.
 unsigned pcie_generation(double speed);
 
 /// The speed of a generation from 1 to 7; empty for others.
 std::optional<double> pcie_speed(unsigned generation);
 
-/// Bytes per second that a link carries in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s.
+/// Bytes per second of a link in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s.
 double pcie_rate(double speed, std::uint64_t lanes);
 
 /// One NVIDIA GPU on the PCI bus.
 struct GpuDevice {
-  std::string model;   ///< "NVIDIA H100 80GB HBM3" where the driver tells, else the PCI device number
+  std::string model;   ///< "NVIDIA H100 80GB HBM3" if the driver is loaded, else the PCI device number
   std::string driver;  ///< kernel driver bound to it: "nvidia", "vfio-pci"; empty without
   PcieLink pcie;
 
@@ -59,7 +59,7 @@ struct GpuDevice {
   }
 };
 
-/// What can be known of NVIDIA GPUs without talking to a driver.
+/// The facts about NVIDIA GPUs that are known without a call of the driver.
 struct GpuPresence {
   unsigned devices = 0;        ///< device nodes /dev/nvidia0, /dev/nvidia1, ... that this process sees
   std::string driver_version;  ///< empty without a loaded driver

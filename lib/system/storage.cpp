@@ -89,7 +89,7 @@ constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      
                                                          "lustre", "gpfs",      "beegfs",   "9p",    "virtiofs",
                                                          "afs",    "glusterfs", "orangefs", "pvfs2", "wekafs"};
 
-/// The class by the file system's type alone; unknown for those that sit on a block device.
+/// The class by the file system's type alone; unknown for those that are on a block device.
 StorageClass class_of_type(std::string_view type) {
   if (type == "tmpfs" || type == "ramfs" || type == "devtmpfs") return StorageClass::memory;
   if (type == "overlay") return StorageClass::overlay;
@@ -105,7 +105,7 @@ void add_device(const BlockDevice& device, StorageFacts& facts) {
   facts.read_ahead = device.read_ahead;
 }
 
-/// What a network or user-space file system reads ahead stands with its backing device info, if it has one.
+/// The read-ahead of a network or user-space file system is in its backing device info, if it has one.
 std::optional<std::uint64_t> read_ahead_without_device(const Mount& mount, const Probe& probe) {
   const auto kibibytes = sys_number(probe, "/sys/class/bdi/" + mount.device + "/read_ahead_kb");
   return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;

@@ -43,11 +43,10 @@ TEST_CASE("decoding's first line is how fast, on what, and what was decoded; all
   CHECK(says(result, "steady:                      yes\n"));
   CHECK(render_decode(result, true).starts_with("\x1b[1m1,234 images/s"));
   result.scale = 4;
-  CHECK(first_line(result).ends_with("; whole images at 1/4 of their width and height of 0.22 megapixels"));
+  CHECK(first_line(result).ends_with("; whole images at 1/4 size of 0.22 megapixels"));
   result.crop = 224;
   result.augment.emplace().samples_per_second = 9000;
-  CHECK(first_line(result).ends_with(
-      "; random crops to 224 pixels of 0.22 megapixels; augmenting, measured separately, 9,000/s"));
+  CHECK(first_line(result).ends_with("; random crops to 224 pixels of 0.22 megapixels; augmenting alone 9,000/s"));
 }
 
 TEST_CASE("one thread and one image are in the singular, and what failed stands in the first line") {

@@ -264,7 +264,7 @@ class Caching(RemedyTest):
         (self.folder / "tree/x.tar/1.jpg").write_bytes(b"1")
         finished = self.call("shardctl", "stage", "tree", "copy")
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertNotIn("no part of the set", finished.stderr)
+        self.assertNotIn("does not belong to the set", finished.stderr)
 
     def test_a_web_folder_with_a_manifest_is_staged_without_manifest_none(self):
         handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=self.source)
@@ -365,7 +365,7 @@ class Dividing(RemedyTest):
 
     def test_a_rename_that_makes_two_members_one_is_to_be_left_out(self):
         self.write_tar("y/a.tar", [("a.jpg", b"1"), ("a.png", b"2")])
-        self.assert_error(self.call("shardctl", "reshard", "y", "out", "--rename", "jpg=png"), 4, "leave that --rename out")
+        self.assert_error(self.call("shardctl", "reshard", "y", "out", "--rename", "jpg=png"), 4, "leave out that --rename")
 
 
 class Table(RemedyTest):

@@ -17,7 +17,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// What a smaller checkpoint is asked for by: a model and a job have sizes of their own.
+/// The option that requests a smaller checkpoint: a model and a job have fixed sizes.
 const char* smaller(const CheckpointOptions& options) {
   return options.model || options.job ? "use --scale to make it smaller" : "use --bytes to make it smaller";
 }
@@ -31,7 +31,7 @@ void check_room(const std::string& folder, std::uint64_t bytes, const Checkpoint
               folder);
 }
 
-/// A run that was killed could not remove what it had written.
+/// A run that was killed could not remove its files.
 void warn_of_others(const std::string& directory, Context& context) {
   for (const std::string& folder : checkpoint_folders(directory)) {
     context.warn("other_checkpoint",
@@ -40,7 +40,7 @@ void warn_of_others(const std::string& directory, Context& context) {
   }
 }
 
-/// Calls `write`, which writes `bytes` below `folder`; of a full disk it tells the folder that the user named.
+/// Calls `write`, which writes `bytes` below `folder`; the error for a full disk names the folder that the user named.
 template <class Write>
 auto written_into(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options,
                   const Write& write) {
@@ -55,7 +55,7 @@ auto written_into(const std::string& folder, std::uint64_t bytes, const Checkpoi
   }
 }
 
-/// The modes to write; a copy that memory cannot hold is left out unless it was asked for by name.
+/// The modes to write; a copy that does not fit in memory is left out unless it was requested by name.
 std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const CheckpointPlan& plan, Context& context) {
   std::vector<CheckpointMode> modes;
   if (options.mode != CheckpointModes::background) modes.push_back(CheckpointMode::sync);
@@ -114,7 +114,7 @@ CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& tu
   return row;
 }
 
-/// The verb at work: writes mode after mode, then does with the last checkpoint what is asked for.
+/// Runs the verb: writes mode after mode, then drains and reads back the last checkpoint if requested.
 class Bench {
  public:
   Bench(const CheckpointOptions& options, CheckpointPlan plan, Context& context)
@@ -131,7 +131,7 @@ class Bench {
       if (wrote) result.rows.push_back(row);
     }
     if (result.rows.empty()) refuse("--budget: too short, it ended before anything was written");
-    if (!wrote) return;  // nothing lies there to be drained or read back
+    if (!wrote) return;  // nothing was written that could be drained or read back
     const WrittenCheckpoint written{folder_, turn_, last_bytes_, options_.block};
     if (drained_) drain(written, result);
     if (options_.read_back) restore(written, options_.directory, result);
@@ -142,11 +142,10 @@ class Bench {
     if (row.bytes == plan_.bytes()) return;
     context_.warn(
         "part_of_checkpoint",
-        fmt::format(
-            "{}: {} ended it after {} of {}: the rate is valid, but the times are not those of a whole checkpoint",
-            enum_name(row.mode),
-            options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
-            format_size(row.bytes), format_size(plan_.bytes())));
+        fmt::format("{}: {} ended it after {} of {}: the rate is valid, the times are not those of a whole checkpoint",
+                    enum_name(row.mode),
+                    options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
+                    format_size(row.bytes), format_size(plan_.bytes())));
   }
 
   std::vector<CheckpointTimes> write_all_of(CheckpointMode mode) {
@@ -234,9 +233,7 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "folder on the storage to measure; all files written there are removed at the end", Role::positional,
            kMayDiffer, kSharedOutput},
           directory);
-  v.field(
-      {"mode", "sync: training waits until all data is durable; background: training waits only for a copy in memory"},
-      mode);
+  v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
   v.field({"job", "seq-write: like fio's sequential write, 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s",
            "NAME"},
           job);
@@ -252,9 +249,8 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"direct", "bypass the page cache when writing (O_DIRECT)"}, direct);
   v.field({"repeat", Unit::count, "number of checkpoints in each mode", kMayDiffer, between(1, 1000)}, repeat);
   v.field({"budget", Unit::seconds, "time limit for writing each checkpoint", kMayDiffer, above(0)}, budget);
-  v.field(
-      {"drain-to", "also copy a checkpoint to this folder on slower storage, and measure that", "DIR", kSharedOutput},
-      drain_to);
+  v.field({"drain-to", "also copy a checkpoint to this folder on slower storage, and time it", "DIR", kSharedOutput},
+          drain_to);
   v.field({"read-back", "also read the last checkpoint, from disk if possible, and compare every byte"}, read_back);
   v.field({"step-time", Unit::seconds,
            "time of a training step; with --every, the share of training that checkpoints take is reported", above(0)},
@@ -267,8 +263,7 @@ void CheckpointRow::describe(FieldVisitor& v) {
   v.field({"repetitions", Unit::count, "checkpoints written; all values are medians over them"}, repetitions);
   v.field({"bytes", Unit::bytes, "bytes per checkpoint"}, bytes);
   v.field({"block_seconds", Unit::seconds, "time that training waits"}, block_seconds);
-  v.field({"block_interval", Unit::seconds,
-           "95 % interval of that median; the full range if there are fewer than 6 checkpoints"},
+  v.field({"block_interval", Unit::seconds, "95 % interval of that median; with fewer than 6, the range"},
           block_interval);
   v.field({"durable_seconds", Unit::seconds, "time until data, names and folder would survive a power cut"},
           durable_seconds);
@@ -278,15 +273,13 @@ void CheckpointRow::describe(FieldVisitor& v) {
   v.field({"write_seconds", Unit::seconds, "time until the last write of the last rank returned"}, write_seconds);
   v.field({"sync_seconds", Unit::seconds, "longest fsync of a rank's file"}, sync_seconds);
   v.field({"publish_seconds", Unit::seconds, "time for renames and the fsync of the folder"}, publish_seconds);
-  v.field({"fastest_rank_seconds", Unit::seconds, "time until the file of the first rank was durable"},
+  v.field({"fastest_rank_seconds", Unit::seconds, "time until the first rank's file was durable"},
           fastest_rank_seconds);
-  v.field({"slowest_rank_seconds", Unit::seconds,
-           "time until the file of the last rank was durable, which is the time of the checkpoint"},
+  v.field({"slowest_rank_seconds", Unit::seconds, "the same for the last rank: the time of the checkpoint"},
           slowest_rank_seconds);
   v.field({"write_latency", Unit::seconds, "latency of one write"}, write_latency);
   v.field({"share", Unit::ratio, "share of the running time that training waits for checkpoints"}, share_ratio);
-  v.field({"headroom", Unit::factor,
-           "time between checkpoints divided by the time until durable; below 1, checkpoints cannot keep up"},
+  v.field({"headroom", Unit::factor, "checkpoint interval divided by the time until durable; below 1 is too slow"},
           headroom_ratio);
 }
 
@@ -294,9 +287,7 @@ void CheckpointDrain::describe(FieldVisitor& v) {
   v.field({"directory", "target folder"}, directory);
   v.field({"drain_seconds", Unit::seconds, "time until the copy is durable there"}, drain_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
-  v.field({"headroom", Unit::factor,
-           "time between checkpoints divided by the time to copy one; below 1, copies cannot keep up"},
-          headroom_ratio);
+  v.field({"headroom", Unit::factor, "checkpoint interval divided by that time; below 1 is too slow"}, headroom_ratio);
   v.field({"storage", "storage of that folder"}, storage);
 }
 
@@ -315,12 +306,10 @@ void CheckpointResult::describe(FieldVisitor& v) {
   v.field({"block", Unit::bytes, "bytes per write", kCondition}, block);
   v.field({"direct", "bypassing the page cache", kCondition}, direct);
   v.field({"fio", "fio command that the job corresponds to"}, fio);
-  v.field({"block_seconds", Unit::seconds, "time that training waits, from the first row",
-           metric(Better::lower, kUnfeltWait)},
+  v.field({"block_seconds", Unit::seconds, "wait of training, in the first row", metric(Better::lower, kUnfeltWait)},
           block_seconds);
-  v.field(
-      {"durable_seconds", Unit::seconds, "time until all data is durable, from the first row", metric(Better::lower)},
-      durable_seconds);
+  v.field({"durable_seconds", Unit::seconds, "time until durable, in the first row", metric(Better::lower)},
+          durable_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by the time until durable, from the first row",
            metric(Better::higher)},
           bytes_per_second);

@@ -64,7 +64,8 @@ void CheckpointFolder::clear() {
 
 std::vector<std::string> checkpoint_folders(const std::string& parent) {
   std::vector<std::string> folders;
-  const auto options = std::filesystem::directory_options::skip_permission_denied;  // writing there will say it better
+  const auto options =
+      std::filesystem::directory_options::skip_permission_denied;  // writing there will give a better error
   for (const auto& entry : std::filesystem::directory_iterator(checked(parent), options)) {
     if (entry.path().filename().string().starts_with(kPrefix) && entry.is_directory()) folders.push_back(entry.path());
   }
@@ -112,7 +113,7 @@ void read_rank(const WrittenCheckpoint& checkpoint, std::uint64_t rank, const Ta
   }
 }
 
-/// Every rank in a thread of its own; returns the seconds until the last was done.
+/// Runs every rank in its own thread; returns the seconds until the last ended.
 double for_each_rank(std::size_t ranks, Context& context,
                      const std::function<void(std::uint64_t rank, const std::stop_token& stop)>& work) {
   const Clock::time_point begin = Clock::now();
@@ -135,7 +136,7 @@ void compare(const WrittenCheckpoint& checkpoint, std::uint64_t rank, std::uint6
               path, offset + wrong);
 }
 
-/// Empties the page cache of the checkpoint; false where that cannot be had.
+/// Empties the page cache of the checkpoint; false where that is not possible.
 bool drop_from_cache(const WrittenCheckpoint& checkpoint) {
   try {
     for (std::uint64_t rank = 0; rank < checkpoint.rank_bytes.size(); ++rank) {
@@ -180,7 +181,7 @@ ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& cont
 
 namespace {
 
-/// What one rank does. Everything that training would have before the checkpoint begins is made by the constructor.
+/// The work of one rank. The constructor makes everything that training would have before the checkpoint begins.
 class RankWriter {
  public:
   RankWriter(std::uint64_t rank, std::uint64_t bytes, std::uint64_t turn, const CheckpointSettings& settings,

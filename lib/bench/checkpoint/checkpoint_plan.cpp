@@ -25,7 +25,7 @@ constexpr std::uint64_t kPage = 4096;
 struct CheckpointModel {
   std::string_view name;
   std::uint64_t bytes = 0;  ///< of a whole checkpoint: weights and optimizer
-  std::uint64_t ranks = 0;  ///< that write it, each a file of its own
+  std::uint64_t ranks = 0;  ///< that write it, one file each
 };
 
 // MLPerf Storage 2.0, checkpointing: 105 GiB, 912 GiB and 5.29 TiB.
@@ -45,7 +45,7 @@ const CheckpointModel& find_model(const std::string& name) {
   refuse(fmt::format("--model: '{}' is not a known model; use {}", name, names));
 }
 
-/// Bytes of one rank, from which the size of its file comes.
+/// Bytes of one rank, which determine the size of its file.
 double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
   if (!options.model)
     return static_cast<double>(options.bytes.value_or(kTotalByDefault)) / static_cast<double>(writers);
@@ -83,7 +83,7 @@ namespace {
 
 /// A copy beside the original would time the same storage twice.
 void check_drain(const CheckpointOptions& options) {
-  std::error_code not_there;  // which is told when they are opened
+  std::error_code not_there;  // reported when they are opened
   if (!options.drain_to || !std::filesystem::equivalent(options.directory, *options.drain_to, not_there)) return;
   refuse(fmt::format(
       "--drain-to: '{}' is the folder that checkpoints are written to; choose a folder on the slower storage",
@@ -120,7 +120,7 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
   const std::string block =
       size < options.block || options.block != 1ULL << 20U ? fmt::format("{}", std::min(size, options.block)) : "1M";
   constexpr double kMostSeconds = 1e9;
-  // fio takes whole seconds here unless they have a unit, and 0 for no limit.
+  // fio treats these as whole seconds unless they have a unit, and 0 as no limit.
   const auto milliseconds = static_cast<std::uint64_t>(std::ceil(std::min(*options.budget, kMostSeconds) * 1000));
   const std::string runtime =
       milliseconds % 1000 == 0 ? fmt::format("{}", milliseconds / 1000) : fmt::format("{}ms", milliseconds);

@@ -71,7 +71,7 @@ bool is_wanted(const ComparedField& metric, const CompareOptions& options) {
 std::string name_in_base(const ComparedField& metric, const Measurements& base, const Measurements& changed) {
   const std::string name = metric.name();
   if (base.verb == changed.verb || base.values.contains(name)) return name;
-  const std::string predicted = fmt::format("{}.predicted.{}", base.verb, metric.path);  // what a node could feed
+  const std::string predicted = fmt::format("{}.predicted.{}", base.verb, metric.path);  // the capacity of a node
   return base.values.contains(predicted) ? predicted : fmt::format("{}.{}", base.verb, metric.path);
 }
 
@@ -92,8 +92,7 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
   return pairs;
 }
 
-/// What follows from other metrics tells their change a second time, unless the user named it or nothing else is
-/// there.
+/// A metric derived from others repeats their change, unless the user named it or there are no others.
 void set_what_counts(const CompareOptions& options, const Thresholds& thresholds, std::vector<Pair>& pairs) {
   for (Pair& pair : pairs) {
     const std::string name = pair.metric->name();
@@ -103,7 +102,7 @@ void set_what_counts(const CompareOptions& options, const Thresholds& thresholds
   for (Pair& pair : pairs) pair.counts = true;
 }
 
-/// Those that count are judged together, each other one by itself.
+/// The metrics that count are judged together, each other one by itself.
 std::vector<stats::Change> changes_of(const std::vector<Pair>& pairs,
                                       const std::vector<stats::MetricSamples>& samples) {
   std::vector<stats::MetricSamples> family;
@@ -173,7 +172,7 @@ void add_drift_hint(const char* side, const std::vector<Pair>& pairs, std::span<
   }
 }
 
-/// Says so when a rate fell and the same rate per core did not: then the cores were busy with something else.
+/// Warns if a rate fell and the same rate per core did not: then the cores were busy with something else.
 void add_cores_hint(const std::vector<Pair>& pairs, CompareResult& result) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const CompareRow& all = result.rows[i];
@@ -187,7 +186,7 @@ void add_cores_hint(const std::vector<Pair>& pairs, CompareResult& result) {
   }
 }
 
-/// What a reader of an unclear verdict should know.
+/// Background for the reader of an unclear verdict.
 void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
   const std::uint64_t fewest = std::min(result.base->repetitions, result.changed.repetitions);
   if (fewest < stats::kLeastRepetitions) {
@@ -257,7 +256,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   result.changed = side_of(options.changed, changed);
   if (options.base) judge(options, changed, context, result);
   result.gate = check_gate(requirements, changed);
-  const bool keep = options.save_baseline && !result.has_findings();  // what misses the gate is no example to others
+  const bool keep = options.save_baseline && !result.has_findings();  // a run that fails the gate cannot be a baseline
   if (keep) {
     save_baseline(*options.save_baseline, changed, context.stop_token());
     warn_of_small_baseline(result.changed.repetitions, context);

@@ -81,7 +81,7 @@ class GateReader {
   std::string where_ = "the whole";
 };
 
-/// The state of the cache in which a stage was measured; empty where that is not known.
+/// The state of the cache in which a stage was measured; empty if unknown.
 std::string cache_state_of(const GateRequirement& requirement, const Measurements& measured) {
   const std::string stage = requirement.metric.substr(0, requirement.metric.find('.'));
   for (const std::string& key : {stage + ".cache.state", std::string("read.cache.state")}) {
@@ -91,7 +91,7 @@ std::string cache_state_of(const GateRequirement& requirement, const Measurement
   return {};
 }
 
-/// The part of the values that decides: their interval, or of few the median alone.
+/// The decisive part of the values: their interval, or only the median of a few.
 stats::Summary deciding(const std::vector<double>& values) {
   const stats::Summary all = stats::summarize(values);
   return values.size() < kLeastForInterval ? stats::Summary{all.median, all.median, all.median} : all;
@@ -174,7 +174,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// A file that says what it is, with one member that holds all.
+/// A file with a "format" and one member that contains the rest.
 OrderedJson file(const char* title, const char* schema, const char* member, const OrderedJson& content) {
   return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
           {"title", title},

@@ -80,7 +80,7 @@ void check_same(const Conditions& first, const Conditions& next, const Measureme
               path);
 }
 
-/// A copy of a result, or a link to it, would count as a repetition that nobody measured.
+/// A copy of a result, or a link to it, would count as a repetition that was never measured.
 void check_new(const Json& envelope, const std::string& path, std::map<std::string, std::string>& paths) {
   const auto [known, fresh] = paths.emplace(json_text(envelope), path);
   if (fresh) return;
@@ -155,7 +155,7 @@ std::vector<std::string> names_of(const Json& object) {
   return names;
 }
 
-/// The member `name`, an object; else an error that lists what there is.
+/// The member `name`, an object; else an error that lists the existing ones.
 const Json& entry(const Json& object, const std::string& name, const std::string& path, std::string_view kind) {
   const auto found = object.find(name);
   if (found == object.end()) {

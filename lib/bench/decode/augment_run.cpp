@@ -43,11 +43,9 @@ std::uint64_t slots_per_thread(const DecodeBenchOptions& options, std::uint64_t 
   const std::uint64_t memory = system::usable_memory() / 4;
   const std::uint64_t slots = memory / *options.threads / sample_bytes;
   if (slots > 0) return std::min(slots, kMostSlots);
-  throw Error(
-      ErrorCode::no_space,
-      fmt::format(
-          "tensors of {} for each of {} need more than the available {}; use a smaller --crop or fewer --threads",
-          format_size(sample_bytes), format_count(*options.threads, "thread"), format_size(memory)));
+  throw Error(ErrorCode::no_space,
+              fmt::format("tensors of {} for each of {} exceed the available {}; reduce --crop or --threads",
+                          format_size(sample_bytes), format_count(*options.threads, "thread"), format_size(memory)));
 }
 
 class AugmentWork {
@@ -148,8 +146,7 @@ void AugmentResult::describe(FieldVisitor& v) {
   v.field({"cpu_seconds", Unit::seconds, "CPU time"}, cpu_seconds);
   v.field({"samples_per_second", Unit::per_second, "samples divided by elapsed time"}, samples_per_second);
   v.field({"samples_per_second_interval", Unit::per_second,
-           "95 % interval of the median over slices of 0.1 s; absent if the run took less than 1 s or the rate lies "
-           "outside"},
+           "95 % interval of the median over slices of 0.1 s; none below 1 s or with the rate outside"},
           samples_per_second_interval);
   v.field({"steady",
            "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
@@ -158,9 +155,7 @@ void AugmentResult::describe(FieldVisitor& v) {
           samples_per_second_per_core);
   v.field({"bytes_per_second", Unit::bytes_per_second, "tensor bytes written divided by elapsed time"},
           bytes_per_second);
-  v.field(
-      {"cores_needed", "cores that one GPU of each published JPEG workload needs for this, in addition to decoding"},
-      cores_needed);
+  v.field({"cores_needed", "cores for one GPU of each published JPEG workload, besides decoding"}, cores_needed);
 }
 
 }  // namespace shardkit::bench

@@ -22,7 +22,7 @@ std::uint64_t bytes_of_largest(const JpegStore& store, std::uint64_t images) {
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < store.size(); ++i) sizes.push_back(gpu::device_stride(store.pixels(i) * 3));
   std::ranges::sort(sizes, std::greater());
-  // The store's images come again: a batch may hold the largest several times.
+  // The store's images repeat: a batch may contain the largest several times.
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < images; ++i) bytes += sizes[i % sizes.size()];
   return std::max(bytes, gpu::device_stride(1));
@@ -101,7 +101,7 @@ bool has_small_chroma(Bytes jpeg) {
 
 }  // namespace
 
-/// What one thread needs.
+/// The state of one thread.
 class PixelCheck::Comparer {
  public:
   explicit Comparer(PixelCheck& check) : check_(check), stream_(check.device_.make_stream()) {}
@@ -109,7 +109,7 @@ class PixelCheck::Comparer {
   void compare(const RoutedJpeg& image, const gpu::DeviceImage& found, gpu::JpegEngine engine) {
     const Bytes jpeg = check_.store_.image(image.index);
     const image::Decoded smooth = smooth_.decode(jpeg);
-    if (smooth.failure != image::DecodeFailure::none) {  // decoders may make of damaged data what they like
+    if (smooth.failure != image::DecodeFailure::none) {  // decoders may return anything for damaged data
       const std::scoped_lock lock(check_.mutex_);
       ++check_.result_.damaged;
       return;

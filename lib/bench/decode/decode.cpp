@@ -68,7 +68,7 @@ void check(bool fine, const std::string& text) {
   if (!fine) throw Error(ErrorCode::usage, text);
 }
 
-/// Options of what augmenting makes.
+/// Options for the output of augmenting.
 void check_tensor(const DecodeBenchOptions& options) {
   const DecodeBenchOptions usual;
   check(options.dtype == usual.dtype, "--dtype needs --augment imagenet: decoding itself gives 8-bit values");
@@ -143,7 +143,7 @@ class DecodeWork {
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
     image::JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
     Prng prng(options_.seed + thread);
-    // From here on, where the clock runs already: what was set before would be over too early.
+    // Set here, while the clock is running: an earlier budget would end too early.
     const Clock::time_point earliest_end = moment_in(options_.min_seconds);
     const auto latest_end = most_seconds_ ? moment_in(*most_seconds_) : Clock::time_point::max();
     for (bool first = true; !stop.stop_requested(); first = false) {
@@ -188,7 +188,7 @@ void add_scaling(DecodeResult& result) {
   }
 }
 
-/// With what was left out: threads, and of augmenting the crop, since a batch wants images of one size.
+/// With the omitted options: threads, and for augmenting the crop, since a batch needs images of one size.
 DecodeBenchOptions completed(DecodeBenchOptions options) {
   options.threads = decode_threads(options);
   if (options.augment != Augmentation::none && !options.crop) options.crop = kUsualCrop;
@@ -209,7 +209,7 @@ DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& conte
 std::uint64_t DecodeResult::tried() const { return std::min(images, decoded + failures.total); }
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
-  check_decode_options(options);  // a slip is told before what the machine lacks
+  check_decode_options(options);  // a wrong option is reported before a missing device
   DecodeResult result = decode_by_backend(options, context);
   warn_of_failures(result.failures, result.tried(), context);
   if (!result.nvjpeg) warn_of_shared_cores(result, static_cast<double>(system::usable_threads()), context);

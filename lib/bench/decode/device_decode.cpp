@@ -13,8 +13,8 @@
 namespace shardkit::bench {
 namespace {
 
-/// Decodes the images of a store in turn, again and again, on a GPU and beside it. Threads of the CPU look at headers
-/// and decode what the GPU does not take; one more thread fills batches and waits for the GPU.
+/// Decodes the images of a store repeatedly, on a GPU and on the CPU. CPU threads parse headers and decode images that
+/// the GPU does not support; one more thread fills batches and waits for the GPU.
 class DeviceDecodeWork {
  public:
   DeviceDecodeWork(const JpegStore& store, BatchDecoder& batches, const DecodeBenchOptions& options, unsigned threads,
@@ -44,7 +44,7 @@ class DeviceDecodeWork {
         context_.progress().items, context_.stop_token());
   }
 
-  /// What each path decoded, by its number.
+  /// Images decoded on each path, by its number.
   std::array<DecodeTally, 4> by_path() const {
     std::array<DecodeTally, 4> tallies;
     std::ranges::copy(engine_tallies_, tallies.begin());
@@ -72,7 +72,7 @@ class DeviceDecodeWork {
   const DecodedBatch& last_batch() const { return last_batch_; }
 
  private:
-  /// What became of an image.
+  /// The outcome of an image.
   struct Fate {
     std::atomic<image::DecodeFailure> failure{image::DecodeFailure::none};
     std::atomic<bool> refused{false};
@@ -113,7 +113,7 @@ class DeviceDecodeWork {
     for (const gpu::JpegEngine engine : gpu::kJpegEngines) {
       if (!pending_[engine].images.empty()) decode_batch(engine);
     }
-    image::JpegDecoder decoder;  // of what these last ones gave back: the other threads are done
+    image::JpegDecoder decoder;  // of the images that these last ones returned: the other threads have ended
     while (const auto index = take_returned()) decode_on_cpu(*index, decoder, tally);
   }
 
@@ -161,7 +161,7 @@ class DeviceDecodeWork {
   std::atomic<std::uint64_t> next_{0};
   std::atomic<unsigned> sorting_;  ///< threads that still look at headers
   std::mutex mutex_;
-  std::vector<std::size_t> returned_;  ///< images that the GPU gave back and the CPU has yet to decode
+  std::vector<std::size_t> returned_;  ///< images that the GPU returned and the CPU must still decode
 };
 
 static_assert(static_cast<int>(DecodePath::hardware) == static_cast<int>(gpu::JpegEngine::hardware));

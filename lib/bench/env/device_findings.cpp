@@ -19,7 +19,7 @@ std::string generation(double speed) {
   return fmt::format("generation {} ({} GT/s)", system::pcie_generation(speed), speed);
 }
 
-/// What device and slot can do together.
+/// The best link that device and slot support together.
 template <class T>
 std::optional<T> lesser(const std::optional<T>& device, const std::optional<T>& slot) {
   return device && slot ? std::min(*device, *slot) : device;
@@ -50,8 +50,7 @@ void link_speed(const std::string& part, const std::string& name, const system::
   const bool may_be_idle = idle == Idle::maybe;
   findings.push_back(
       {part + "_pcie_speed", may_be_idle ? kHint : kWarning, generation(*link.speed), generation(*best),
-       may_be_idle ? "check again while the GPU is busy; if it stays the same, check the BIOS setting of the slot, the "
-                     "riser, and AER in dmesg"
+       may_be_idle ? "check again while the GPU is busy; then the slot's BIOS setting, the riser, AER in dmesg"
                    : "check the BIOS setting of the slot, the riser or cable, and errors in dmesg (AER)",
        fmt::format("the PCIe link of {} at {} runs at {} instead of {}{}", name, link.address, generation(*link.speed),
                    generation(*best), may_be_idle ? "; an idle GPU does this to save power" : "")});
@@ -85,7 +84,7 @@ void network_link(const system::NetworkCard& card, Findings& findings) {
                                   format_rate(*card.bytes_per_second))});
 }
 
-/// Nodes that hold a processor on which this process may run.
+/// Nodes with a CPU on which this process may run.
 std::set<std::uint64_t> own_nodes(const Environment& environment) {
   const auto allowed = system::parse_cpu_list(environment.cpu.affinity_list);
   const std::set<unsigned> mine(allowed.begin(), allowed.end());
@@ -154,14 +153,13 @@ bool holds(const std::vector<std::string>& limits, std::string_view part) {
   return std::ranges::any_of(limits, [&](const std::string& limit) { return limit.find(part) != std::string::npos; });
 }
 
-/// Heat and power have names of their own; a hardware slowdown that comes with neither may be of both.
+/// Heat and power have their own reasons; a hardware slowdown without either may be caused by both.
 std::string slowdown_remedy(const std::vector<std::string>& faults) {
   const bool heat = holds(faults, "thermal");
   const bool power = holds(faults, "power_brake");
   std::string text;
   if (heat || !power) text = "check fans, dust and intake air temperature";
-  if (power || !heat)
-    text += std::string(text.empty() ? "" : "; ") + "check power supplies, their cables, and the rack's power budget";
+  if (power || !heat) text += std::string(text.empty() ? "" : "; ") + "check power supplies, cables and rack budget";
   return text + "; nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER";
 }
 

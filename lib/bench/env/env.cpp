@@ -49,7 +49,7 @@ void look_at_limits(const system::Probe& probe, Environment& environment) {
   }
 }
 
-/// What the driver says of GPUs beside what /sys does, or of those that /sys does not show, as in many containers.
+/// Facts from the driver about GPUs, in addition to /sys, or for those that /sys does not show, as in many containers.
 void add_drivers_word(const gpu::GpuSight& sight, std::vector<system::GpuDevice>& devices) {
   for (const gpu::GpuState& gpu : sight.gpus) {
     auto device =
@@ -80,7 +80,7 @@ void look_at_devices(const system::Probe& probe, Environment& environment) {
 
 constexpr double kMega = 1e6;
 
-/// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
+/// By the drive's own limit: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
 NormalRate nvme_rate(const system::BlockDevice& drive) {
   NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive with many requests in flight"};
   if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
@@ -110,8 +110,8 @@ std::optional<NormalRate> storage_rate(const Environment& environment) {
   return rate;
 }
 
-/// For the storage below the path, the network where it is remote, and the link of the GPUs; what has no normal rate,
-/// such as a rented disk, is left out.
+/// For the storage below the path, the network if it is remote, and the link of the GPUs; storage without a normal
+/// rate, such as a rented disk, is left out.
 std::vector<NormalRate> normal_rates(const Environment& environment) {
   std::vector<NormalRate> rates;
   if (const auto rate = storage_rate(environment)) rates.push_back(*rate);

@@ -148,7 +148,7 @@ constexpr std::array kLimitRules{
 
 constexpr double kGiB = 1U << 30U;
 
-/// What mounts a /dev/shm of at least so many bytes.
+/// The command that mounts a /dev/shm of at least so many bytes.
 std::string larger_shm(double bytes) {
   return fmt::format(
       "docker run --shm-size={:.0f}g or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm",
@@ -172,7 +172,7 @@ void shared_memory_of_job(const Environment& environment, const LoaderJob& job, 
            format_rounded_size(need))});
 }
 
-/// What Docker and containerd give a container that asks for nothing.
+/// The default of Docker and containerd for a container.
 void default_shared_memory(const Environment& environment, Findings& findings) {
   constexpr std::uint64_t kDefault = std::uint64_t{64} << 20U;
   if (!environment.dev_shm_size || *environment.dev_shm_size > kDefault) return;
@@ -205,7 +205,7 @@ constexpr std::array kMemoryRules{
                            fmt::format("{} of {} swap used, {} memory available", format_size(used),
                                        format_size(memory.swap_total), format_size(memory.available)));
          }},
-    // Set aside and used by nobody, such as on a node that once ran databases.
+    // Reserved but unused, for example on a node that once ran databases.
     Rule{"huge_pages_idle", kWarning, "none reserved unless a program needs them", "vm.nr_hugepages=0",
          "memory reserved for huge pages is not available to programs or the page cache",
          [](const Environment& e) {

@@ -26,7 +26,7 @@ bool lies_in_layer(const Environment& environment) {
   return environment.storage.storage_class == StorageClass::overlay;
 }
 
-/// The kernel shows relatime and noatime and says nothing for strictatime.
+/// The kernel shows relatime and noatime and nothing for strictatime.
 bool writes_access_times(const system::StorageFacts& storage) {
   const bool on_disk = !storage.device.empty() && storage.storage_class != StorageClass::memory;
   return on_disk && !storage.options.empty() && !contains(storage.options, "ro") &&

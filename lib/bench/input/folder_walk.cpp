@@ -29,8 +29,8 @@ struct FolderEntry {
   unsigned char type = DT_UNKNOWN;
 };
 
-/// Throws Error{unsupported} for a folder of a file system whose files the kernel makes up: their links lead
-/// everywhere, and nothing of them is stored. Passes over what cannot be asked.
+/// Throws Error{unsupported} for a folder of a file system that the kernel generates: its links lead everywhere, and
+/// none of its files is stored. Skips folders that cannot be examined.
 void refuse_made_up_files(const std::string& folder) {
   struct statfs info {};
   if (::statfs(folder.c_str(), &info) != 0) return;
@@ -49,14 +49,14 @@ std::vector<FolderEntry> entries_of(const std::string& path, FolderId& id) {
   id = {info.st_dev, info.st_ino};
   std::vector<FolderEntry> entries;
   errno = 0;
-  while (const dirent* const entry = ::readdir(folder.get())) {  // NOLINT: each thread has a folder of its own
+  while (const dirent* const entry = ::readdir(folder.get())) {  // NOLINT: each thread has its own folder
     if (entry->d_name[0] != '.') entries.push_back({entry->d_name, entry->d_type});
   }
   if (errno != 0) throw system_error(errno, "list", path);
   return entries;
 }
 
-/// Links and file systems that do not say have to be asked.
+/// Links and file systems without types need a stat call.
 unsigned char type_of(const std::string& path, unsigned char said) {
   if (said != DT_LNK && said != DT_UNKNOWN) return said;
   struct stat info {};

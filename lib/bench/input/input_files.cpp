@@ -68,10 +68,10 @@ std::uint64_t file_bytes(const std::string& path) {
   throw Error(ErrorCode::usage, fmt::format("'{}' is a pipe, socket or device; give files or a folder", path), path);
 }
 
-/// Lists what operands name and asks for the sizes of files and the samples of shards.
+/// Lists the files of the operands and gets the sizes of files and the samples of shards.
 class InputFinder {
  public:
-  /// Without `counts_in_stores` nothing is asked of shards in stores but their sizes.
+  /// Without `counts_in_stores`, only the sizes of shards in stores are requested.
   InputFinder(Context& context, std::shared_ptr<catalog::Inputs> inputs, bool counts_in_stores)
       : context_(context), counts_in_stores_(counts_in_stores) {
     input_.inputs = std::move(inputs);
@@ -129,7 +129,7 @@ class InputFinder {
     add_file(named.path, 0, catalog::is_tar_name(file_name(named.path)));
   }
 
-  /// Where there are shards at any depth, what lies beside them (manifests, lists) is no data.
+  /// If there are shards at any depth, other files beside them (manifests, lists) are not data.
   void add_folder(const std::string& folder) {
     std::vector<std::string> paths;
     for (const std::string& name : catalog::tar_names_in(folder)) {

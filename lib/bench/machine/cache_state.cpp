@@ -68,7 +68,7 @@ void check_fits_memory(std::span<const InputFile> files) {
                           format_size(bytes), format_size(system::usable_memory())));
 }
 
-/// Reads on what the kernel took back meanwhile: some reclaim idle pages before memory is short.
+/// Reads pages again that the kernel evicted meanwhile: some kernels reclaim idle pages before memory is low.
 void keep_warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
   constexpr int kMostReadings = 3;
   if (files.empty()) refuse_warm("the time limit is too short to read one file; choose smaller files");

@@ -50,7 +50,7 @@ Required requirements(const ModelOptions& options, const JobRequirement& require
   return required;
 }
 
-/// What came from memory is no promise of storage.
+/// A rate measured from memory says nothing about storage.
 void warn_of_cache(const Supply& supply, const std::string& path, Context& context) {
   const std::string state = supply.cache_state.value_or("");
   const bool is_unknown = state == enum_name(CacheState::unknown);
@@ -63,7 +63,7 @@ void warn_of_cache(const Supply& supply, const std::string& path, Context& conte
                   state, what));
 }
 
-/// A pipeline that waited for its own steps shows what those took, not what the node gives.
+/// A pipeline that waited for its own steps shows the rate of those, not the rate of the node.
 void check_pace(const ModelOptions& options, const std::optional<JobRequirement>& requirement, const Supply& supply,
                 Context& context) {
   if (!supply.pipeline_stage || !supply.pipeline_samples_per_second) return;
@@ -100,8 +100,8 @@ Supply given_supply(const ModelOptions& options, Supply supply, Context& context
   return supply;
 }
 
-/// What the known stages give to samples of `sample_bytes`. Bytes per second count before samples per second, because
-/// the job's samples need not be as large as those that were measured.
+/// The rate of the known stages for samples of `sample_bytes`. Bytes per second are preferred to samples per second,
+/// because the job's samples may have another size than the measured ones.
 std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bool image) {
   const auto decoding = [&](double rate) {
     return decode_rate_of(rate, supply.decoded_sample_bytes.value_or(0), sample_bytes);
@@ -121,7 +121,7 @@ std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bo
   return rates;
 }
 
-/// Stages of a job of images, or of any other, that the supply says nothing of.
+/// Stages that a job of images, or any other, needs and that were not measured.
 std::vector<std::string> stages_not_measured(const Supply& supply, bool image) {
   std::vector<std::string> stages;
   const bool all_at_once = image && supply.pipeline_samples_per_second;

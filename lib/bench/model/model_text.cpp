@@ -72,12 +72,12 @@ std::string gap_text(const ModelResult& result) {
   return fmt::format("{} {} not measured", names, result.not_measured.size() == 1 ? "was" : "were");
 }
 
-/// Of one stage that was measured while the other was not: who that is.
+/// The stage that was measured, if the other was not.
 std::string_view measured_supplier(const ModelResult& result) {
   return supplier(result.not_measured.front() == stage::kRead ? stage::kDecode : stage::kRead);
 }
 
-/// "5 of 43 samples/s"; where the samples that were read had another size, for which one that is.
+/// "5 of 43 samples/s"; if the measured samples had another size, also for one of that size.
 std::string rates_text(const ModelResult& result, double sample_bytes) {
   const double demand = result.required->samples_per_second;
   std::string text = fmt::format("{} available, {} needed", sample_rate_text(*result.headroom_ratio * demand),
@@ -91,7 +91,7 @@ std::string rates_text(const ModelResult& result, double sample_bytes) {
   return text;
 }
 
-/// Supply against demand, as the verdict of a run says it.
+/// Supply against demand, worded like the verdict of a run.
 std::string verdict_text(const ModelResult& result, double sample_bytes) {
   const std::string rates = rates_text(result, sample_bytes);
   if (result.requirement == RequirementState::undecided) {
@@ -115,7 +115,7 @@ std::string checkpoint_text(const CheckpointCost& cost) {
   return text;
 }
 
-/// What was measured beside it may say nothing of the job: decoding, of samples that are not decoded.
+/// Other measurements may not concern the job: decoding, if its samples are not decoded.
 std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
   const std::string text = fmt::format(
       "{} {} {}, {} from storage", gpus_text(requirement.job.gpus), requirement.job.gpus == 1 ? "takes" : "take",
@@ -134,7 +134,7 @@ std::string fed_presets(const ModelResult& result, bool images) {
   return text;
 }
 
-/// Images have to be read and decoded: of one of these alone it is not known what feeds them.
+/// Images must be read and decoded: with only one of these measured, it is unknown whether they feed the GPUs.
 std::string fed_text(const ModelResult& result) {
   const std::string others = fed_presets(result, false);
   const std::string images = fed_presets(result, true);

@@ -224,7 +224,7 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
       copy(levels, batch.memory.bytes().subspan((first + i) * crop_bytes, crop_bytes));
       jobs[number] = gpu::crop_job(levels.data, side, {0, 0, side, side}, sample.flip, number, side);
     } else {
-      continue;  // nobody could decode it
+      continue;  // nothing could decode it
     }
     ++handed.samples;
   }

@@ -21,7 +21,7 @@ namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kPatternBytes = (std::size_t{1} << 20U) + 3;
-constexpr std::uint32_t kSide = 37;  // no multiple of what kernels are cut into
+constexpr std::uint32_t kSide = 37;  // not a multiple of the kernels' block sizes
 constexpr std::size_t kCropBytes = std::size_t{kSide} * kSide * 3;
 constexpr std::size_t kSamples = 4;
 
@@ -123,15 +123,15 @@ void check_cropping(gpu::Device& device, const LoaderSettings& settings) {
   compare(device, tensor.span(), expected, "crops");
 }
 
-/// Copies a pattern to the GPU and looks at it there; and where the GPU is to finish samples, has it finish some and
-/// compares every bit with what the processor makes of them. Throws Error{corrupt} that says what differs.
+/// Copies a pattern to the GPU and compares it there; if the GPU finishes samples, finishes some and compares every bit
+/// with the result of the CPU. Throws Error{corrupt} that describes the difference.
 void check_gpu(gpu::Device& device, const LoaderSettings& settings) {
   check_copies(device, settings.pinned ? gpu::HostMemory::pinned : gpu::HostMemory::pageable);
   if (settings.form == SampleForm::crop) check_normalising(device, settings);
   if (settings.form == SampleForm::encoded) check_cropping(device, settings);
 }
 
-/// Where a device's host memory comes from; what hinders that is warned of here, once.
+/// The NUMA node of a device's host memory; warns once if it cannot be used.
 std::optional<std::uint64_t> node_of(const gpu::Device& device, const system::Probe& probe, Context& context) {
   Placement slot = placements(NumaChoice::automatic, device.facts().numa_node, probe, context).front();
   bind(slot, NumaChoice::automatic, probe, context);

@@ -23,7 +23,7 @@ unsigned readers_of(const ImageSource& source, const PipelineOptions& options) {
   return static_cast<unsigned>(std::min<std::uint64_t>(wanted, source.most_readers()));
 }
 
-/// The mean where all files say how many samples they hold; else a guess, for only reading them tells.
+/// The mean if all files have a known number of samples; else a guess, because only reading shows them.
 double mean_sample_bytes(const InputSet& input) {
   const std::uint64_t samples = samples_of(input.files).value_or(0);
   return samples > 0 ? static_cast<double>(input.bytes) / static_cast<double>(samples) : kGuessedSampleBytes;
@@ -171,7 +171,7 @@ class PipelineBench {
     return {*options_.trace, trace.events(), trace.dropped()};
   }
 
-  /// Steps of an epoch that reads nothing, where no limit was named.
+  /// Steps of an epoch that reads nothing, if no limit was given.
   static constexpr std::uint64_t kNullSteps = 200;
 
   const PipelineOptions& options_;
@@ -186,7 +186,7 @@ class PipelineBench {
   PipelineWork work_;
 };
 
-/// The GPUs of this machine, opened when the options let them take part.
+/// The GPUs of this machine, opened if the options allow their use.
 class OpenMachine {
  public:
   explicit OpenMachine(const PipelineOptions& options) : machine_{{}, gpu::open_jpeg_decoder, system::live_probe()} {
@@ -220,7 +220,7 @@ void check_paths(const PipelineOptions& options) {
 }  // namespace
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
-  set_up(options);  // what is wrong with the options is said before anything is looked for
+  set_up(options);  // wrong options are reported before the search for devices
   check_paths(options);
   const OpenMachine here(options);  // and so is a GPU that is missing
   const bool reads = options.source == SourceKind::data;

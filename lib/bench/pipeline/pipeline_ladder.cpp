@@ -56,7 +56,7 @@ PipelineOptions options_of(const Rung& rung, PipelineOptions options) {
   return options;
 }
 
-/// Measures a rung. Empty, with the reason in `row`, where images cannot be decoded on these GPUs.
+/// Measures a rung. Empty, with the reason in `row`, if images cannot be decoded on these GPUs.
 std::optional<PipelineResult> climb(const Rung& rung, const PipelineOptions& options, const InputSet& input,
                                     const PipelineMachine& machine, Context& context, PipelineRung& row) {
   try {

@@ -13,7 +13,7 @@ namespace {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// Splits a stage's threads' time in three; what is left counts as starved, so that the sum is 1.
+/// Splits the time of a stage's threads into three parts; the remainder counts as starved, so that the sum is 1.
 StageRow row(std::string_view name, std::uint64_t threads, const ActivityTimes& times, double busy, double blocked) {
   const double total = times.total_wall();
   StageRow stage{std::string(name), threads};
@@ -34,11 +34,11 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   const double augment = work.wall_of(Activity::augment);
   const double compute = step.wall_of(Activity::compute);
   const double checkpoint = step.wall_of(Activity::checkpoint);
-  const double no_leave = work.wall_of(Activity::blocked);
+  const double blocked = work.wall_of(Activity::blocked);
   std::vector<StageRow> rows;
   rows.push_back(row("read", run.loader.readers, read, read.wall_of(Activity::read), read.wall_of(Activity::blocked)));
-  rows.push_back(row("decode", run.loader.workers, work, decode, no_leave + augment));
-  rows.push_back(row("augment", run.loader.workers, work, augment, no_leave));
+  rows.push_back(row("decode", run.loader.workers, work, decode, blocked + augment));
+  rows.push_back(row("augment", run.loader.workers, work, augment, blocked));
   rows.push_back(
       row("transfer", 1, transfer, transfer.wall_of(Activity::transfer), transfer.wall_of(Activity::blocked)));
   rows.push_back(row("compute", 1, step, compute, checkpoint));
@@ -278,7 +278,7 @@ struct Candidate {
   bool on_gpu = false;
 };
 
-/// Where workers queue for cores, readers do too: their time is no sign of slow storage.
+/// If workers queue for cores, readers do too: their time does not show slow storage.
 Candidate readers(const PipelineShares& shares) {
   const bool workers_work = shares.decode + shares.augment >= kMostlyBusy;  // workers that idle wait for no cores
   const bool cores_are_short = workers_work && shares.worker_core < kHalfACore;
@@ -312,7 +312,7 @@ Candidate steps(const PipelineShares& shares) {
                       at_starts ? ", mostly for the first batch of an epoch" : "")};
 }
 
-/// What helps whoever sets the pace; nothing for steps that are fed.
+/// The remedy for the bottleneck; none if the steps are fed.
 std::string stage_advice(std::string_view stage, bool on_gpu) {
   if (on_gpu) return "use smaller images (shardctl convert --resize), or --decode cpu with more cores";
   if (stage == stage::kRead) {
@@ -336,7 +336,7 @@ PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefe
   PipelineVerdict verdict{std::string(busiest.stage), busiest.reason, {}};
   if (const std::string advice = stage_advice(busiest.stage, busiest.on_gpu); !advice.empty())
     verdict.advice.push_back(advice);
-  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else there is nothing to overlap
+  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else nothing can overlap
   if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
     verdict.advice.push_back(
         fmt::format("raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers wait {:.0f} % "

@@ -142,7 +142,7 @@ void check_options(const PipelineOptions& options) {
         "--source null needs --decode null: there are no images to decode");
 }
 
-/// What GPUs are for, and that they are not asked for and refused at once.
+/// Checks the uses of GPUs, and that they are not requested and refused at once.
 void check_gpu_options(const PipelineOptions& options) {
   const auto option = option_for_gpu(options);
   check(options.sink != SinkKind::host || !option,
@@ -240,7 +240,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   StepLoop loop(step, work.sink, checkpoints, trace);
   Loader loader(settings, work.source, work.sink, trace, context);
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  if (work.budget) deadline = moment_in(*work.budget);  // of what is measured: memory for batches is there now
+  if (work.budget) deadline = moment_in(*work.budget);  // of the measurement: memory for batches is ready now
   if (deadline) {
     loader.end_reading_at(*deadline);
     loop.count_until(*deadline);
@@ -256,7 +256,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     loop.run_epoch(loader, epoch);
     run.process_cpu_seconds += process_cpu_seconds() - cpu_before;
     context.throw_if_stopped();
-    if (loop.log().steps() == 0) break;  // nothing came: the next epoch has nothing either
+    if (loop.log().steps() == 0) break;  // nothing was read: the next epoch has nothing either
   }
   run.out_of_time = out_of_time();
   run.residency_after = residency_of(work.files, context);

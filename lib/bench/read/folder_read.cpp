@@ -19,7 +19,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kBlock = 256U << 10U;  // bytes per read
-/// Residency is asked of one file in so many: it costs a call that loaders do not make. It is not timed.
+/// Residency is checked for one file in so many: it needs a call that loaders do not make. It is not timed.
 constexpr std::uint64_t kAskOneIn = 16;
 
 /// Opens, stats, reads and closes a file; in between, with `asks_residency`, looks how much of it is cached.
@@ -105,13 +105,13 @@ void check_folders(const std::vector<std::string>& paths) {
   }
 }
 
-/// Empties the kernel's caches of names and attributes, of the whole machine. False where this user may not.
+/// Empties the kernel's caches of names and attributes, for the whole machine. False if this user may not.
 bool drop_metadata() {
   const io::File control(::open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC), "/proc/sys/vm/drop_caches");
   return control && ::write(control.fd(), "2", 1) == 1;
 }
 
-/// Brings contents and metadata into the state asked for. What was opened for that is in memory by then.
+/// Brings contents and metadata into the requested state. Files opened for that are then in memory.
 MetadataCache prepare(const ReadOptions& options, Context& context) {
   if (options.cache == CacheRequest::any) return MetadataCache::as_found;
   std::vector<InputFile> files;

@@ -127,7 +127,7 @@ class RandomWork::Thread {
   struct Piece {
     SampleRef ref;
     const io::ReadFile* file = nullptr;
-    std::shared_ptr<const io::ReadFile> opened;  ///< for this piece alone
+    std::shared_ptr<const io::ReadFile> opened;  ///< for this piece only
     std::uint64_t asked = 0;
     std::uint64_t came = 0;
     Clock::time_point begin;  ///< its first read, or the opening of its file

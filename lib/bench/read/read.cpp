@@ -131,8 +131,8 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
   ++run.passes;
 }
 
-/// One repetition. The caches are in the state asked for at its start; before further passes of cold reads they are
-/// dropped again, which is not timed. Reads that may not be made again (may_read_again()) end after one pass, unless
+/// One repetition. The caches are in the requested state at its start; before further passes of cold reads they are
+/// dropped again, which is not timed. Reads that may not be repeated (may_read_again()) end after one pass, unless
 /// `is_warm`: everything was in memory.
 RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context) {
   const ReadOptions& options = plan.options;

@@ -57,7 +57,7 @@ void hint_at_device(const ReadResult& result, Hints& hints) {
   hint_at_copies(result, hints);
   const DeviceActivity& device = *result.device;
   const auto read = static_cast<double>(device.read_bytes);
-  if (read < kNoticeable * static_cast<double>(result.bytes)) return;  // what it did was for others
+  if (read < kNoticeable * static_cast<double>(result.bytes)) return;  // its work was for others
   if (device.mean_wait > kLongWait) {
     hints.push_back(
         fmt::format("the device answered after {} on average, with {:.0f} requests waiting; above 10 ms it is "
@@ -70,7 +70,7 @@ void hint_at_device(const ReadResult& result, Hints& hints) {
   }
 }
 
-/// What of the data was not read, or not as samples.
+/// The part of the data that was not read, or not as samples.
 void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, Hints& hints) {
   const auto behind = [&](const InputFile& file) { return file.bytes % grid_of(options) != 0; };
   const auto cut = reads_grid(options) ? std::ranges::count_if(plan.files, behind) : 0;

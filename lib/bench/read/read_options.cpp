@@ -139,7 +139,7 @@ std::string_view fio_engine(io::EngineKind engine) {
   return engine == io::EngineKind::mmap ? "mmap" : "psync";
 }
 
-/// As fio takes it, which parts names at colons.
+/// In fio's syntax, which separates names with colons.
 std::string fio_file(const std::string& path) {
   std::string text;
   for (const char c : path) {
@@ -201,7 +201,7 @@ std::string fio_command(const ReadOptions& options, std::span<const InputFile> f
   const bool drops = !options.direct && options.cache == CacheRequest::cold;
   if (!options.direct) text += fmt::format(" --invalidate={}", drops ? 1 : 0);
   if (options.min_time) {
-    // fio drops caches at the start of each loop; a time-based job goes round without, in what it has read before.
+    // fio drops caches at the start of each loop; a time-based job starts again without that, in cached data.
     text +=
         fmt::format(" {} --runtime={:.0f}", drops ? "--loops=1000" : "--time_based", std::max(*options.min_time, 1.0));
   }

@@ -69,7 +69,7 @@ std::uint64_t samples_until(const InputFile& file, std::uint64_t offset) {
                                     static_cast<double>(file.bytes));
 }
 
-/// What one sample of a file takes: of a shard its headers and padding too.
+/// Bytes of one sample of a file: for a shard including headers and padding.
 double bytes_per_sample(const InputFile& file) {
   return static_cast<double>(file.bytes) / static_cast<double>(std::max<std::uint64_t>(file.samples.value_or(1), 1));
 }
@@ -129,7 +129,7 @@ bool SequentialWork::limit_reached() const {
   return turns_.over();
 }
 
-/// One thread's place in its part, and what it has counted.
+/// The position of a thread in its part, and its counts.
 class SequentialWork::Thread {
  public:
   Thread(SequentialWork& work, ReadTally& tally) : work_(work), tally_(tally), open_(work.engine_.depth() + 1) {}

@@ -42,11 +42,10 @@ void check_options(const ReadOptions& options) {
   if (options.samples) refuse_option("--samples", "for stores, bytes are measured; use --budget to limit the time");
   check_ranges(options);
   if (options.threads > kMostConnections) {
-    refuse(fmt::format("--threads must be from 1 to {} for a store, where it is the number of connections",
-                       kMostConnections));
+    refuse(fmt::format("--threads must be from 1 to {} for a store: they are connections", kMostConnections));
   }
   if (options.budget && *options.budget < kLeastBudget) refuse("--budget: must be at least 1 second for a store");
-  options.store.required();  // throws for half a job, before anything is asked
+  options.store.required();  // throws for an incomplete job, before any request
 }
 
 /// 1, 2, 4, ... up to `most`, which is the last in any case.
@@ -57,7 +56,7 @@ std::vector<std::uint64_t> connections_up_to(std::uint64_t most) {
   return levels;
 }
 
-/// Each of `levels` may take an equal share of the budget.
+/// The time of each of `levels`: an equal share of the budget.
 LevelTimes times_of(double budget, std::size_t levels) {
   const double quarter = budget / static_cast<double>(levels) / 4;
   return {.warm_up = quarter, .least = quarter, .most = 2 * quarter, .ending = quarter};
@@ -119,21 +118,19 @@ StoreReport describe_curve(const std::vector<LevelMeasurement>& curve, const Lev
   return report;
 }
 
-/// `asked`: body bytes that came in all.
+/// `asked`: body bytes received in all.
 void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64_t asked, ReadResult& result) {
   constexpr double kBusy = 0.9;
   auto& hints = result.hints;
   hints.emplace_back("no cache of this machine is used; caches of the servers cannot be made cold");
   if (asked > store.set_bytes) {
-    hints.emplace_back(
-        "some bytes were requested more than once and may come from the store's memory; use a larger set");
+    hints.emplace_back("bytes were requested repeatedly and may come from the store's memory; use a larger set");
   }
   if (result.steady == false)
     hints.emplace_back("the rate drifted during the measurement, or no request ended; use a longer --budget");
   if (store.objects_without_ranges > 0) {
-    hints.push_back(
-        fmt::format("{} came as a whole, because the server does not support ranges: each request is a whole object",
-                    format_count(store.objects_without_ranges, "object")));
+    hints.push_back(fmt::format("{} came whole: the server has no ranges, so each request is a whole object",
+                                format_count(store.objects_without_ranges, "object")));
   }
   const bool is_last = store.knee_connections == options.threads.value_or(kConnections);
   if (is_last && store.levels.size() > 1) {
@@ -220,7 +217,7 @@ namespace {
 constexpr unsigned kMostUnanswered = 3;
 constexpr system::Seconds kLeastWait{1};
 
-/// The operand that the error is about, by the server that it names, else the first one; without login and query.
+/// The operand that the error is about, by the server in it, else the first one; without login and query.
 std::string concerned(const Error& error, const std::vector<std::string>& operands) {
   std::vector<catalog::ObjectLocation> places;
   for (const std::string& operand : operands) {
@@ -232,7 +229,7 @@ std::string concerned(const Error& error, const std::vector<std::string>& operan
   return (found == places.end() ? places.front() : *found).display();
 }
 
-/// What happened, without the address in front: it may be of a file that only we look for.
+/// The failure, without the address in front: it may be of a file that the user did not name.
 std::string reason_of(const Error& error) {
   const std::string text = error.what();
   const std::string address = fmt::format("'{}': ", error.path());
@@ -245,7 +242,7 @@ StorePatience::StorePatience(double budget, system::Clock& clock)
     : clock_(clock), budget_(budget), end_(clock.monotonic() + budget_) {}
 
 void StorePatience::apply(net::StoreOptions& options) {
-  const system::Seconds most = std::max(budget_ / 4, kLeastWait);  // one silent server does not take the whole budget
+  const system::Seconds most = std::max(budget_ / 4, kLeastWait);  // one silent server does not use the whole budget
   options.http.connect_timeout = std::min(options.http.connect_timeout, most);
   options.http.stall.window = std::min(options.http.stall.window, most);
   options.retry.may_retry = [this](const net::RetryEvent& event) { return may_retry(event); };
@@ -260,12 +257,10 @@ bool StorePatience::may_retry(const net::RetryEvent& event) const {
 Error unreachable(const Error& error, const std::vector<std::string>& operands) {
   const std::string address = concerned(error, operands);
   const std::string reason = catalog::is_address(address) ? reason_of(error) : error.what();
-  return {
-      error.code(),
-      fmt::format(
-          "'{}' cannot be read: {}; check the address, and whether its server runs and is reachable from this machine",
-          address, reason),
-      address};
+  return {error.code(),
+          fmt::format("'{}' cannot be read: {}; check the address, and whether its server runs and is reachable",
+                      address, reason),
+          address};
 }
 
 namespace {

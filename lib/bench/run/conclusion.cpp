@@ -10,14 +10,14 @@
 namespace shardkit::bench {
 namespace {
 
-/// Images far larger than what is made of them: a crop comes from a quarter of an image's area and more.
+/// Images far larger than the result: a crop uses a quarter of an image's area or more.
 bool is_oversized(const MeasuredNode& node) {
   const double wanted = static_cast<double>(node.crop * node.crop) / 1e6;
   constexpr double kFarLarger = 16;
   return node.crop > 0 && node.megapixels > kFarLarger * wanted;
 }
 
-/// "7.1 more cores (9.1 in all)", and what would make fewer of them needed.
+/// "7.1 more cores (9.1 in all)", and how to need fewer of them.
 std::string decode_remedy(const MeasuredNode& node, double target, double rate) {
   const double used = std::min(node.threads, node.cores);
   const double needed = used * target / rate;
@@ -39,7 +39,7 @@ std::string decode_remedy(const MeasuredNode& node, double target, double rate) 
   return text;
 }
 
-/// "1.2 GB/s more": what is missing from storage.
+/// "1.2 GB/s more": the missing rate of storage.
 std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirement, double target) {
   const double missing = target * sample_bytes(node, requirement) - node.read_bytes_per_second;
   std::string text = fmt::format(
@@ -55,7 +55,7 @@ std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirem
   return text;
 }
 
-/// "4.00 GB/s more to each GPU": what is missing from the links.
+/// "4.00 GB/s more to each GPU": the missing rate of the links.
 std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement,
                             double target) {
   const double measured = *node.transfer_bytes_per_second;
@@ -68,7 +68,7 @@ std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requ
   return text + "a link with more lanes or of a newer generation (`iobench transfer` measures this one)";
 }
 
-/// What would close the gap that a judgement found, in cores or bytes per second, and what else would help. Pure.
+/// The cores or bytes per second that would close the gap of a judgement, and other remedies. Pure.
 std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   if (judgement.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
@@ -80,8 +80,8 @@ bool from_memory(const MeasuredNode& node) {
   return node.cache_state == CacheState::warm || node.cache_state == CacheState::mixed;
 }
 
-/// The rates of the host that the verdict is about: where the pipeline was measured, its own stands for the slowest
-/// stage, and no other is below it.
+/// The host's rates for the verdict: if the pipeline was measured, its rate replaces that of the slowest stage, and no
+/// other is below it.
 std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                                     std::vector<StageRate> rates) {
   if (!node.pipeline_samples_per_second || !decodes(node, requirement)) return rates;
@@ -100,8 +100,9 @@ LadderRow ladder_row(std::string_view stage, std::optional<double> required, dou
   return row;
 }
 
-/// An interval of `of` as one of `rate`, which is a multiple of it. A single turn's rate is a mean over all its time,
-/// the interval that of the median over slices: where the mean lies outside of it, it says nothing of the rate.
+/// An interval of `of` as one of `rate`, which is a multiple of it. The rate of a single repetition is a mean over all
+/// its time, the interval that of the median over slices: if the mean is outside, the interval does not describe the
+/// rate.
 std::optional<RateInterval> scaled(const std::optional<RateInterval>& interval, double of, double rate) {
   if (!interval || of <= 0 || of < interval->low || of > interval->high) return std::nullopt;
   return RateInterval{interval->low * rate / of, interval->high * rate / of};
@@ -166,7 +167,7 @@ std::string decoding_words(const MeasuredNode& node, const JobRequirement* requi
   return fmt::format("; samples of {} are not JPEGs: judged only by reading", requirement->preset->name);
 }
 
-/// What stays short once the slowest stage is mended.
+/// The stages that are still too slow once the slowest one is fast enough.
 std::string also_short(const JobRequirement& requirement, const Judgement& judgement,
                        const std::vector<StageRate>& rates) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
@@ -226,7 +227,7 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
   return verdict;
 }
 
-/// How many GPUs of each preset the node feeds; of those whose samples are JPEGs only where decoding was measured.
+/// How many GPUs of each preset the node can feed; presets of JPEGs only if decoding was measured.
 std::vector<PresetRow> presets_fed(const MeasuredNode& node, double decode_samples_per_second) {
   Supply supply;
   supply.read_bytes_per_second = node.read_bytes_per_second;

@@ -28,7 +28,7 @@ void warn_of_steps(std::span<const RunResult> turns, Context& context) {
 
 namespace {
 
-/// Hints stay in the result; the room in /dev/shm is judged later, against the loader that comes of it.
+/// Hints stay in the result; the space in /dev/shm is judged later, for the suggested loader.
 void warn_of_environment(const Environment& environment, Context& context) {
   for (const Finding& finding : environment.findings) {
     if (finding.severity == FindingSeverity::hint || finding.code == "dev_shm_small") continue;
@@ -55,8 +55,8 @@ void warn_of_loader(const RunOptions& options, const RunResult& result, Context&
   }
 }
 
-/// Stages that are slower together than each alone predicts, or faster, share something that the prediction does not
-/// know, or one of them was not steady.
+/// If stages are slower or faster together than their separate rates predict, they share something that the prediction
+/// does not know, or one of them was not steady.
 void warn_of_pipeline(const RunResult& result, Context& context) {
   constexpr double kMost = 1.1;
   if (result.pipeline && !reads_storage_too(result.read, *result.pipeline)) {
@@ -78,14 +78,14 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
 }
 
 JobOptions job_of(const RunOptions& options) {
-  // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
+  // Samples have the size of the measured ones; only a preset without images has its own.
   const auto sample_bytes = options.preset ? std::nullopt : std::optional<std::uint64_t>(1);
   return {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au};
 }
 
 std::optional<JobRequirement> requirement_of(const RunOptions& options) { return job_requirement(job_of(options)); }
 
-/// The state that reading came to, by which further turns go.
+/// The cache state of the read, which further repetitions use.
 RunCache cache_of(const ReadResult& read) {
   if (read.direct) return RunCache::direct;
   if (read.cache.requested == CacheRequest::any) return RunCache::any;
@@ -105,7 +105,7 @@ double predicted_samples(const MeasuredNode& node, const RunOptions& options) {
   return conclude(node, requirement_of(options), loader_of(options)).predicted.samples_per_second;
 }
 
-/// Once the stages of the host are measured, which tell what a sample weighs.
+/// Called after the stages of the host are measured, which give the size of a sample.
 TransferStage transfer_batches(const RunResult& turn, const RunOptions& options, const RunGpus& gpus,
                                Context& context) {
   constexpr double kShareForTransfer = 0.05;
@@ -142,8 +142,7 @@ void show_median_turns(std::vector<RunResult>& turns, RunResult& result) {
   if (result.transfer.measured) result.shown_turns->transfer = transfer + 1;
 }
 
-/// All turns, and what they say of the node. From the second on they start from the state of the cache that the first
-/// one came to.
+/// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
 MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t cores, const RunGpus& gpus,
                      Context& context, RunResult& result) {
   const auto measure_turn = [&](RunResult& turn) {
@@ -178,7 +177,7 @@ MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t co
   return median_node(nodes);
 }
 
-/// Why CUDA has no GPUs; said in full only where some seem to be.
+/// Why CUDA has no GPUs; in full only if there seem to be some.
 std::string why_no_gpus(const Error& error) { return system::find_gpus().devices == 0 ? "no GPU here" : error.what(); }
 
 }  // namespace
@@ -245,9 +244,8 @@ void RunOptions::describe(FieldVisitor& v) {
            "warm, any",
            kMayDiffer},
           cache);
-  v.field(
-      {"budget", Unit::seconds, "approximate time for all measurements of one repetition", kMayDiffer, above(0, kDay)},
-      budget);
+  v.field({"budget", Unit::seconds, "approximate time of all measurements per repetition", kMayDiffer, above(0, kDay)},
+          budget);
   v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare, which needs ten", kMayDiffer,
            between(1, stats::kMostRankedValues)},
           repeat);
@@ -273,22 +271,18 @@ void RunRequirement::describe(FieldVisitor& v) {
   v.field({"gpus", Unit::count, "GPUs"}, gpus);
   v.field({"min_au_ratio", Unit::ratio, "required GPU utilisation"}, min_au_ratio);
   v.field({"samples_per_second", Unit::per_second, "samples that all GPUs need"}, samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples, at the mean size of this data"},
-          bytes_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
   v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
 }
 
 void PredictedSupply::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "samples that all stages together deliver",
-           derived_metric(Better::higher)},
+  v.field({"samples_per_second", Unit::per_second, "samples that all stages deliver", derived_metric(Better::higher)},
           samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
-  v.field({"of_measured_ratio", Unit::factor,
-           "rate predicted from the host's stages divided by the rate measured for the pipeline"},
+  v.field({"of_measured_ratio", Unit::factor, "rate predicted from the host's stages divided by the pipeline's rate"},
           of_measured_ratio);
   v.field({"au_ratio", Unit::ratio, "GPU utilisation if loading overlaps compute fully"}, au_ratio);
-  v.field({"au_serial_ratio", Unit::ratio, "GPU utilisation if each training step waits for its batch"},
-          au_serial_ratio);
+  v.field({"au_serial_ratio", Unit::ratio, "GPU utilisation if each step waits for its batch"}, au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that this rate can feed"}, gpus_fed);
 }
 

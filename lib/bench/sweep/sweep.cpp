@@ -34,11 +34,11 @@ void check_options(const SweepOptions& options) {
   check(!options.step_time || options.what != SweepWhat::read, "--step-time needs --what load or all");
 }
 
-/// What each point is measured on, and for how long.
+/// The data and time of each point.
 struct PointWork {
   InputSet input;
   double seconds = 0;
-  double prepare_seconds = 0;  ///< that bringing caches into their state may take
+  double prepare_seconds = 0;  ///< limit for bringing caches into their state
 };
 
 /// Shares the budget out among the points. Caches are dropped for every point, which half of its time is for, and
@@ -97,7 +97,7 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
   load.dtype = options.dtype;
   load.budget = work.seconds;
   load.sink = SinkKind::host;
-  load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // what was read once is warm
+  load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
   return {pipeline(load, work.input, context).samples_per_second, {}, {}};
 }
 
@@ -128,7 +128,7 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
-  // A DataLoader without workers takes no prefetch_factor, and with them at least 1.
+  // A DataLoader without workers accepts no prefetch_factor, and with them at least 1.
   result.commands.push_back(
       fmt::format("DataLoader(dataset, batch_size={}, num_workers={}, prefetch_factor={}, pin_memory=True, "
                   "persistent_workers=True)",
@@ -149,7 +149,7 @@ void warn_of_noise(const SweepOutcome& outcome, Context& context) {
           format_rate(outcome.measured_twice->first), format_rate(outcome.measured_twice->second)));
 }
 
-/// Single reads, or batches, may take longer than the time there is for a point.
+/// Single reads, or batches, may take longer than the time for a point.
 void warn_of_budget(const SweepOptions& options, double seconds, Context& context) {
   constexpr double kMostOver = 1.25;
   if (seconds <= options.budget * kMostOver) return;
@@ -160,7 +160,7 @@ void warn_of_budget(const SweepOptions& options, double seconds, Context& contex
           format_duration(seconds), format_duration(options.budget)));
 }
 
-/// Data without images, or with broken ones alone, is read all the same, and what reading is best at stays.
+/// Data without images that decode is still read; then the best values for reading remain.
 void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& options, std::uint64_t cores,
                                Context& context, SweepOutcome& outcome) {
   try {
@@ -276,7 +276,7 @@ void settle(const ReadSetting& setting, double rate, SweepSettings& settings) {
 /// With io_uring, when the kernel lets it.
 void sweep_depth(const SweepProbes& probes, ReadSetting setting, double pread_rate, SweepOutcome& outcome) {
   setting.engine = io::EngineKind::uring;
-  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth stands in for the other threads
+  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
   const std::size_t before = outcome.rows.size();
   try {
     const double rate = climb(SweepParameter::depth, kDepths, setting, &ReadSetting::depth, probes.read, outcome.rows);

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kWarmUps = 4;
 constexpr std::uint64_t kCopies = 16;
 constexpr unsigned kMeasurements = 3;
-/// Fewer copies of what is larger than this over all streams, so that a stop is never far.
+/// For larger blocks, fewer copies over all streams, so that a stop is quick.
 constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30U;
 
 /// A stream that copies one piece of memory over and over in one direction.
@@ -85,7 +85,7 @@ class CopyRun {
   }
 
  private:
-  /// Into the sources. The targets hold other bytes: patterns of an earlier seed, or zeros.
+  /// Fills the sources. The targets contain other bytes: patterns of an earlier seed, or zeros.
   void write_pattern() {
     for (const Lane& lane : lanes_) {
       if (lane.to_device) {
@@ -109,7 +109,7 @@ class CopyRun {
     const auto end = device_.make_event();
     std::vector<std::unique_ptr<gpu::Event>> ends;
     for (std::size_t i = 1; i < lanes_.size(); ++i) ends.push_back(device_.make_event());
-    const auto gate = device_.make_gate();  // goes first, and opens, when something throws
+    const auto gate = device_.make_gate();  // destroyed first, and opens, if something throws
 
     gpu::Stream& first = *lanes_.front().stream;
     first.hold(*gate);
@@ -173,7 +173,7 @@ class CopyRun {
     }
   }
 
-  /// On the host, or where it can hardly read its own memory by way of the GPU.
+  /// On the host, or where it can hardly read its own memory through the GPU.
   std::uint64_t wrong_bytes(const Lane& lane) const {
     if (lane.to_device) return device_.count_mismatches(lane.memory, lane.seed);
     if (job_.kind != gpu::HostMemory::write_combined) return gpu::count_mismatches(lane.host, lane.seed);

@@ -45,7 +45,7 @@ std::optional<double> rate_of(std::optional<double> speed, std::optional<std::ui
   return system::pcie_rate(*speed, *lanes);
 }
 
-/// The smaller of what the device and the slot can do.
+/// The smaller of the limits of device and slot.
 template <class T>
 std::optional<T> both_can(const std::optional<T>& device, const std::optional<T>& slot) {
   if (!device || !slot) return device;
@@ -154,7 +154,7 @@ std::string_view direction_text(CopyDirection direction) {
   return "both directions at once";
 }
 
-/// What the verdict is about: pinned memory to the GPU, or the first row where that was not measured.
+/// The row for the verdict: pinned memory to the GPU, or the first row if that was not measured.
 struct Lead {
   gpu::HostMemory kind;
   CopyDirection direction;

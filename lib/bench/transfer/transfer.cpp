@@ -137,7 +137,7 @@ void measure_copies(const TransferPlan& plan, gpu::Device& device, const Transfe
 }
 
 TransferResult transfer(const TransferOptions& options, Context& context) {
-  plan_transfer(options);  // a slip in the options is told before what the machine lacks
+  plan_transfer(options);  // a wrong option is reported before a missing device
   if (options.gds) check_transfer_file(*options.gds);
   const auto devices = gpu::open_devices();
   const auto monitor = gpu::find_gpu_monitor().monitor;

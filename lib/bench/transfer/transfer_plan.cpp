@@ -84,7 +84,7 @@ std::uint64_t batch_bytes(const TransferOptions& options) {
   return bytes * *options.batch;
 }
 
-/// What is measured once and would be measured again.
+/// Removes measurements that would be repeated.
 template <class T>
 void check_once(std::string_view option, std::string_view list, const std::vector<T>& values) {
   for (auto at = values.begin(); at != values.end(); ++at) {

@@ -27,7 +27,7 @@ namespace {
 
 constexpr double kLeastInterval = 0.1;
 
-/// False when the stop came.
+/// False after a stop.
 bool sleep_until(double moment, system::Clock& clock, const std::stop_token& stop) {
   try {
     clock.sleep(system::Seconds(std::max(0.0, moment - clock.monotonic().count())), stop);

@@ -13,7 +13,7 @@ using Rule = FindingRule<WatchSummary>;
 constexpr auto kWarning = FindingSeverity::warning;
 constexpr auto kHint = FindingSeverity::hint;
 
-constexpr double kSlowAnswer = 0.010;     // seconds: what a loader with a few reads under way notices
+constexpr double kSlowAnswer = 0.010;     // seconds: the latency that slows a loader with a few reads in flight
 constexpr double kSmallRead = 16 * 1024;  // bytes
 constexpr double kManyReads = 100;        // per second: fewer may be small without harm
 constexpr double kRetransmitted = 0.001;  // of the requests
@@ -24,7 +24,7 @@ constexpr double kMuchUsed = 0.95;        // of the memory that a control group 
 
 std::string percent(double share) { return fmt::format("{:.{}f} %", share * 100, share < 0.01 ? 2 : 0); }
 
-/// A part of what there is, such as "1.0 GiB of 8.0 GiB", where both are known and `counts` takes their ratio.
+/// A part of a total, such as "1.0 GiB of 8.0 GiB", if both are known and `counts` accepts their ratio.
 std::optional<std::string> part_shown_if(bool (*counts)(double share), std::optional<std::uint64_t> part,
                                          std::optional<std::uint64_t> whole, std::string_view ending = "") {
   if (!part || whole.value_or(0) == 0) return std::nullopt;

@@ -10,7 +10,7 @@ namespace {
 
 using Number = std::optional<double>;
 
-/// What a counter grew by; empty when it went backwards.
+/// The increase of a counter; empty if it went backwards.
 template <class T>
 Number growth(T before, T after) {
   if (after < before) return std::nullopt;
@@ -93,7 +93,8 @@ GroupRow group_row(const system::CgroupUse& before, const system::CgroupUse& aft
 struct TreeUse {
   double cpu_seconds = 0;
   std::uint64_t major_faults = 0;
-  std::optional<system::ProcessBytes> bytes = system::ProcessBytes{};  ///< empty as soon as one process does not tell
+  std::optional<system::ProcessBytes> bytes =
+      system::ProcessBytes{};  ///< empty as soon as the value of one process is unknown
 };
 
 TreeUse tree_use(const std::vector<system::ProcessUse>& processes) {
@@ -291,8 +292,7 @@ void NfsRow::describe(FieldVisitor& v) {
 
 void GpuRow::describe(FieldVisitor& v) {
   state.describe(v);
-  v.field({"pcie_intake", Unit::bytes_per_second,
-           "bytes received over its PCIe link in the last 20 ms; only for GPUs in use"},
+  v.field({"pcie_intake", Unit::bytes_per_second, "bytes received over PCIe in the last 20 ms; of GPUs in use"},
           intake);
 }
 

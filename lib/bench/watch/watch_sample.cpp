@@ -86,7 +86,7 @@ WatchedFiles::WatchedFiles(const std::string& path) {
       if (size > kMostBytes) continue;
       bytes += size;
       files_.push_back(std::move(file));
-    } catch (const Error&) {  // not for this user, or gone since: the others tell enough
+    } catch (const Error&) {  // not for this user, or ended meanwhile: the others are enough
     }
   }
   if (bytes <= kMostBytes) return;
@@ -125,7 +125,7 @@ void look_at_job(const WatchTarget& target, const system::Probe& probe, WatchSam
   if (!target.pid) return;
   sample.processes = system::read_process_tree(*target.pid, probe);
   sample.process_ended = sample.processes.empty() || sample.processes.front().start != target.start;
-  if (sample.process_ended) sample.processes.clear();  // another process may have its number by now
+  if (sample.process_ended) sample.processes.clear();  // another process may have its number meanwhile
 }
 
 void look_at_data(const WatchTarget& target, const WatchSources& sources, WatchSample& sample) {

@@ -140,7 +140,7 @@ void mean(FieldVisitor& v, const Field& field, const WeightedMean& mean) {
   v.field(field, value);
 }
 
-/// Shares of the watched time by what was short in it.
+/// Shares of the watched time by bottleneck.
 struct ShortShares {
   const WatchSummary& summary;
 

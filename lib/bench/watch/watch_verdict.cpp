@@ -49,7 +49,7 @@ std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
   return fmt::format("{} was the bottleneck {} of the time", subject, percent(summary.share(shortage)));
 }
 
-/// By what the data lies on; a local disk needs no local disk.
+/// By the storage of the data; a local disk does not need another local disk.
 std::string_view faster_reads(const WatchTarget& target) {
   if (target.nfs_mount)
     return "use more connections (nconnect) and read-ahead, or stage the data to a local disk (shardctl stage)";
@@ -86,7 +86,7 @@ std::optional<double> node_cores(const WatchSummary& summary) {
   return cores && busy > 0 ? std::optional(*cores / busy) : std::nullopt;
 }
 
-/// Whether the job may not use what there is, is its own rival for cores, or others are.
+/// Whether the job is limited by its quota, by its own threads that compete for cores, or by other processes.
 std::string cores_remedy(const WatchSummary& summary) {
   const auto all = summary.busy_cores.value();
   const auto own = summary.cores.value();
@@ -151,7 +151,7 @@ std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-/// "I/O pressure 64 %, all tasks 58 %": facts of one thing, those that are told.
+/// "I/O pressure 64 %, all tasks 58 %": the known facts about one subject.
 class EvidenceLine {
  public:
   explicit EvidenceLine(std::string subject) : subject_(std::move(subject)) {}
@@ -173,7 +173,7 @@ class EvidenceLine {
   EvidenceLine& add(std::string_view what, const std::optional<std::uint64_t>& bytes) {
     return add(what, as_double(bytes), Unit::bytes);
   }
-  /// Nothing when no fact is told.
+  /// Adds nothing if no fact is known.
   void into(std::vector<std::string>& lines) const {
     if (!facts_.empty()) lines.push_back(fmt::format("{}: {}", subject_, fmt::join(facts_, ", ")));
   }

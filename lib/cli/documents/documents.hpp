@@ -9,10 +9,10 @@
 #include "cli/app.hpp"
 #include "core/field_tree.hpp"
 
-/// Documents made from the same descriptions as the command line itself; apps/docgen writes them to files.
+/// Documents generated from the same descriptions as the command line; apps/docgen writes them to files.
 namespace shardkit::cli {
 
-/// What there is to say about a verb, as data: help, manual, reference page, completion and schema are made from it.
+/// Data about a verb, from which help, manual, reference page, completion and schema are made.
 struct CommandDoc {
   const CommandText& text;
   bool findings;                   ///< takes --junit and --markdown
@@ -42,7 +42,7 @@ inline constexpr std::array kExitCodes = {
     ExitCode{143, "stopped by SIGTERM"},
 };
 
-/// `shardctl --help`: what the program is and what verbs it has.
+/// `shardctl --help`: the program and its verbs.
 std::string program_help(const App& app);
 
 /// `shardctl cache --help`: the verbs of a group.
@@ -54,8 +54,8 @@ std::string command_help(const App& app, const Command& command);
 /// A file's name and its text.
 using NamedText = std::pair<std::string, std::string>;
 
-/// docs/reference, in Markdown: README.md with what all verbs have, and for each verb "shardctl-convert.md" with its
-/// options and the fields of its result.
+/// docs/reference, in Markdown: README.md with what all verbs share, and "shardctl-convert.md" and so on with options
+/// and result fields of each verb.
 std::vector<NamedText> reference_pages(const std::vector<App>& apps);
 
 /// The JSON Schema (draft 2020-12) of the envelope of one verb. Groups of fields are "$defs".

@@ -1,6 +1,5 @@
 #include "dataset/checks/whole_set.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
@@ -8,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/units.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
@@ -18,19 +18,13 @@
 namespace shardkit::dataset {
 namespace {
 
-bool is_staged_part(const std::string& folder) {
-  if (catalog::is_address(folder)) return false;
-  const auto marker = staging::find_staged_marker(folder);
-  return marker && !marker->subsets.empty();
-}
-
-/// Shards of the folder's plan that are not there; those of which every sample was left out have an index only.
+/// Missing shards of the folder's plan; a shard of which every sample was left out has only an index.
 std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::string& folder,
                                   const std::set<std::string_view>& there) {
-  const std::string path = io::join_path(folder, fmt::format("{}/plan", formats::kStateFolder));
-  if (!set.inputs->exists(path)) return 0;
-  const auto file = set.inputs->open(path);
-  const formats::PlanReader plan(*file, path);
+  const std::vector<std::string> plans = plans_in(*set.inputs, folder);
+  if (plans.empty()) return 0;
+  const auto file = set.inputs->open(plans.front());
+  const formats::PlanReader plan(*file, plans.front());
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < plan.shards().size(); ++i) {
     const std::string shard = plan.shard_name(i);
@@ -41,43 +35,81 @@ std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::strin
 }
 
 std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::string& folder,
+                                      const std::optional<formats::Manifest>& manifest,
                                       const std::set<std::string_view>& there) {
-  const auto manifest = catalog::find_manifest(*set.inputs, folder);
   if (!manifest) {
     const std::uint64_t missing = planned_and_missing(set, folder, there);
     if (missing == 0) return std::nullopt;
-    return fmt::format("the convert or reshard into '{}' has not ended: {} of its plan {} missing", folder,
+    return fmt::format("the convert or reshard into '{}' has not finished: {} of its plan {} missing", folder,
                        format_count(missing, "shard"), missing == 1 ? "is" : "are");
   }
-  std::uint64_t missing = 0;
-  std::string first;
-  for (const formats::ManifestShard& shard : manifest->shards) {
-    if (there.contains(shard.name) || missing++ > 0) continue;
-    first = shard.name;
-  }
-  if (missing == 0 || is_staged_part(folder)) return std::nullopt;
-  return fmt::format("{} that the manifest of '{}' lists {} not there, the first being '{}'",
-                     format_count(missing, "shard"), folder, missing == 1 ? "is" : "are", first);
+  if (auto unfinished = unfinished_append(*set.inputs, folder, *manifest)) return unfinished;
+  const auto missing = missing_shards(*manifest, find_staged_part(*set.inputs, folder), there);
+  if (missing.empty()) return std::nullopt;
+  return fmt::format("{} listed in the manifest of '{}' {} missing, the first is '{}'",
+                     format_count(missing.size(), "shard"), folder, missing.size() == 1 ? "is" : "are",
+                     missing.front());
 }
 
 }  // namespace
 
-std::optional<std::string> what_is_missing(const catalog::ShardSet& set) {
+std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::string& folder) {
+  if (catalog::is_address(folder)) return std::nullopt;
+  auto marker = staging::find_staged_marker(folder);
+  if (!marker || marker->subsets.empty()) return std::nullopt;
+  const std::string manifest = inputs.text(io::join_path(folder, formats::kManifestName));
+  if (!(marker->manifest == xxh3_128(as_bytes(manifest)))) return std::nullopt;
+  StagedPart part{std::move(marker->subsets), {}};
+  const std::string journal = io::join_path(folder, staging::kStageJournalPath);
+  for (const auto& [name, file] : staging::StageJournal::read(journal).files) part.files.insert(name);
+  return part;
+}
+
+std::vector<std::string> missing_shards(const formats::Manifest& manifest, const std::optional<StagedPart>& part,
+                                        const std::set<std::string_view>& there) {
+  std::vector<std::string> missing;
+  for (const formats::ManifestShard& shard : manifest.shards) {
+    if (there.contains(shard.name) || (part && !part->files.contains(shard.name))) continue;
+    missing.push_back(shard.name);
+  }
+  return missing;
+}
+
+std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder) {
+  std::vector<std::string> paths;
+  while (true) {
+    std::string path =
+        io::join_path(folder, fmt::format("{}/{}", formats::kStateFolder, formats::plan_name(paths.size())));
+    if (!inputs.exists(path)) return paths;
+    paths.push_back(std::move(path));
+  }
+}
+
+std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
+                                             const formats::Manifest& manifest) {
+  const std::vector<std::string> plans = plans_in(inputs, folder);
+  if (plans.size() < 2) return std::nullopt;
+  const auto file = inputs.open(plans.back());
+  if (to_hex(formats::PlanReader(*file, plans.back()).hash()) == manifest.plan_hash) return std::nullopt;
+  return fmt::format("a convert --append into '{}' has not finished: run it again", folder);
+}
+
+std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
   if (!set.of_folder) return std::nullopt;
   std::map<std::string, std::set<std::string_view>> folders;
   for (const catalog::ShardFile& shard : set.shards) folders[io::parent_folder(shard.path)].insert(shard.name);
   for (const auto& [folder, there] : folders) {
-    if (auto missing = missing_in(set, folder, there)) return missing;
+    if (auto missing = missing_in(set, folder, manifests.at(folder), there)) return missing;
   }
   return std::nullopt;
 }
 
-void refuse_missing(const catalog::ShardSet& set) {
-  if (const auto missing = what_is_missing(set)) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("{}; finish or repair the set, or name the shards that are to be used one by one, such as "
-                            "'FOLDER/*.tar'",
-                            *missing));
+void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
+  if (const auto missing = what_is_missing(set, manifests)) {
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("{}; finish or repair the set, or give the shards to use one by one, such as 'FOLDER/*.tar'",
+                    *missing));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/convert/folder_source.hpp"
+#include "dataset/sharding/earlier_samples.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
 #include "system/storage.hpp"
@@ -30,16 +31,16 @@ void refuse_target_in_source(const std::string& source, const std::string& targe
   if (catalog::is_address(source)) return;
   if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
     throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' lies in the source '{}'; choose a folder outside of it", target, source),
+                fmt::format("the target '{}' is inside the source '{}'; choose a folder outside of it", target, source),
                 target);
   }
 }
 
-/// A given plan fixes what these options would; a contradiction would be ignored silently.
+/// A given plan already fixes these options; a contradiction would be ignored silently.
 void refuse_options_beside_plan(const ConvertOptions& options) {
   ShardingOptions given = options.sharding;
-  given.access = {};                                   // of where the source lies
-  if (given.on_bad != OnBad::keep) given.on_bad = {};  // as the next: what is to happen where files are bad
+  given.access = {};                                   // of the source's storage
+  if (given.on_bad != OnBad::keep) given.on_bad = {};  // like the next: the treatment of bad files
   given.max_bad = {};
   if (const std::string words = command_text("", given); !words.empty()) {
     throw Error(ErrorCode::usage,
@@ -47,10 +48,9 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
   }
   const std::string split = command_text("", static_cast<const SplitOptions&>(options));
   if (split.empty()) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("--plan is of one set; leave out{}, and divide the finished set with `shardctl reshard {} "
-                          "OUT{}`; or leave out --plan",
-                          split, shell_word(options.target), split));
+  throw Error(ErrorCode::usage, fmt::format("--plan has only one set; leave out{}, and divide the finished set with "
+                                            "`shardctl reshard {} OUT{}`, or leave out --plan",
+                                            split, shell_word(options.target), split));
 }
 
 void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
@@ -96,12 +96,13 @@ class Conversion {
     refuse_target_in_source(options_.source, options_.target);
     const SplitRule rule = split_rule(options_);
     if (options_.seed != 0 && rule.shares.empty()) {
-      throw Error(ErrorCode::usage, "--seed is that of --split, and there is none; the order's is --shuffle SEED");
+      throw Error(ErrorCode::usage, "--seed needs --split; for the order of samples use --shuffle SEED");
     }
     if (plan_) {
+      if (options_.append) throw Error(ErrorCode::usage, "--append makes its own plan; leave out --plan");
       const formats::PlanReader plan(*plan_, plan_path_);
       require_folders(images_, plan.head());
-      // Images that are kept although bad are other bytes: that is for the plan to say.
+      // Bad images that are kept are different bytes: the plan must contain that option.
       const OnBad planned = planned_choice(plan.head(), "on_bad", kDefaultOnBad);
       on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
       TargetSet& set = add_set("");
@@ -128,7 +129,7 @@ class Conversion {
   }
 
   catalog::SetFolders set_folders() {
-    // A list says itself which images there are; rows of metadata are of one set.
+    // A list names its images itself; rows of metadata are of one set.
     if (!options_.sharding.images.list.empty()) return {};
     return catalog::find_set_folders(images_, ctx_, !options_.sharding.unlabeled);
   }
@@ -136,20 +137,20 @@ class Conversion {
   void plan_folders(const catalog::SetFolders& folders) {
     if (!options_.split.empty()) {
       throw Error(ErrorCode::usage,
-                  fmt::format("'{}' is divided into {} already; leave out --split, or convert one of its folders",
+                  fmt::format("'{}' is already divided into {}; leave out --split, or convert one of its folders",
                               options_.source, fmt::join(folders.names, ", ")),
                   options_.source);
     }
     if (!options_.sharding.metadata.empty()) {
       throw Error(ErrorCode::usage,
-                  fmt::format("'{}' holds the sets {}; convert each with a --metadata of its own", options_.source,
+                  fmt::format("'{}' contains the sets {}; convert each with its own --metadata", options_.source,
                               fmt::join(folders.names, ", ")),
                   options_.source);
     }
     from_set_folders_ = true;
-    for (const std::string& name : folders.names) {
-      TargetSet& set = add_set(name);
-      adopt(set, scan(known_images(set.name), {name, folders.classes}), {.options = {{"set", name}}});
+    for (const std::string& name : folders.names) add_set(name);
+    for (TargetSet& set : job_.sets()) {
+      adopt(set, scan(known_images(set.name), {set.name, folders.classes}), {.options = {{"set", set.name}}});
     }
   }
 
@@ -157,7 +158,9 @@ class Conversion {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     const ScannedSource source = scan(known_images(), {});
     const std::vector<SampleOrder> orders = split_source(source, sharding_, rule, ctx_);
-    for (std::size_t i = 0; i < orders.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders[i]);
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      if (!job_.sets()[i].target.start()) refuse_empty_set(job_.sets()[i].name, orders[i]);
+    }
     for (std::size_t i = 0; i < orders.size(); ++i) {
       TargetSet& set = job_.sets()[i];
       adopt(set, source, {&orders[i], split_texts(options_, set.name), {}, i == 0});
@@ -167,16 +170,22 @@ class Conversion {
   TargetSet& add_set(const std::string& name) {
     TargetSet& set = job_.add_set(name);
     set.target.refuse_foreign();
+    if (options_.append) set.target.begin_append();
+    if (options_.append) earlier_.add(set.target, folder_of(set));
+    left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
     amendments_.emplace_back();
     if (!set.target.has_plan()) return set;
     set.target.open_plan();
     const formats::PlanHead& head = set.target.plan().head();
-    // A target that was begun when the default was another goes on with it.
+    // A target that was started with an earlier default keeps it.
     if (!sharding_.validate && !plan_) sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
     for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
     amendments_.back() = Amendments(set.target, images_of(set), options_.identity);
     return set;
   }
+
+  /// The prefix of paths below the source in one of its set folders.
+  std::string folder_of(const TargetSet& set) const { return from_set_folders_ ? set.name + "/" : std::string(); }
 
   /// The folder of the set's images.
   catalog::SourceFolder images_of(const TargetSet& set) const {
@@ -196,18 +205,44 @@ class Conversion {
   }
 
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
-    return scan_whole_source(images, sharding_, set, options_.threads, left_out_, ctx_);
+    ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out_, ctx_);
+    if (options_.append) {
+      const std::string folder = set.name.empty() ? std::string() : set.name + '/';
+      earlier_.settle(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
+    }
+    return source;
   }
 
-  void adopt(TargetSet& set, const ScannedSource& source, const PlanScope& scope) {
+  void adopt(TargetSet& set, const ScannedSource& source, PlanScope scope) {
+    EarlierSamples::Added added;
+    if (options_.append) scope.start = set.target.start();
+    if (scope.start) {
+      added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
+      const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
+      if (added.samples.empty() && !fails && !set.target.has_plan()) {
+        ctx_.warn("nothing_new",
+                  fmt::format("'{}' has no file that is missing in '{}'", source.images.path, set.target.folder()));
+        unchanged_.insert(set.name);
+        return set.target.cancel_append();
+      }
+      scope.samples = &added.samples;
+      scope.start->readmitted = added.readmitted;
+    }
     set.target.prepare();
     set.target.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
   }
 
   void write_set(TargetSet& set, const Amendments& amendments) {
+    if (unchanged_.contains(set.name)) {
+      const std::string path = set.target.path_of(formats::kManifestName);
+      result_.samples_before += formats::read_manifest(io::read_text_file(path), path).samples;
+      result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.target.plan().hash())});
+      return;
+    }
+    if (const auto earlier = set.target.earlier_manifest()) result_.samples_before += earlier->samples;
     const std::unique_ptr<SampleSource> source = folder_source(
         set.target.plan(), images_of(set), {on_bad_, options_.identity}, amendments, job_.cores(), images_counted_);
-    const std::string folder = from_set_folders_ ? set.name + "/" : std::string();
+    const std::string folder = folder_of(set);
     const SkipBudget budget = budget_of(set, amendments);
     SetOutcome outcome = job_.write(set, *source, result_, on_bad_ == OnBad::skip ? budget : SkipBudget{});
     result_.skipped += outcome.skipped.size();
@@ -233,7 +268,7 @@ class Conversion {
     return {most_bad(sharding_.max_bad, files), skipped - std::min(skipped, amendments.deleted())};
   }
 
-  /// All bad files, and what to do about them.
+  /// All bad files, and the remedies.
   void report_failure() {
     std::string text;
     for (const BadFile& file : open_ | std::views::take(kMostNamed)) text += fmt::format("{}; ", file.reason);
@@ -248,10 +283,10 @@ class Conversion {
 
   std::string failure_title() const {
     const std::string& source = images_.path;
-    if (away_) return fmt::format("many files of '{}' are gone: is all of it mounted? ", source);
+    if (away_) return fmt::format("many files of '{}' no longer exist: is all of it mounted? ", source);
     if (over_budget_) {
-      return fmt::format("found {} in '{}', and --max-bad allows to leave out {}: ",
-                         format_count(needed_, "bad sample"), source, format_count(allowed_));
+      return fmt::format("found {} in '{}', but --max-bad allows only {}: ", format_count(needed_, "bad sample"),
+                         source, format_count(allowed_));
     }
     return fmt::format("found {} in '{}'; all shards without one are finished: ", format_count(result_.bad, "bad file"),
                        source);
@@ -270,11 +305,11 @@ class Conversion {
   void warn_of_images() {
     if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
       ctx_.warn("images_not_resized",
-                fmt::format("{} left as they are: --resize knows JPEG alone", format_count(not_resized, "image")));
+                fmt::format("{} left as they are: --resize supports only JPEG", format_count(not_resized, "image")));
     }
     if (result_.kept_bad > 0) {
       ctx_.warn("bad_images_kept",
-                fmt::format("{} kept although bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
+                fmt::format("{} kept although they are bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
     }
     for (std::size_t i = 0; i < kProblemCodes; ++i) {
       const std::uint64_t images = images_counted_.accepted[i];
@@ -291,24 +326,26 @@ class Conversion {
   }
 
   const ConvertOptions& options_;
-  ShardingOptions sharding_;  ///< with what the target's plan decides where nothing is given
+  ShardingOptions sharding_;  ///< with the decisions of the target's plan for options that are not given
   Context& ctx_;
   const std::shared_ptr<catalog::Inputs> inputs_;
   const catalog::SourceFolder images_;
   const std::string plan_path_;  ///< empty: the source is scanned
   const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;
+  EarlierSamples earlier_{options_.identity};
+  std::set<std::string> unchanged_;    ///< sets to which --append has nothing to add
   std::set<std::string> left_out_;     ///< by the scans of the targets' plans
   std::deque<Amendments> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);
-  bool from_set_folders_ = false;  ///< the source has train/ and val/ folders of its own
+  bool from_set_folders_ = false;  ///< the source has its own train/ and val/ folders
   ConvertResult result_;
   ImageCounts images_counted_;
   std::vector<BadFile> open_;  ///< of all sets
   bool away_ = false;          ///< so many are gone that it is rather the source
   bool over_budget_ = false;
-  std::uint64_t needed_ = 0;   ///< --max-bad for what was found; 0: the one that is given is enough
-  std::uint64_t allowed_ = 0;  ///< what it is instead
+  std::uint64_t needed_ = 0;   ///< --max-bad for the bad files found; 0: the given one is enough
+  std::uint64_t allowed_ = 0;  ///< the actual kind
 };
 
 }  // namespace
@@ -327,48 +364,6 @@ ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, C
   ConvertResult result = Conversion(options, ctx, files).run();
   result.throw_if_failed();
   return result;
-}
-
-void ConvertOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"SRC",
-       "folder with one sub-folder of images per class, or with train/, val/ or test/ folders of that kind, here or "
-       "at an s3:// URL; with --list or --plan also at http(s)://",
-       Role::positional},
-      source);
-  v.field(
-      {"DST", "folder for the shards: empty, or of the same convert to go on with", Role::positional, kOutputFolder},
-      target);
-  sharding.describe(v);
-  SplitOptions::describe(v);
-  v.field({"plan", "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file}, plan);
-  v.field({"identity",
-           "a file is the planned one by size and time of its last change, or by size alone: for copies with other "
-           "times. With one plan, parts may then read different copies"},
-          identity);
-  WriteOptions::describe(v);
-}
-
-void AcceptedImages::describe(FieldVisitor& v) {
-  v.field({"code", "what is wrong with them, as `shardctl verify` calls it"}, code);
-  v.field({"images", Unit::count, "read by this run"}, images);
-}
-
-void ConvertResult::describe(FieldVisitor& v) {
-  WrittenSets::describe(v);
-  v.field({"skipped", Unit::count, "source files left out"}, skipped);
-  v.field({"kept_bad", Unit::count, "images that failed validation, or could not be resized, and were kept"}, kept_bad);
-  v.field({"resized", Unit::count, "images made smaller by this run (--resize)"}, resized);
-  v.field({"resized_at_lower_quality", Unit::count,
-           "of these: at a lower quality than asked for, not to become larger than they were"},
-          resized_at_lower_quality);
-  v.field({"reads_in_flight", Unit::count, "threads that read at the same time"}, reads_in_flight);
-  v.field({"manifest", "the file that describes the shards; empty where there are several sets"}, manifest);
-  v.field({"plan_hash", "of the plan that was followed; empty where there are several sets"}, plan_hash);
-  v.field({"skipped_files", "at most 1000 of them"}, skipped_files);
-  v.field({"bad", Unit::count, "files that keep shards from being finished"}, bad);
-  v.field({"bad_files", "at most 1000 of them"}, bad_files);
-  v.field({"accepted", "images with faults that readers accept, by kind"}, accepted);
 }
 
 }  // namespace shardkit::dataset

@@ -74,8 +74,8 @@ class ClassNames {
   [[noreturn]] void refuse(std::uint64_t label, const Names& known, const std::string& name,
                            const std::string& path) const {
     throw Error(ErrorCode::conflict,
-                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would confuse two classes; {} "
-                            "merges the sets by the names of their classes",
+                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} "
+                            "merges the sets by class names",
                             label, *known.names.begin(), known.manifest, name, path,
                             remedy::in_text(remedy::with_merge_classes(command_of(options_)))),
                 path);
@@ -86,13 +86,13 @@ class ClassNames {
   std::set<std::string> all_names_;
 };
 
-/// What the manifest of a folder says.
+/// The manifest's facts about a folder.
 struct FolderFacts {
   std::shared_ptr<const LabelNames> names;
   std::map<std::string, formats::ManifestShard> shards;
 };
 
-/// Of an object its version stands for the time.
+/// For an object, its version replaces the time.
 formats::PlanInput identity_of(const catalog::ShardFile& shard, catalog::Inputs& files) {
   if (catalog::is_address(shard.path)) {
     const std::string version = files.find(shard.path).value().version;
@@ -115,7 +115,7 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
   for (const std::string& target : targets) {
     if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' is input and output at once; write to another folder, then remove this one", folder),
+                fmt::format("'{}' is both input and output; write to another folder, then remove this one", folder),
                 folder);
   }
 }
@@ -126,7 +126,7 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
     const auto option = manifest.options.find(name);
     if (option != manifest.options.end()) made_with.insert(*option);
   }
-  // Paths of several sources cannot be told apart afterwards: then none is said to be below a folder.
+  // Paths of several sources cannot be separated afterwards: then the manifest gets no source folder.
   const auto source = manifest.options.find("source_folder");
   const std::string folder = source == manifest.options.end() ? std::string() : source->second;
   const auto [known, is_new] = made_with.try_emplace("source_folder", folder);
@@ -148,9 +148,10 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   std::map<std::string, FolderFacts> folders;
   const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
+  const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
   if (!options.salvage) {
-    refuse_missing(set);
-  } else if (const auto missing = what_is_missing(set)) {
+    refuse_missing(set, manifests);
+  } else if (const auto missing = what_is_missing(set, manifests)) {
     ctx.warn("shards_missing", fmt::format("{}; the rest is taken", *missing));
   }
   for (const catalog::ShardFile& shard : set.shards) {
@@ -161,7 +162,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     FolderFacts& of_folder = found->second;
     if (is_new) {
       if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
-      if (const auto manifest = catalog::find_manifest(*set.inputs, folder)) {
+      if (const auto& manifest = manifests.at(folder)) {
         of_folder.names =
             std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
         note_options(*manifest, inputs.made_with);
@@ -181,7 +182,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   if (!options.merge_classes) return inputs;
   for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
   if (inputs.merged.empty()) {
-    throw Error(ErrorCode::usage, "--merge-classes goes by the names of classes, and no manifest.json names any");
+    throw Error(ErrorCode::usage, "--merge-classes uses the names of classes, but no manifest.json has any");
   }
   return inputs;
 }
@@ -207,11 +208,11 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
 
 namespace {
 
-/// Throws Error{conflict} when the tar is not what it was.
+/// Throws Error{conflict} if the tar has changed.
 std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inputs& inputs) {
   if (catalog::is_address(tar.tar())) return inputs.open(tar.tar());  // it is read in the version of its identity
   auto file = std::make_shared<io::FileSource>(tar.tar());
-  if (tar.unpacked) return file;  // nobody else knows it
+  if (tar.unpacked) return file;  // only known here
   struct stat info {};
   if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
   if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
@@ -238,7 +239,7 @@ class InputFiles {
     throw Error(
         ErrorCode::conflict,
         fmt::format("'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or "
-                    "indexed; if it has an index in .shardkit, make that again, and reshard into an empty folder",
+                    "indexed; if it has an index in .shardkit, create that again, and reshard into an empty folder",
                     path, got, offset),
         path, offset);
   }
@@ -320,12 +321,12 @@ class ShardSource final : public SampleSource {
       result.members.back().path = member.path;
       if (member.xxh3 && *member.xxh3 != result.members.back().xxh3) {
         const std::string& path = inputs_.tars[sample.input].path;
-        throw Error(ErrorCode::conflict,
-                    fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; {} tells "
-                                "more{}",
-                                path, member.offset, sample.source_key, member.extension,
-                                remedy::in_text(remedy::verify({path})), without_index(path)),
-                    path, member.offset);
+        throw Error(
+            ErrorCode::conflict,
+            fmt::format("'{}' at byte {}: the content of '{}.{}' differs from the shard's index; {} shows more{}", path,
+                        member.offset, sample.source_key, member.extension, remedy::in_text(remedy::verify({path})),
+                        without_index(path)),
+            path, member.offset);
       }
       at += formats::tar_member_bytes(member.size);
     }
@@ -361,7 +362,7 @@ class ShardSource final : public SampleSource {
     if (catalog::is_address(path)) return {};
     const std::string index =
         io::join_path(io::parent_folder(path), formats::shard_index_path(path.substr(path.rfind('/') + 1)));
-    return fmt::format("; if the tar was replaced, remove the index by {}, and reshard into an empty folder",
+    return fmt::format("; if the tar was replaced, remove the index with {}, and reshard into an empty folder",
                        remedy::in_text(remedy::remove_index(index)));
   }
 

@@ -32,6 +32,8 @@ std::optional<std::size_t> listed_shard(const std::string& name, const formats::
   const std::size_t begin = name.rfind('-') + 1;
   std::size_t shard = 0;
   if (!parse_number(std::string_view(name).substr(begin, name.find('.', begin) - begin), shard)) return {};
+  if (shard < plan.first_shard()) return {};
+  shard -= plan.first_shard();
   if (shard >= plan.shards().size() || name != plan.shard_name(shard).append(kEnding)) return {};
   return shard;
 }
@@ -91,6 +93,11 @@ bool is_same_sight(const FileSight& one, const FileSight& other, FileIdentity id
 }
 
 }  // namespace
+
+std::vector<BadFile> bad_files_of(const std::string& folder, const std::string& shard) {
+  const std::string path = list_path(folder, shard);
+  return std::filesystem::exists(path) ? read_bad_files(path) : std::vector<BadFile>();
+}
 
 bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity) {
   return identity == FileIdentity::size ? one.size == other.size : one == other;

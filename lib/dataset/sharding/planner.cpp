@@ -11,7 +11,6 @@
 
 #include "core/prng.hpp"
 #include "core/units.hpp"
-#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
@@ -19,6 +18,60 @@ namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kMostNamed = 20;  ///< of files that cannot be read
+
+std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
+  std::string json = notes.json_of(path);
+  if (json.size() > formats::kLongestPlannedJson) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the .json of '{}' would have {} bytes, but a plan stores at most {}; put such data into a "
+                            "file next to the image",
+                            path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
+                path);
+  }
+  return json;
+}
+
+}  // namespace
+
+formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t number) {
+  const catalog::ImageFolderScan& scan = source.scan;
+  const catalog::ScannedClass& owner = scan.classes[class_index];
+  const catalog::ScannedFile& file = owner.files[number];
+  const std::string path = owner.path_of(file);
+  const std::string_view first = scan.listed ? std::string_view(path) : owner.name_of(file);
+  const std::string_view stem = formats::split_extension(first).stem;
+  const auto planned = [&](const catalog::ScannedFile& member) {
+    if (member.size >= formats::kTarSizeLimit) {
+      const std::string large = owner.path_of(member);
+      throw Error(
+          ErrorCode::unsupported,
+          fmt::format("'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size),
+          large);
+    }
+    std::optional<std::string> version = owner.version_of(member);
+    return formats::PlannedFile{{}, member.size, version ? 0 : member.mtime_ns, std::move(version)};
+  };
+  formats::PlannedSample sample{0, file.mark, std::string(stem), planned(file), {}};
+  sample.image.extension = formats::split_extension(first).extension;
+  const std::size_t shared = path.size() - (first.size() - stem.size());  // of the paths of side-cars
+  const auto index = static_cast<std::uint32_t>(number);
+  auto member = std::ranges::lower_bound(owner.members, index, {}, &catalog::ScannedMember::image);
+  for (; member != owner.members.end() && member->image == index; ++member) {
+    formats::PlannedFile& file_of = sample.sidecars.emplace_back(planned(member->file));
+    std::string member_path = owner.path_of(member->file);
+    file_of.extension = scan.member_name(*member);
+    if (scan.fields[member->field].beside) {
+      const std::string_view suffix = std::string_view(member_path).substr(shared);
+      file_of.extension = suffix.starts_with('.') ? suffix.substr(1) : suffix;
+    } else if (member_path != fmt::format("{}.{}", std::string_view(path).substr(0, shared), file_of.extension)) {
+      file_of.path = std::move(member_path);
+    }
+  }
+  if (source.notes) sample.json = json_of(*source.notes, path);
+  return sample;
+}
+
+namespace {
 
 /// Plans one scope of a source. Used once: construct, write().
 class Planner {
@@ -86,6 +139,7 @@ class Planner {
     head_.options = plan_texts(options_);
     head_.options.insert(scope_.options.begin(), scope_.options.end());
     head_.parts = scope_.parts;
+    head_.start = scope_.start;
     refuse_problems();
     if (scope_.lists_skipped) {
       for (const catalog::ScanProblem& problem : scan_.problems)
@@ -162,7 +216,7 @@ class Planner {
 
   ShardCut cut() {
     ctx_.progress().start("sizes", order_.size());
-    std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more where there is metadata: asked for once
+    std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more with metadata: computed once
     blocks.reserve(order_.size());
     for (const Position& position : order_) {
       blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
@@ -178,53 +232,9 @@ class Planner {
   }
 
   formats::PlannedSample sample_at(const Position& position) const {
-    const catalog::ScannedClass& owner = scan_.classes[position.class_index()];
-    const catalog::ScannedFile& file = owner.files[position.file()];
-    const std::string path = owner.path_of(file);
-    const std::string_view first = scan_.listed ? std::string_view(path) : owner.name_of(file);
-    const std::string_view stem = formats::split_extension(first).stem;
-    const auto planned = [&](const catalog::ScannedFile& member) {
-      if (member.size >= formats::kTarSizeLimit) {
-        const std::string large = owner.path_of(member);
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", large, member.size),
-                    large);
-      }
-      std::optional<std::string> version = owner.version_of(member);
-      return formats::PlannedFile{{}, member.size, version ? 0 : member.mtime_ns, std::move(version)};
-    };
-    formats::PlannedSample sample{
-        class_numbers_[position.class_index()], file.mark, std::string(stem), planned(file), {}};
-    sample.image.extension = formats::split_extension(first).extension;
-    const std::size_t shared = path.size() - (first.size() - stem.size());  // of the paths of side-cars
-    const auto index = static_cast<std::uint32_t>(position.file());
-    auto member = std::ranges::lower_bound(owner.members, index, {}, &catalog::ScannedMember::image);
-    for (; member != owner.members.end() && member->image == index; ++member) {
-      formats::PlannedFile& file_of = sample.sidecars.emplace_back(planned(member->file));
-      std::string member_path = owner.path_of(member->file);
-      file_of.extension = scan_.member_name(*member);
-      if (scan_.fields[member->field].beside) {
-        const std::string_view suffix = std::string_view(member_path).substr(shared);
-        file_of.extension = suffix.starts_with('.') ? suffix.substr(1) : suffix;
-      } else if (member_path != fmt::format("{}.{}", std::string_view(path).substr(0, shared), file_of.extension)) {
-        file_of.path = std::move(member_path);
-      }
-    }
-    if (source_.notes) sample.json = json_of(path);
+    formats::PlannedSample sample = planned_sample(source_, position.class_index(), position.file());
+    sample.class_index = class_numbers_[position.class_index()];
     return sample;
-  }
-
-  std::string json_of(const std::string& path) const {
-    std::string json = source_.notes->json_of(path);
-    if (json.size() > formats::kLongestPlannedJson) {
-      throw Error(
-          ErrorCode::unsupported,
-          fmt::format("the .json of '{}' would have {} bytes, a plan holds at most {}; keep such data in a file beside "
-                      "the image",
-                      path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
-          path);
-    }
-    return json;
   }
 
   /// Rows of metadata make a sample cost 10 us and more, a shard of them seconds.
@@ -281,14 +291,14 @@ PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& optio
 void PlanSummary::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "images that become samples"}, samples);
   v.field({"shards", Unit::count, "shards to be written"}, shards);
-  v.field({"bytes", Unit::bytes, "of all shards together"}, bytes);
+  v.field({"bytes", Unit::bytes, "bytes of all shards together"}, bytes);
   v.field({"classes", Unit::count, "class folders"}, classes);
   v.field({"skipped", Unit::count, "images left out because they cannot be read"}, skipped);
   v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
-  v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
+  v.field({"largest_shard_bytes", Unit::bytes, "size of the largest shard"}, largest_shard_bytes);
   v.field({"classes_per_shard", "how well the classes are mixed"}, classes_per_shard);
   shuffle_buffer.describe(v);
-  v.field({"plan_hash", "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
+  v.field({"plan_hash", "XXH3-128 of options, classes, names and sizes in order"}, plan_hash);
 }
 
 }  // namespace shardkit::dataset

@@ -9,12 +9,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
+#include "dataset/sharding/plan_difference.hpp"
 
 namespace shardkit::dataset {
 namespace {
-
-constexpr const char* kPlanName = "plan";
 
 /// Of a whole file.
 Hash128 file_hash(const std::string& path) {
@@ -23,121 +24,23 @@ Hash128 file_hash(const std::string& path) {
   return hash.digest();
 }
 
-std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  const std::string absent = "not given";
-  std::map<std::string, std::pair<std::string, std::string>> values;
-  for (const auto& [name, value] : before.options) values[name] = {value, absent};
-  for (const auto& [name, value] : now.options) values.try_emplace(name, absent, "").first->second.second = value;
-  values["name"] = {before.name, now.name};
-  for (const auto& [name, value] : values) {
-    if (formats::planned_value(name, value.first) != formats::planned_value(name, value.second))
-      return fmt::format("option {} was {}, is {}", name, value.first, value.second);
-  }
-  return {};
+/// The remedy if a plan that --append added is not the requested one.
+std::string append_remedy(const std::string& plan_path) {
+  return fmt::format("run it with the original source, or discard it: `rm {0}`, then run convert --append again",
+                     shell_word(plan_path));
 }
 
-/// Throws Error{io} for a class folder that the source had: it may come back.
-void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
-  for (const formats::PlanClass& was : before.classes) {
-    if (std::ranges::find(now.classes, was.name, &formats::PlanClass::name) != now.classes.end()) continue;
-    throw Error(ErrorCode::io,
-                fmt::format("class folder '{}' of the plan is gone: is all of the source mounted? Run the same command "
-                            "again when it is back; without it, choose an empty target",
-                            was.name),
-                was.name);
-  }
+/// The number of the shard that a file is, or belongs to: "<prefix>-000007.tar" and names that start with it.
+std::optional<std::uint64_t> shard_number(const std::string& prefix, const std::string& name) {
+  const std::size_t begin = prefix.size() + 1;
+  const std::size_t end = name.find(".tar", begin);
+  std::uint64_t number = 0;
+  if (!name.starts_with(prefix + '-') || end == std::string::npos) return std::nullopt;
+  if (!parse_number(std::string_view(name).substr(begin, end - begin), number)) return std::nullopt;
+  return number;
 }
 
-std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  if (!now.listed && now.classes.size() < before.classes.size()) refuse_gone_folder(before, now);
-  std::map<std::string_view, const formats::PlanClass*> gone;
-  for (const formats::PlanClass& was : before.classes) gone.emplace(was.name, &was);
-  for (const formats::PlanClass& is : now.classes) {
-    const auto found = gone.find(is.name);
-    if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
-    const formats::PlanClass& was = *found->second;
-    if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
-    if (was.samples != is.samples) {
-      return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);
-    }
-    gone.erase(found);
-  }
-  return gone.empty() ? std::string() : fmt::format("class '{}' is gone", gone.begin()->first);
-}
-
-/// The file without what `identity` leaves out.
-formats::PlannedFile identified(formats::PlannedFile file, FileIdentity identity) {
-  if (identity == FileIdentity::mtime) return file;
-  file.mtime_ns = 0;
-  file.version.reset();
-  return file;
-}
-
-bool is_same(const formats::PlannedSample& one, const formats::PlannedSample& other, FileIdentity identity) {
-  if (identity == FileIdentity::mtime) return one == other;
-  const auto reduced = [&](formats::PlannedSample sample) {
-    sample.image = identified(std::move(sample.image), identity);
-    for (formats::PlannedFile& file : sample.sidecars) file = identified(std::move(file), identity);
-    return sample;
-  };
-  return reduced(one) == reduced(other);
-}
-
-std::string sample_difference(const formats::PlanReader& before, const formats::PlanReader& now,
-                              FileIdentity identity) {
-  formats::PlannedSample was;
-  formats::PlannedSample is;
-  for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
-    auto old_samples = before.read_shard(shard);
-    auto new_samples = now.read_shard(shard);
-    while (true) {
-      const bool had = old_samples.next(was);
-      const bool has = new_samples.next(is);
-      if (had != has) return fmt::format("shard {} has another number of samples", shard);
-      if (!had) break;
-      if (is_same(was, is, identity)) continue;
-      const std::string path = formats::image_path(now.head(), is);
-      if (formats::image_path(before.head(), was) != path) return fmt::format("'{}' is where another file was", path);
-      if (was.image.size != is.image.size) {
-        return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
-      }
-      if (identified(was.image, identity) != identified(is.image, identity))
-        return fmt::format("'{}' was modified since", path);
-      if (was.json != is.json) return fmt::format("the .json of '{}' is another: its row has changed", path);
-      return fmt::format("the side-cars of '{}' are others", path);
-    }
-  }
-  return {};
-}
-
-std::string input_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  for (std::size_t i = 0; i < std::max(before.inputs.size(), now.inputs.size()); ++i) {
-    if (i >= now.inputs.size()) return fmt::format("input '{}' is gone", before.inputs[i].name);
-    if (i >= before.inputs.size()) return fmt::format("input '{}' is new", now.inputs[i].name);
-    const formats::PlanInput& was = before.inputs[i];
-    const formats::PlanInput& is = now.inputs[i];
-    if (was.name != is.name) return fmt::format("input '{}' is where '{}' was", is.name, was.name);
-    if (was.bytes != is.bytes) return fmt::format("input '{}' had {} bytes, has {}", is.name, was.bytes, is.bytes);
-    if (was != is) return fmt::format("input '{}' was modified since", is.name);
-  }
-  return {};
-}
-
-/// One line that says in what two plans differ, first of all in options. Empty where only the reasons differ for which
-/// files were left out: these are for people.
-std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity) {
-  std::string text = option_difference(before.head(), now.head());
-  if (text.empty()) text = input_difference(before.head(), now.head());
-  if (text.empty()) text = class_difference(before.head(), now.head());
-  const auto& was = before.head().skipped;
-  const auto& is = now.head().skipped;
-  // Files that were left out may be deleted.
-  if (text.empty() && !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
-    text = "other files cannot be read";
-  if (text.empty() && !now.head().inputs.empty()) text = "an input's index now tells something else";
-  if (text.empty()) text = sample_difference(before, now, identity);
-  return text;
-}
+}  // namespace
 
 void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
   io::FileSource index(index_path);
@@ -146,10 +49,10 @@ void append_skipped(const std::string& index_path, std::vector<formats::IndexSki
   formats::read_shard_index(index, index_path, visitor);
 }
 
-}  // namespace
-
 ShardTarget::ShardTarget(io::FileSystem& files, std::string folder, bool dry_run)
-    : files_(files), folder_(std::move(folder)), dry_run_(dry_run) {}
+    : files_(files), folder_(std::move(folder)), dry_run_(dry_run) {
+  while (std::filesystem::exists(state_path(formats::plan_name(number_ + 1)))) ++number_;
+}
 
 void ShardTarget::prepare() {
   refuse_foreign();
@@ -160,14 +63,14 @@ void ShardTarget::prepare() {
 }
 
 void ShardTarget::refuse_foreign() const {
-  if (has_plan() || !std::filesystem::exists(folder_)) return;
+  if (number_ > 0 || has_plan() || !std::filesystem::exists(folder_)) return;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' holds '{}', which no convert or reshard of this plan made; choose an empty folder",
-                            folder_, name),
-                folder_);
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format("'{}' contains '{}', which was not written by this plan; choose an empty folder", folder_, name),
+        folder_);
   }
 }
 
@@ -176,6 +79,7 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
     dry_plan_ = std::make_unique<io::AtomicFile>(files_, std::filesystem::temp_directory_path() / "shardkit-plan");
     write(*dry_plan_);
     dry_plan_->flush();
+    refuse_other_options(dry_plan_->temp_path());
     if (has_plan()) {
       open_plan();
       return compare_plan(dry_plan_->temp_path(), identity);
@@ -184,11 +88,17 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
     plan_ = std::make_unique<formats::PlanReader>(*plan_file_, dry_plan_->temp_path());
     return;
   }
-  const std::string path = state_path(kPlanName);
+  const std::string path = plan_path();
   if (!has_plan()) {
     io::AtomicFile file(files_, path);
     write(file);
-    if (file.commit_new()) return open_plan();
+    file.flush();
+    refuse_other_options(file.temp_path());
+    keep_earlier_manifest();
+    if (file.commit_new()) {
+      open_plan();
+      return remove_given_up();
+    }
   }
   open_plan();
   io::AtomicFile scratch(files_, path);  // never committed
@@ -198,21 +108,123 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
 }
 
 void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) const {
-  if (file_hash(state_path(kPlanName)) == file_hash(path)) return;
-  io::FileSource now(path);
-  const std::string difference = plan_difference(*plan_, formats::PlanReader(now, path), identity);
+  if (file_hash(plan_path()) == file_hash(path)) return;
+  io::FileSource file(path);
+  const formats::PlanReader now(file, path);
+  if (plan_->head().start && !now.head().start && now.head().inputs.empty()) {
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' has shards that convert --append added: run this command with --append", folder_),
+                folder_);
+  }
+  const std::string difference = plan_difference(*plan_, now, identity);
   if (difference.empty()) return plan_->check_bytes();
+  if (plan_->head().start) {
+    throw Error(ErrorCode::conflict,
+                fmt::format("another --append into '{}' is not finished: {}; {}", folder_, difference,
+                            append_remedy(plan_path())),
+                folder_);
+  }
   throw Error(ErrorCode::conflict,
-              fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,
-                          difference),
+              fmt::format("'{}' contains shards of another plan: {}; choose an empty folder, or remove this one",
+                          folder_, difference),
               folder_);
 }
 
-bool ShardTarget::has_plan() const { return std::filesystem::exists(state_path(kPlanName)); }
+void ShardTarget::begin_append() {
+  if (!has_plan()) return;
+  open_plan();
+  if (!plan_->head().inputs.empty()) {
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' was made by reshard, but --append needs a set made by convert; convert the new files "
+                            "into a separate folder and join both sets with `shardctl reshard`",
+                            folder_),
+                folder_);
+  }
+  const std::string manifest = path_of(formats::kManifestName);
+  if (!std::filesystem::exists(manifest) ||
+      formats::read_manifest(io::read_text_file(manifest), manifest).plan_hash != to_hex(plan_->hash())) {
+    return;
+  }
+  start_ = formats::PlanStart{plan_->first_shard() + plan_->shards().size(), plan_->hash()};
+  plan_.reset();
+  ++number_;
+}
+
+void ShardTarget::cancel_append() {
+  --number_;
+  open_plan();
+}
+
+/// Shards behind the last planned one: of an --append that was given up.
+void ShardTarget::remove_given_up() const {
+  if (!start_) return;
+  std::set<std::string> stale;
+  for (const std::string& folder : {folder_, state_path("")}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string name = entry.path().filename();
+      const std::optional<std::uint64_t> number = shard_number(plan_->head().name, name);
+      if (number && *number >= plan_->first_shard() + plan_->shards().size()) stale.insert(entry.path());
+    }
+  }
+  for (const std::string& path : stale) files_.remove(path);
+}
+
+void ShardTarget::refuse_superseded() const {
+  if (!std::filesystem::exists(state_path(formats::plan_name(number_ + 1)))) return;
+  throw Error(ErrorCode::conflict,
+              fmt::format("convert --append added to '{}' while this command ran; run it again with --append", folder_),
+              folder_);
+}
+
+std::vector<std::string> ShardTarget::earlier_plans() const {
+  std::vector<std::string> paths;
+  for (std::uint64_t i = 0; i < number_; ++i) paths.push_back(state_path(formats::plan_name(i)));
+  return paths;
+}
+
+std::string ShardTarget::earlier_manifest_path() const {
+  return state_path(fmt::format("manifest-{}.json", number_ - 1));
+}
+
+/// A copy, because --append publishes a manifest in its place.
+void ShardTarget::keep_earlier_manifest() const {
+  if (!start_ || std::filesystem::exists(earlier_manifest_path())) return;
+  io::publish(files_, earlier_manifest_path(), as_bytes(io::read_text_file(path_of(formats::kManifestName))));
+}
+
+std::optional<formats::Manifest> ShardTarget::earlier_manifest() const {
+  if (!start_) return std::nullopt;
+  const std::string path = earlier_manifest_path();
+  return formats::read_manifest(io::read_text_file(path), path);
+}
+
+void ShardTarget::refuse_other_options(const std::string& path) const {
+  if (!start_) return;
+  const auto head_of = [](const std::string& plan) {
+    io::FileSource file(plan);
+    formats::PlanHead head = formats::PlanReader(file, plan).head();
+    head.options.erase("keys");  // one rule for names that need no other
+    return head;
+  };
+  const std::string difference = option_difference(head_of(earlier_plans().back()), head_of(path));
+  if (difference.empty()) return;
+  throw Error(ErrorCode::conflict,
+              fmt::format("--append needs the options that '{}' was made with: {}", folder_, difference), folder_);
+}
+
+formats::Manifest ShardTarget::with_earlier(const formats::Manifest& added) const {
+  if (!start_) return added;
+  formats::Manifest whole = formats::join_manifests(*earlier_manifest(), added);
+  whole.skipped -= std::min(whole.skipped, start_->readmitted);
+  return whole;
+}
+
+bool ShardTarget::has_plan() const { return std::filesystem::exists(plan_path()); }
 
 void ShardTarget::open_plan() {
-  plan_file_ = std::make_unique<io::FileSource>(state_path(kPlanName));
-  plan_ = std::make_unique<formats::PlanReader>(*plan_file_, state_path(kPlanName));
+  plan_file_ = std::make_unique<io::FileSource>(plan_path());
+  plan_ = std::make_unique<formats::PlanReader>(*plan_file_, plan_path());
+  start_ = plan_->head().start;
 }
 
 std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bool recheck) const {
@@ -240,8 +252,11 @@ std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bo
 
 void ShardTarget::reopen(std::size_t shard) {
   const std::string name = plan_->shard_name(shard);
-  for (const std::string& path :
-       {path_of(formats::kManifestName), path_of(name), io::join_path(folder_, formats::shard_index_path(name))}) {
+  const std::string manifest = path_of(formats::kManifestName);
+  if (start_) io::publish(files_, manifest, as_bytes(io::read_text_file(earlier_manifest_path())));
+  std::vector<std::string> stale = {path_of(name), io::join_path(folder_, formats::shard_index_path(name))};
+  if (!start_) stale.push_back(manifest);
+  for (const std::string& path : stale) {
     if (std::filesystem::exists(path)) files_.remove(path);
   }
   files_.sync_directory(folder_);

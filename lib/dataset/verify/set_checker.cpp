@@ -9,7 +9,6 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
-#include "dataset/checks/whole_set.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -51,7 +50,7 @@ class RepeatFinder final : public formats::TarHandler {
     if (!std::exchange(first.seen, true)) {
       first = {true, sample.key, shard_, sample.offset, std::move(extensions)};
     } else if (first.key == sample.key) {
-      // What the sample has already is another sample of that key, else it is a piece of it.
+      // An extension that the sample already has means another sample of that key, else a piece of it.
       const auto is_there = [&](const std::string& extension) { return first.extensions.contains(extension); };
       const bool is_piece = first.shard == shard_ && std::ranges::none_of(extensions, is_there);
       if (is_piece) first.extensions.merge(extensions);
@@ -134,7 +133,8 @@ bool SetChecker::is_whole() const {
   if (!set_.manifest) return true;
   const auto listed =
       std::ranges::count_if(expected_, [](const auto& expected) { return expected.manifest != nullptr; });
-  return static_cast<std::size_t>(listed) == set_.manifest->shards.size();
+  const auto all = static_cast<std::size_t>(listed);
+  return all == set_.manifest->shards.size() && all == set_.shards.size();
 }
 
 std::optional<VerifyClasses> SetChecker::classes() const {
@@ -161,7 +161,7 @@ void SetChecker::check_labels(bool labels_compared) {
     report.log.add(ProblemCode::missing_label, report.first_unlabelled_offset, report.first_unlabelled, {},
                    report.unlabelled);
   }
-  if (!is_whole()) return;  // a subset holds fewer of each class
+  if (!is_whole()) return;  // a subset contains fewer of each class
   if (set_.manifest && !set_.manifest->classes.empty()) {
     check_class_counts();
   } else {
@@ -210,22 +210,25 @@ void SetChecker::check_kinds() {
 
 void SetChecker::compare_shard_lists() {
   if (!set_.manifest) {
-    if (const auto missing = what_is_missing(set_)) log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
+    if (const auto missing = what_is_missing(set_, manifests_))
+      log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
     return;
   }
+  const auto unfinished = unfinished_append(*set_.inputs, set_.folder, *set_.manifest);
+  if (unfinished) log_.add(ProblemCode::set_unfinished, std::nullopt, "", *unfinished);
   std::set<std::string_view> there;
   for (std::size_t i = 0; i < set_.shards.size(); ++i) {
     there.insert(set_.shards[i].name);
-    if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
+    if (expected_[i].manifest == nullptr && !unfinished)
+      reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
   }
   if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
-  for (const formats::ManifestShard& shard : set_.manifest->shards) {
-    if (there.contains(shard.name) || (staged_ && !staged_->contains(shard.name))) continue;
-    missing_.emplace_back(shard.name).add(ProblemCode::missing_shard, std::nullopt, "");
+  for (const std::string& shard : missing_shards(*set_.manifest, staged_, there)) {
+    missing_.emplace_back(shard).add(ProblemCode::missing_shard, std::nullopt, "");
   }
 }
 
-/// Compares a shard with what another reader's index says of it.
+/// Compares a shard with its index of another reader.
 void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
                                const formats::ShardCount& count) {
   const std::string_view shard = count.shard;

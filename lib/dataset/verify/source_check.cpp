@@ -19,6 +19,7 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/scanned_source.hpp"
 #include "formats/manifest.hpp"
@@ -33,7 +34,7 @@ namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
 
-/// The parts of an option's text, which has commas between them; none where the manifest lacks it.
+/// The parts of an option's text, separated by commas; none if the manifest lacks it.
 std::vector<std::string_view> option_parts(const formats::Manifest& manifest, const std::string& name) {
   std::vector<std::string_view> parts;
   const auto option = manifest.options.find(name);
@@ -42,17 +43,32 @@ std::vector<std::string_view> option_parts(const formats::Manifest& manifest, co
   return parts;
 }
 
-bool is_part_of_split(const std::vector<formats::Manifest>& manifests) {
+/// The templates of fields, a list in JSON.
+std::vector<std::string> field_templates(const std::string& text, const std::string& folder) {
+  std::vector<std::string> fields;
+  const nlohmann::json list = parse_json(text);
+  for (const nlohmann::json& field : list) {
+    if (list.is_array() && field.is_string()) fields.push_back(field);
+  }
+  if (list.is_array() && fields.size() == list.size()) return fields;
+  const std::string path = io::join_path(folder, formats::kManifestName);
+  throw Error(ErrorCode::corrupt,
+              fmt::format("manifest '{}': the option fields is not a list of texts; restore it from a copy", path),
+              path);
+}
+
+bool is_part_of_split(const catalog::FolderManifests& manifests) {
   std::set<std::string_view> given;
   std::set<std::string_view> all;
-  for (const formats::Manifest& manifest : manifests) {
-    for (const std::string_view name : option_parts(manifest, "set")) given.insert(name);
-    for (const std::string_view share : option_parts(manifest, "split")) all.insert(share.substr(0, share.find('=')));
+  for (const auto& [folder, manifest] : manifests) {
+    if (!manifest) continue;
+    for (const std::string_view name : option_parts(*manifest, "set")) given.insert(name);
+    for (const std::string_view share : option_parts(*manifest, "split")) all.insert(share.substr(0, share.find('=')));
   }
   return !std::ranges::includes(given, all);
 }
 
-void add(ConvertFacts& facts, const formats::Manifest& manifest) {
+void add(ConvertFacts& facts, const formats::Manifest& manifest, const std::string& folder) {
   const auto& options = manifest.options;
   const auto on_bad = options.find("on_bad");
   facts.listed = facts.listed || options.contains("list");
@@ -67,9 +83,9 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest) {
   for (const std::string_view extension : option_parts(manifest, "primary")) add_new(facts.made.primary, extension);
   facts.made.unlabeled = facts.made.unlabeled || options.contains("unlabeled");
   if (const auto fields = options.find("fields"); fields != options.end()) {
-    for (const nlohmann::json& field : parse_json(fields->second)) add_new(facts.made.fields, field.get<std::string>());
+    for (const std::string& field : field_templates(fields->second, folder)) add_new(facts.made.fields, field);
   }
-  // Templates count from the folder that holds the sets, but where the sets are those of a split.
+  // Templates start at the folder that contains the sets, unless the sets are those of a split.
   if (const auto set = options.find("set"); set != options.end() && !options.contains("split")) facts.set = set->second;
   for (const formats::ManifestClass& item : manifest.classes) {
     facts.labels.emplace(item.name, item.label);
@@ -78,32 +94,18 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest) {
 }
 
 /// Of all sets together: those of one split belong to one source. Without manifests nothing is known.
-ConvertFacts convert_facts(const std::vector<formats::Manifest>& manifests) {
+ConvertFacts convert_facts(const catalog::FolderManifests& manifests) {
   ConvertFacts facts;
-  for (const formats::Manifest& manifest : manifests) add(facts, manifest);
+  for (const auto& [folder, manifest] : manifests) {
+    if (manifest) add(facts, *manifest, folder);
+  }
   facts.part_of_split = is_part_of_split(manifests);
   return facts;
 }
 
-std::set<std::string> folders_of(const catalog::ShardSet& set) {
-  std::set<std::string> folders;
-  for (const catalog::ShardFile& shard : set.shards) folders.insert(io::parent_folder(shard.path));
-  return folders;
-}
-
-/// Reads the manifests of all folders that the shards lie in.
-ConvertFacts convert_facts(const catalog::ShardSet& set) {
-  if (set.manifest) return convert_facts(std::vector{*set.manifest});
-  std::vector<formats::Manifest> manifests;
-  for (const std::string& folder : folders_of(set)) {
-    if (auto manifest = catalog::find_manifest(*set.inputs, folder)) manifests.push_back(std::move(*manifest));
-  }
-  return convert_facts(manifests);
-}
-
 /// Paths of files that the shards' plans and indexes name as left out, by the scan and by checks of their content. A
 /// plan or index that cannot be read names none.
-std::set<std::string> left_out_paths(const catalog::ShardSet& set) {
+std::set<std::string> left_out_paths(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
   std::set<std::string> paths;
   const auto note = [&](const formats::IndexSkip& skip) { paths.insert(skip.path); };
   const auto readable = [](const auto& read) {
@@ -119,13 +121,13 @@ std::set<std::string> left_out_paths(const catalog::ShardSet& set) {
     visitor.skip = note;
     readable([&] { formats::read_shard_index(*set.inputs->open(shard.index_path), shard.index_path, visitor); });
   }
-  for (const std::string& folder : folders_of(set)) {
-    const std::string path = io::join_path(folder, fmt::format("{}/plan", formats::kStateFolder));
-    if (!set.inputs->exists(path)) continue;
-    readable([&] {
-      const auto plan = set.inputs->open(path);
-      std::ranges::for_each(formats::PlanReader(*plan, path).head().skipped, note);
-    });
+  for (const auto& [folder, manifest] : manifests) {
+    for (const std::string& path : plans_in(*set.inputs, folder)) {
+      readable([&] {
+        const auto plan = set.inputs->open(path);
+        std::ranges::for_each(formats::PlanReader(*plan, path).head().skipped, note);
+      });
+    }
   }
   return paths;
 }
@@ -135,20 +137,20 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
                                                     const std::map<std::string, std::uint64_t>& known) {
   std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_place(scan);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto found = known.find(scan.classes[i].name);
+    const auto found = known.find(formats::name_in_manifest(scan.classes[i].name));
     if (labels[i] && found != known.end()) labels[i] = found->second;
   }
   return labels;
 }
 
-/// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
+/// Scanned as one tree, its sets would be treated as classes, and every member as missing.
 void refuse_set_folders(const catalog::SourceFolder& source, bool labelled) {
-  Context quiet;  // what convert warned of
+  Context quiet;  // reported by convert as a warning
   const catalog::SetFolders sets = catalog::find_set_folders(source, quiet, labelled);
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
-      fmt::format("'{}' holds the sets {}: compare the shards of each with its own folder, such as --against {}",
+      fmt::format("'{}' contains the sets {}: compare the shards of each with its own folder, such as --against {}",
                   source.path, fmt::join(sets.names, ", "), source.path_of(sets.names.front())),
       source.path);
 }
@@ -162,8 +164,9 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
     return catalog::scan_image_list(source, image_list(images, facts.class_map, *source.inputs), options, ctx).scan;
   }
   if (facts.listed) {
-    throw Error(ErrorCode::usage,
-                "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
+    throw Error(
+        ErrorCode::usage,
+        "these shards were made from a list of images: also give the list (--list, --path-column, --label-column)");
   }
   refuse_set_folders(source, !facts.made.unlabeled);
   return catalog::scan_image_folder(source, options, ctx);
@@ -172,11 +175,11 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
 }  // namespace
 
 SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
-                         Context& ctx)
+                         const catalog::FolderManifests& manifests, Context& ctx)
     : source_(source, !images.list.empty(), shards.inputs),
-      facts_(convert_facts(shards)),
+      facts_(convert_facts(manifests)),
       scan_(scan_of(source_, images, facts_, ctx)),
-      left_out_(left_out_paths(shards)) {
+      left_out_(left_out_paths(shards, manifests)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
   catalog::choose_keys(scan_, facts_.nested_keys);
@@ -188,15 +191,16 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
 
 std::string SourceCheck::not_compared() const {
   std::string text;
-  if (facts_.resized) text += "; the bytes of images not, as they were resized";
-  if (facts_.noted) text += "; .json members that hold rows of tables not";
-  if (!left_out_.empty()) text += fmt::format("; not {} that convert left out", format_count(left_out_.size(), "file"));
+  if (facts_.resized) text += "; without the bytes of images, because they were resized";
+  if (facts_.noted) text += "; without .json members that contain rows of tables";
+  if (!left_out_.empty())
+    text += fmt::format("; without {} that convert left out", format_count(left_out_.size(), "file"));
   if (facts_.part_of_split) text += "; images of other sets of the split are not missed";
   return text;
 }
 
-/// The keys that convert gives come first: an image that lies at <a>/<stem> with another label does not take the key
-/// of one that has label <a>.
+/// The keys that convert gives come first: an image at <a>/<stem> with another label does not take the key of one that
+/// has label <a>.
 void SourceCheck::add_keys() {
   keys_.reserve(scan_.images());
   std::size_t count = 0;
@@ -216,7 +220,7 @@ void SourceCheck::add_keys() {
 }
 
 void SourceCheck::add_key(std::string_view key, const Place& place) {
-  keys_.try_emplace(xxh3_64(as_bytes(key)), place);  // of two images with one stem the convert's keys tell them apart
+  keys_.try_emplace(xxh3_64(as_bytes(key)), place);  // for two images with one stem, the convert's keys decide
 }
 
 const SourceCheck::Place* SourceCheck::find(std::string_view key) const {
@@ -316,12 +320,12 @@ class SourceCheck::Comparer final : public MemberWatcher {
       const std::string path = in_class.path_of(member.file);
       if (owner_.facts_.noted && lower_case(path).ends_with(".json")) continue;
       log_.add(ProblemCode::missing_field, sample.offset, sample.key,
-               fmt::format("'{}', which is to be .{}", path, owner_.scan_.member_name(member)));
+               fmt::format("'{}', expected .{}", path, owner_.scan_.member_name(member)));
     }
   }
 
  private:
-  /// False when the sizes tell the difference already.
+  /// False if the sizes already differ.
   bool open(const catalog::ScannedClass& in_class, const catalog::ScannedFile& file, std::uint64_t size) {
     try {
       file_ = owner_.open(*place_, file);

@@ -20,15 +20,12 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/verify/image_check.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/source_check.hpp"
-#include "io/publish.hpp"
-#include "staging/stage_journal.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -47,13 +44,15 @@ class Verification {
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         expected_(find_expectations(set_)),
-        staged_(find_staged_part()),
-        set_checker_(set_, expected_, reports_, staged_) {
+        manifests_(catalog::manifests_by_folder(set_)),
+        staged_(set_.manifest ? find_staged_part(*set_.inputs, set_.folder) : std::nullopt),
+        set_checker_(set_, manifests_, expected_, reports_, staged_) {
     check(options.images);
     if (options.against.empty() && !options.images.list.empty()) {
-      throw Error(ErrorCode::usage, "--list says what --against compares with; there is no --against");
+      throw Error(ErrorCode::usage, "--list needs --against");
     }
     result_.strict = options.strict;
+    if (staged_) result_.staged_parts = staged_->parts;
     result_.depth = choose_depth();
     result_.bytes = set_.bytes();
     for (const catalog::ShardFile& shard : set_.shards) {
@@ -68,7 +67,7 @@ class Verification {
 
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, set_, ctx_);
+    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, set_, manifests_, ctx_);
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(source_ && source_->is_labelled(), ctx_);
@@ -80,20 +79,6 @@ class Verification {
   }
 
  private:
-  /// The files that stage brought of a part of this set, such as the shards of one node's ranks; empty where the
-  /// folder is to hold all of it.
-  std::optional<std::set<std::string>> find_staged_part() {
-    if (set_.folder.empty() || !set_.manifest || catalog::is_address(set_.folder)) return std::nullopt;
-    const auto marker = staging::find_staged_marker(set_.folder);
-    if (!marker || marker->subsets.empty()) return std::nullopt;
-    if (!(marker->manifest == xxh3_128(as_bytes(set_.inputs->text(set_.manifest_path))))) return std::nullopt;
-    result_.staged_parts = marker->subsets;
-    std::set<std::string> names;
-    const std::string journal = io::join_path(set_.folder, staging::kStageJournalPath);
-    for (const auto& [name, file] : staging::StageJournal::read(journal).files) names.insert(name);
-    return names;
-  }
-
   bool has_checksums() const {
     return set_.manifest || std::ranges::all_of(expected_, [](const auto& item) { return item.hash().has_value(); });
   }
@@ -102,8 +87,8 @@ class Verification {
     if (options_.depth == VerifyDepth::auto_) return has_checksums() ? VerifyDepth::checksum : VerifyDepth::structure;
     if (options_.depth == VerifyDepth::checksum && !has_checksums()) {
       throw Error(ErrorCode::not_found,
-                  fmt::format("there are no checksums to compare with: neither a {} beside the shards nor an index for "
-                              "each; {} makes them from the shards as they are now",
+                  fmt::format("there are no checksums to compare with: neither a {} next to the shards nor an index "
+                              "for each; {} creates them from the shards as they are now",
                               formats::kManifestName, remedy::in_text(remedy::index(options_.shards))),
                   set_.folder.empty() ? set_.shards.front().path : set_.folder);
     }
@@ -147,7 +132,9 @@ class Verification {
     if (images != nullptr) contents.push_back(images->collector(shard));
     if (source_) contents.push_back(source_->comparer(report.log));
     const bool read_all = result_.depth != VerifyDepth::structure || source_;
-    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all, labels_, contents, report, ctx_);
+    const std::vector<std::uint64_t> any_label;  // of a shard that the manifest does not list
+    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all,
+                 expected_[shard].manifest ? labels_ : any_label, contents, report, ctx_);
     set_checker_.add(report);
     ++ctx_.progress().items;
   }
@@ -169,11 +156,11 @@ class Verification {
     result_.verdict = verdict();
   }
 
-  /// One line: sound or not, how far that was looked at, and what is wrong.
+  /// One line: sound or not, the depth of the check, and the problems.
   std::string verdict() const {
     const std::string shards = format_count(result_.shards, "shard");
     if (result_.errors > 0) {
-      return fmt::format("not sound: {} of {} with errors, {} and {} in all",
+      return fmt::format("not sound: {} of {} with errors, {} and {} in total",
                          format_count(shards_with_errors_, "shard"), format_count(result_.shards + missing_shards_),
                          format_count(result_.errors, "error"), format_count(result_.warnings, "warning"));
     }
@@ -188,7 +175,7 @@ class Verification {
   bool has_findings() const { return result_.has_findings(); }
 
   void collect(ProblemLog& log) {
-    // What a reader makes of the pieces of a sample that do not stand together.
+    // How a reader treats the separated pieces of a sample.
     constexpr std::array kOfPieces{ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
                                    ProblemCode::differing_members};
     if (log.has(ProblemCode::split_sample)) log.drop(kOfPieces);
@@ -216,7 +203,7 @@ class Verification {
                                     set_.manifest_path));
     }
     if (staged_) {
-      checked.push_back(fmt::format("{} of the {} of the set: stage brought {}",
+      checked.push_back(fmt::format("{} of the {} of the set, staged by {}",
                                     count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
                                     set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
     }
@@ -231,7 +218,8 @@ class Verification {
       checked.push_back(fmt::format(
           "members and labels against {} in '{}'{}{}", format_count(source_->images(), "image"), options_.against,
           source_->not_compared(),
-          set_checker_.is_whole() ? "" : "; not all shards were read whole, so none of its images is missed"));
+          set_checker_.is_whole() ? ""
+                                  : "; not all shards could be read completely, so missing images are not reported"));
     }
     if (result_.depth == VerifyDepth::structure && !source_) {
       checked.push_back("no content: images were not read or decoded");
@@ -252,14 +240,14 @@ class Verification {
       result_.remedies.push_back(fmt::format("{}  # {}", command, effect));
     };
     const remedy::Repairs repairs{needs(Remedy::salvage), needs(Remedy::mark_duplicates), needs(Remedy::drop_bad)};
-    std::string effect = "the same samples under names and headers that every reader knows";
-    if (repairs.salvage) effect += ", of damaged shards those before the damage";
-    if (repairs.mark_duplicates) effect += ", each under a name of its own";
-    if (repairs.drop_bad) effect += ", without those that are bad";
+    std::string effect = "the same samples with names and headers that every reader supports";
+    if (repairs.salvage) effect += ", for damaged shards those before the damage";
+    if (repairs.mark_duplicates) effect += ", each with its own name";
+    if (repairs.drop_bad) effect += ", without bad ones";
     const bool repairs_some = repairs.salvage || repairs.mark_duplicates || repairs.drop_bad;
     if (repairs_some || needs(Remedy::reshard)) advise(remedy::reshard(options_.shards, repairs), effect);
     for (const std::string& reader : set_checker_.wrong_readers()) {
-      advise(remedy::index(options_.shards, reader), "writes this reader's indexes again");
+      advise(remedy::index(options_.shards, reader), "writes the indexes of this reader again");
     }
   }
 
@@ -269,7 +257,8 @@ class Verification {
   const unsigned threads_;
   const catalog::ShardSet set_;
   const std::vector<ExpectedShard> expected_;
-  const std::optional<std::set<std::string>> staged_;
+  const catalog::FolderManifests manifests_;
+  const std::optional<StagedPart> staged_;
   std::vector<std::uint64_t> labels_;  ///< that the manifest knows
   std::vector<ShardReport> reports_;   ///< by shard
   SetChecker set_checker_;
@@ -277,7 +266,7 @@ class Verification {
   std::string kinds_not_decoded_;
   std::uint64_t shards_with_errors_ = 0;  ///< missing ones too
   std::uint64_t missing_shards_ = 0;
-  std::set<Remedy> remedies_;  ///< that would mend something of what was found
+  std::set<Remedy> remedies_;  ///< that would repair some of the problems
 };
 
 }  // namespace
@@ -287,46 +276,46 @@ VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verific
 void VerifyOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field({"depth",
-           "what to check: headers and samples; every byte too; or every byte and image. auto reads every byte where "
-           "there are checksums"},
+           "what to check: headers and samples; also every byte; or also every image. auto checks every byte if there "
+           "are checksums"},
           depth);
   v.field({"against",
-           "compare every byte and label with the ImageFolder tree that the shards were made from, here or at an s3:// "
-           "URL, or with the images of --list, and name what is missing, extra or different",
+           "compare every byte and label with the source of the shards, and report what is missing, extra or "
+           "different: an ImageFolder tree, local or at an s3:// URL, or the images of --list",
            Role::input_file, "SRC"},
           against);
   images.describe(v);
   v.field({"strict", "count warnings as findings"}, strict);
-  v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
+  v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 
 void VerifyResult::describe(FieldVisitor& v) {
-  v.field({"verdict", "whether the shards are sound, in one line"}, verdict);
-  v.field({"depth", "what was really checked"}, depth);
+  v.field({"verdict", "verdict in one line"}, verdict);
+  v.field({"depth", "depth of the check"}, depth);
   v.field({"checked", "the same in words"}, checked);
   v.field({"shards", Unit::count, "shards read"}, shards);
-  v.field({"staged_parts", "the parts of the set that stage brought to this folder; empty: all of it"}, staged_parts);
+  v.field({"staged_parts", "the parts of the set that were staged to this folder; empty: all of it"}, staged_parts);
   v.field({"samples", Unit::count, "samples found in them"}, samples);
   v.field({"members", Unit::count, "tar members found in them"}, members);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
-  v.field({"images", Unit::count, "images looked at, with --depth decode"}, images);
-  v.field({"images_not_decoded", Unit::count, "images among them of other formats than JPEG, PNG and WebP"},
+  v.field({"images", Unit::count, "images checked, with --depth decode"}, images);
+  v.field({"images_not_decoded", Unit::count, "images among them with other formats than JPEG, PNG and WebP"},
           images_not_decoded);
   v.field({"classes", "the labels found"}, classes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards over wall time"}, bytes_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
   v.field({"errors", Unit::count, "problems by which readers lose or confuse data"}, errors);
-  v.field({"warnings", Unit::count, "problems over which some reader stumbles"}, warnings);
-  v.field({"problems", "the problems, repetitions within a shard in one line, at most 10,000 lines"}, problems);
-  v.field({"remedies", "commands that mend what can be mended"}, remedies);
+  v.field({"warnings", Unit::count, "problems that affect only some readers"}, warnings);
+  v.field({"problems", "problems; repetitions within a shard are one line; at most 10,000 lines"}, problems);
+  v.field({"remedies", "commands that repair what can be repaired"}, remedies);
 }
 
 void VerifyClasses::describe(FieldVisitor& v) {
-  v.field({"count", Unit::count, "labels with samples"}, count);
-  v.field({"largest_label", "the largest of them"}, largest_label);
-  v.field({"fewest_samples", Unit::count, "of the smallest class"}, fewest_samples);
-  v.field({"most_samples", Unit::count, "of the largest class"}, most_samples);
+  v.field({"count", Unit::count, "number of labels with samples"}, count);
+  v.field({"largest_label", "largest label"}, largest_label);
+  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
+  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
 }
 
 }  // namespace shardkit::dataset

@@ -120,11 +120,13 @@ class Targets(FolderTest):
         src = self.make_tree(classes=2, per_class=100, size=60_000)
         target = self.folder / "small"
         target.mkdir()
-        script = (f"mount -t tmpfs -o size=1m none {target} && {PROGRAMS}/shardctl convert {src} {target}/out "
-                  f"--samples 10; code=$?; find {target} -name '*.tar' -o -name '*.tmp' | grep . && code=99; exit $code")
-        finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
-        self.assertEqual(finished.returncode, 5, finished.stdout + finished.stderr)
-        self.assertIn("make room", finished.stderr)
+        for option in ("", "--dry-run"):
+            script = (f"mount -t tmpfs -o size=1m none {target} && {PROGRAMS}/shardctl convert {src} {target}/out "
+                      f"--samples 10 {option}; code=$?; find {target} -name '*.tar' -o -name '*.tmp' | grep . && code=99; "
+                      f"exit $code")
+            finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+            self.assertEqual(finished.returncode, 5, finished.stdout + finished.stderr)
+            self.assertIn("free space", finished.stderr)
 
     def test_a_read_only_target_is_exit_4(self):
         if not can_mount():

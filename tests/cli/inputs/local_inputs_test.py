@@ -125,7 +125,7 @@ class LocalInputs(FolderTest):
                     self.assertEqual(self.shardctl(name)["stat"], 6)
                     self.assertEqual(self.iobench(name), {"read": 1, "decode": 6, "pipeline": 6})
                     stderr = self.ok("shardctl", "ls", name).stderr
-                    self.assertEqual(stderr.count("foreign/manifest.json' is not a manifest of shardkit"), warnings)
+                    self.assertEqual(stderr.count("foreign/manifest.json' is not a shardkit manifest"), warnings)
         self.assert_error(self.go("shardctl", "index", "foreign"), 4, "--output DIR")
         self.assertEqual((foreign / "manifest.json").read_text(), text)
 

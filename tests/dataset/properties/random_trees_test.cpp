@@ -68,6 +68,18 @@ class RandomTree {
     for (const auto& [path, content] : files_) write_file(dir.path(path), content);
   }
 
+  /// Without some of its images and what has their stems.
+  void write_a_part(const TempDir& dir, Prng& prng) const {
+    std::vector<std::string> later;
+    for (std::size_t i = 1; i < images_.size(); ++i) {
+      if (prng.below(2) == 0) later.push_back(images_[i].first + ".");
+    }
+    for (const auto& [path, content] : files_) {
+      const bool waits = std::ranges::any_of(later, [&](const auto& start) { return path.starts_with(start); });
+      if (!waits && !ignored_.contains(path)) write_file(dir.path(path), content);
+    }
+  }
+
  private:
   std::string name() {
     static const std::vector<std::string> kPieces{"a",
@@ -190,7 +202,60 @@ void check_round_trip(const RandomTree& tree) {
   CHECK(tree_content(dir.path("back")) == tree.expected(source_is));
 }
 
+/// False where the first part cannot be a set of its own, or a new file has a name that collides with an old one.
+bool check_append(const RandomTree& tree, Prng& prng) {
+  const TempDir dir;
+  tree.write_a_part(dir, prng);
+  Context ctx;
+  ConvertOptions converting;
+  converting.source = dir.path("src");
+  converting.target = dir.path("out");
+  converting.sharding.unlabeled = tree.unlabeled();
+  converting.sharding.samples = 3;
+  if (!tree.field().empty()) converting.sharding.fields = {tree.field()};
+  converting.threads = 1;
+  std::map<std::string, std::string> before;
+  try {
+    convert(converting, ctx);
+    before = tree_content(converting.target);
+    tree.write(dir);
+    converting.append = true;
+    converting.identity = FileIdentity::size;  // all files have been written again
+    convert(converting, ctx);
+  } catch (const Error& error) {
+    CHECK_MESSAGE((error.code() == ErrorCode::conflict || before.empty()), error.what());
+    if (!before.empty()) CHECK(tree_content(converting.target) == before);
+    return false;
+  }
+  for (const auto& [name, content] : before) {
+    if (name.ends_with(".tar")) CHECK(read_file(converting.target + "/" + name) == content);
+  }
+  const VerifyResult verified =
+      verify({.shards = {converting.target}, .against = converting.source, .threads = 1}, ctx);
+  CHECK_MESSAGE(verified.errors == 0, problems_of(verified));
+  extract({{converting.target}, dir.path("back"), 1}, ctx);
+  CHECK(tree_content(dir.path("back")) == tree.expected(tree.field().empty() ? "" : "src/"));
+  return true;
+}
+
 }  // namespace
+
+TEST_CASE("random trees that grow are appended to, and end as sets of all their files") {
+  const std::uint64_t seed = test_seed();
+  const std::uint64_t trees = tries(100, 20'000);
+  MESSAGE(fmt::format("{} trees from seed {}", trees, seed));
+  std::uint64_t appended = 0;
+  for (std::uint64_t i = 0; i < trees; ++i) {
+    INFO(fmt::format("tree {}: SHARDKIT_SEED={}", i, seed));
+    Prng prng(seed ^ i);
+    try {
+      appended += check_append(RandomTree(split_mix(seed) + i), prng) ? 1 : 0;
+    } catch (const Error& error) {
+      FAIL_CHECK(error.what());
+    }
+  }
+  CHECK(appended > trees / 2);
+}
 
 TEST_CASE("random trees are planned, converted, verified and extracted without a difference") {
   const std::uint64_t seed = test_seed();

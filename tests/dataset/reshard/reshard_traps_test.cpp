@@ -203,7 +203,7 @@ TEST_CASE("an index that fits is used, and checked against the content") {
   options.target = tar.folder.path("again");
   const Error error = failure(options);
   CHECK(error.code() == ErrorCode::conflict);
-  CHECK(says(error, "is not what the shard's index says"));
+  CHECK(says(error, "differs from the shard's index"));
   CHECK(error.offset() == 512U);
 }
 

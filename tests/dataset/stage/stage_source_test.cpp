@@ -51,25 +51,27 @@ TEST_CASE("an index that is damaged, or speaks of another shard, is an error") {
 TEST_CASE("what is missing or of another size in the source is named") {
   const Shards shards;
   FakeSource source = shards.fake();
-  const StageOptions options = into(shards.dir.path("out"));
+  StageOptions options = into(shards.dir.path("out"));
+  const auto fails = [&](ErrorCode code, std::string_view text) {
+    for (const bool dry_run : {true, false}) {
+      options.dry_run = dry_run;
+      const Error error = failure(source, options);
+      CHECK(error.code() == code);
+      CHECK(says(error, text));
+    }
+  };
   SUBCASE("shard") {
     source.content.erase("shard-000001.tar");
-    const Error error = failure(source, options);
-    CHECK(error.code() == ErrorCode::not_found);
-    CHECK(says(error, "shard-000001.tar"));
+    fails(ErrorCode::not_found, "shard-000001.tar");
   }
   SUBCASE("manifest") {
     source.content.erase("manifest.json");
-    const Error error = failure(source, options);
-    CHECK(error.code() == ErrorCode::not_found);
-    CHECK(says(error, "manifest.json"));
+    fails(ErrorCode::not_found, "manifest.json");
     CHECK_FALSE(std::filesystem::exists(options.target));
   }
   SUBCASE("truncated shard") {
     source.content.at("shard-000001.tar").resize(1000);
-    const Error error = failure(source, options);
-    CHECK(error.code() == ErrorCode::corrupt);
-    CHECK(says(error, "1000 bytes"));
+    fails(ErrorCode::corrupt, "1000 bytes");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/stage/stage.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "formats/manifest.hpp"
@@ -206,6 +207,8 @@ TEST_CASE("a folder that holds the shards of some ranks is sound, and says so") 
   const auto missing = verify_path(folder.path("node"));
   CHECK(codes(missing) == Codes{"missing_shard"});
   CHECK(missing.problems[0].shard == "s-3.tar");
+  const catalog::ShardSet set = catalog::resolve_shards({folder.path("node")});
+  CHECK(what_is_missing(set, catalog::manifests_by_folder(set)).value_or("").find("'s-3.tar'") != std::string::npos);
   fs::remove(folder.path("node/.shardkit/staged.json"));
   CHECK(verify_path(folder.path("node")).problems.size() == 7);
 }

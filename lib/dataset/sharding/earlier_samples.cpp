@@ -1,0 +1,217 @@
+#include "dataset/sharding/earlier_samples.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "catalog/image_keys.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/sharding/bad_files.hpp"
+#include "dataset/sharding/planner.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+constexpr std::size_t kMostNamed = 20;
+constexpr std::uint64_t kMarkBits = 3;
+
+/// Files of a finished shard that are not as its plan has them.
+struct Deviations {
+  std::set<std::string> left_out;
+  catalog::FileStates corrected;
+};
+
+Deviations deviations_of(const ShardTarget& target, const std::string& shard) {
+  Deviations found;
+  const std::string index = io::join_path(target.folder(), formats::shard_index_path(shard));
+  io::FileSource source(index);
+  if (formats::read_shard_summary(source, index).skipped > 0) {
+    std::vector<formats::IndexSkip> skipped;
+    append_skipped(index, skipped);
+    for (formats::IndexSkip& skip : skipped) found.left_out.insert(std::move(skip.path));
+  }
+  for (BadFile& file : bad_files_of(target.folder(), shard)) {
+    if (file.state == BadState::corrected && file.seen.state) found.corrected.emplace(file.path, *file.seen.state);
+  }
+  return found;
+}
+
+/// As in the shard, from the record of its run.
+void correct(const formats::PlanHead& head, const Deviations& found, formats::PlannedSample& sample) {
+  if (found.corrected.empty()) return;
+  const auto correct_file = [&](formats::PlannedFile& file) {
+    const auto seen = found.corrected.find(formats::file_path(head, sample, file));
+    if (seen == found.corrected.end()) return;
+    file.size = seen->second.size;
+    file.mtime_ns = seen->second.mtime_ns;
+    file.version = seen->second.version;
+  };
+  correct_file(sample.image);
+  for (formats::PlannedFile& file : sample.sidecars) correct_file(file);
+}
+
+bool cannot_be_read(const formats::PlannedFile& file) {
+  return file.size == 0 && file.mtime_ns == 0 && file.version.value_or("").empty();
+}
+
+bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, bool class_map) {
+  return class_map || scan.classes[class_index].label.has_value();
+}
+
+[[noreturn]] void refuse_changed(const std::vector<std::string>& changed, std::uint64_t all) {
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("{} of the set {} changed since, but --append does not change existing shards: {}{}; give new files "
+                  "other names, or convert into an empty folder. If only times differ, add --identity size",
+                  format_count(all, "file"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
+                  all > changed.size() ? ", ..." : ""),
+      changed.front());
+}
+
+[[noreturn]] void refuse_key(const std::string& path, const std::string& key) {
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' would get the key '{}', which a sample of the set has or would share; rename the new file",
+                  path, key),
+      path);
+}
+
+}  // namespace
+
+void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
+  for (const std::string& path : target.earlier_plans()) add_plan(path, target, folder);
+  if (target.has_plan()) {  // it is not finished, but its labels are fixed
+    for (const formats::PlanClass& item : target.plan().head().classes) labels_.emplace(item.name, item.label);
+  }
+  std::ranges::sort(entries_, {}, [](const Entry& entry) { return std::tuple(entry.path.high, entry.path.low); });
+  std::ranges::sort(keys_);
+}
+
+void EarlierSamples::add_plan(const std::string& path, const ShardTarget& target, const std::string& folder) {
+  io::FileSource file(path);
+  const formats::PlanReader plan(file, path);
+  for (const formats::PlanClass& item : plan.head().classes) labels_.emplace(item.name, item.label);
+  for (const formats::IndexSkip& skip : plan.head().skipped) left_out_.insert(skip.path);
+  for (std::size_t shard = 0; shard < plan.shards().size(); ++shard) add_shard(plan, shard, target, folder);
+}
+
+void EarlierSamples::add_shard(const formats::PlanReader& plan, std::size_t shard, const ShardTarget& target,
+                               const std::string& folder) {
+  const formats::PlanHead& head = plan.head();
+  const Deviations found = deviations_of(target, plan.shard_name(shard));
+  formats::PlanReader::ShardReader reader = plan.read_shard(shard);
+  for (formats::PlannedSample sample; reader.next(sample);) {
+    const bool is_nested = !head.listed && sample.stem.find('/') != std::string::npos;
+    if (head.keys == formats::KeyRule::flat && (is_nested || sample.mark != formats::KeyMark::none)) {
+      throw Error(ErrorCode::conflict,
+                  fmt::format("'{}' was made by shardkit 0.1.0, which gave nested files other keys; convert all files "
+                              "into an empty folder",
+                              target.folder()),
+                  target.folder());
+    }
+    const std::string path = formats::image_path(head, sample);
+    const bool is_left_out =
+        found.left_out.contains(path) || std::ranges::any_of(sample.sidecars, [&](const formats::PlannedFile& side) {
+          return found.left_out.contains(formats::file_path(head, sample, side));
+        });
+    if (is_left_out) continue;
+    correct(head, found, sample);
+    entries_.push_back({xxh3_128(as_bytes(folder + path)), state_of(sample)});
+    keys_.push_back(xxh3_64(as_bytes(formats::sample_key(head, sample))));
+  }
+  left_out_.insert(found.left_out.begin(), found.left_out.end());
+}
+
+std::uint64_t EarlierSamples::state_of(const formats::PlannedSample& sample) const {
+  std::string text;
+  const auto add_file = [&](const formats::PlannedFile& file) {
+    text += fmt::format("{}\t{}\t", file.path.empty() ? file.extension : file.path, file.size);
+    if (identity_ == FileIdentity::mtime) text += fmt::format("{}\t{}", file.mtime_ns, file.version.value_or("-"));
+    text += '\n';
+  };
+  add_file(sample.image);
+  for (const formats::PlannedFile& file : sample.sidecars) add_file(file);
+  text += sample.json;
+  return (xxh3_64(as_bytes(text)) & ~kMarkBits) | static_cast<std::uint64_t>(sample.mark);
+}
+
+const EarlierSamples::Entry* EarlierSamples::find(const std::string& path) const {
+  const Hash128 hash = xxh3_128(as_bytes(path));
+  const auto order = [](const Entry& entry) { return std::tuple(entry.path.high, entry.path.low); };
+  const auto found = std::ranges::lower_bound(entries_, std::tuple(hash.high, hash.low), {}, order);
+  return found != entries_.end() && found->path == hash ? &*found : nullptr;
+}
+
+void EarlierSamples::settle(ScannedSource& source, const std::string& folder, std::vector<std::string> classes,
+                            bool class_map, Context& ctx) const {
+  std::erase_if(source.scan.problems, [&](const catalog::ScanProblem& problem) {
+    return left_out_.contains(problem.path) || find(folder + problem.path) != nullptr;
+  });
+  if (classes.empty()) {
+    for (const catalog::ScannedClass& item : source.scan.classes) classes.push_back(item.name);
+  }
+  std::map<std::string, std::uint64_t> labels = labels_;
+  std::uint64_t next = 0;
+  for (const auto& [name, label] : labels) next = std::max(next, label + 1);
+  for (const std::string& name : classes) {
+    if (labels.try_emplace(name, next).second) ++next;
+  }
+  for (std::size_t i = 0; i < source.labels.size(); ++i) {
+    if (!source.labels[i]) continue;
+    const std::string& name = source.scan.classes[i].name;
+    const auto known = labels_.find(name);
+    if (!fixes_label(source.scan, i, class_map)) {
+      source.labels[i] = labels.at(name);
+      if (known == labels_.end() && !labels_.empty()) {
+        ctx.warn("class_added", fmt::format("class '{}' is new in the set: label {}", name, labels.at(name)));
+      }
+    } else if (known != labels_.end() && known->second != *source.labels[i]) {
+      throw Error(ErrorCode::conflict,
+                  fmt::format("class '{}' has label {} in the set, but {} now: --append cannot change labels; use the "
+                              "class map or list of the set",
+                              name, known->second, *source.labels[i]),
+                  name);
+    }
+  }
+}
+
+EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const std::string& folder,
+                                            const SampleOrder* within, Context& ctx) const {
+  Added result;
+  std::vector<std::string> changed;
+  std::uint64_t all_changed = 0;
+  std::uint32_t number = 0;
+  std::size_t taken = 0;
+  for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
+    const catalog::ScannedClass& owner = source.scan.classes[c];
+    for (std::size_t f = 0; f < owner.files.size(); ++f, ++number) {
+      if (within && (taken == within->size() || (*within)[taken] != number)) continue;
+      ++taken;
+      const std::string path = owner.path_of(owner.files[f]);
+      const formats::PlannedSample sample = planned_sample(source, c, f);
+      const std::string key = catalog::image_key(source.scan, owner, owner.files[f]);
+      if (const Entry* entry = find(folder + path)) {
+        const std::uint64_t state = state_of(sample);
+        if ((entry->state & kMarkBits) != (state & kMarkBits)) refuse_key(path, key);
+        if (entry->state == state || cannot_be_read(sample.image)) continue;
+        if (++all_changed <= kMostNamed) changed.push_back(fmt::format("'{}'", path));
+        continue;
+      }
+      if (std::ranges::binary_search(keys_, xxh3_64(as_bytes(key)))) refuse_key(path, key);
+      result.samples.push_back(number);
+      result.readmitted += left_out_.contains(path) ? 1 : 0;
+      for (const formats::PlannedFile& side : sample.sidecars)
+        result.readmitted += left_out_.contains(side.path) ? 1 : 0;
+    }
+    ctx.throw_if_stopped();
+  }
+  if (all_changed > 0) refuse_changed(changed, all_changed);
+  return result;
+}
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,133 @@
+#include "dataset/sharding/plan_difference.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit::dataset {
+
+std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+  const std::string absent = "not given";
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  for (const auto& [name, value] : before.options) values[name] = {value, absent};
+  for (const auto& [name, value] : now.options) values.try_emplace(name, absent, "").first->second.second = value;
+  values["name"] = {before.name, now.name};
+  for (const auto& [name, value] : values) {
+    if (formats::planned_value(name, value.first) != formats::planned_value(name, value.second))
+      return fmt::format("option {} was {}, is {}", name, value.first, value.second);
+  }
+  return {};
+}
+
+namespace {
+
+/// Throws Error{io} for a class folder that the source had: it may come back.
+void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
+  for (const formats::PlanClass& was : before.classes) {
+    if (std::ranges::find(now.classes, was.name, &formats::PlanClass::name) != now.classes.end()) continue;
+    throw Error(ErrorCode::io,
+                fmt::format("class folder '{}' of the plan no longer exists: is all of the source mounted? Run the "
+                            "same command again when it is back; to go without it, choose an empty target",
+                            was.name),
+                was.name);
+  }
+}
+
+std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+  if (!now.listed && now.classes.size() < before.classes.size()) refuse_gone_folder(before, now);
+  std::map<std::string_view, const formats::PlanClass*> gone;
+  for (const formats::PlanClass& was : before.classes) gone.emplace(was.name, &was);
+  for (const formats::PlanClass& is : now.classes) {
+    const auto found = gone.find(is.name);
+    if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
+    const formats::PlanClass& was = *found->second;
+    if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
+    if (was.samples != is.samples) {
+      return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);
+    }
+    gone.erase(found);
+  }
+  return gone.empty() ? std::string() : fmt::format("class '{}' no longer exists", gone.begin()->first);
+}
+
+/// The file without the fields that `identity` ignores.
+formats::PlannedFile identified(formats::PlannedFile file, FileIdentity identity) {
+  if (identity == FileIdentity::mtime) return file;
+  file.mtime_ns = 0;
+  file.version.reset();
+  return file;
+}
+
+bool is_same(const formats::PlannedSample& one, const formats::PlannedSample& other, FileIdentity identity) {
+  if (identity == FileIdentity::mtime) return one == other;
+  const auto reduced = [&](formats::PlannedSample sample) {
+    sample.image = identified(std::move(sample.image), identity);
+    for (formats::PlannedFile& file : sample.sidecars) file = identified(std::move(file), identity);
+    return sample;
+  };
+  return reduced(one) == reduced(other);
+}
+
+std::string sample_difference(const formats::PlanReader& before, const formats::PlanReader& now,
+                              FileIdentity identity) {
+  formats::PlannedSample was;
+  formats::PlannedSample is;
+  for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
+    auto old_samples = before.read_shard(shard);
+    auto new_samples = now.read_shard(shard);
+    while (true) {
+      const bool had = old_samples.next(was);
+      const bool has = new_samples.next(is);
+      if (had != has) return fmt::format("shard {} has a different number of samples", shard);
+      if (!had) break;
+      if (is_same(was, is, identity)) continue;
+      const std::string path = formats::image_path(now.head(), is);
+      if (formats::image_path(before.head(), was) != path)
+        return fmt::format("'{}' is at the position of another file", path);
+      if (was.image.size != is.image.size) {
+        return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
+      }
+      if (identified(was.image, identity) != identified(is.image, identity))
+        return fmt::format("'{}' was modified since", path);
+      if (was.json != is.json) return fmt::format("the .json of '{}' is different: its row has changed", path);
+      return fmt::format("the side-cars of '{}' are different", path);
+    }
+  }
+  return {};
+}
+
+std::string input_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+  for (std::size_t i = 0; i < std::max(before.inputs.size(), now.inputs.size()); ++i) {
+    if (i >= now.inputs.size()) return fmt::format("input '{}' no longer exists", before.inputs[i].name);
+    if (i >= before.inputs.size()) return fmt::format("input '{}' is new", now.inputs[i].name);
+    const formats::PlanInput& was = before.inputs[i];
+    const formats::PlanInput& is = now.inputs[i];
+    if (was.name != is.name) return fmt::format("input '{}' is at the position of '{}'", is.name, was.name);
+    if (was.bytes != is.bytes) return fmt::format("input '{}' had {} bytes, has {}", is.name, was.bytes, is.bytes);
+    if (was != is) return fmt::format("input '{}' was modified since", is.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity) {
+  std::string text = option_difference(before.head(), now.head());
+  if (text.empty()) text = input_difference(before.head(), now.head());
+  if (text.empty()) text = class_difference(before.head(), now.head());
+  const auto& was = before.head().skipped;
+  const auto& is = now.head().skipped;
+  // Files that were left out may be deleted.
+  if (text.empty() && !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
+    text = "other files cannot be read";
+  if (text.empty() && !now.head().inputs.empty()) text = "an input's index has changed";
+  if (text.empty()) text = sample_difference(before, now, identity);
+  return text;
+}
+
+}  // namespace shardkit::dataset

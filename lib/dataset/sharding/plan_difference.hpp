@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "dataset/sharding/sharding_options.hpp"
+#include "formats/plan_file.hpp"
+
+namespace shardkit::dataset {
+
+/// The first option in which two plans differ, such as "option size was 1048576, is 2097152"; empty if there is none.
+std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now);
+
+/// One line that describes how two plans differ, options first. Empty if only the reasons differ for which files were
+/// left out. Throws Error{io} if only class folders of `before` are missing, because the source may be mounted again.
+std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity);
+
+}  // namespace shardkit::dataset

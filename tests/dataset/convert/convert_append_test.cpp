@@ -1,0 +1,422 @@
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "dataset/convert/convert_support.hpp"
+#include "dataset/merge/merge.hpp"
+#include "dataset/reshard/reshard.hpp"
+#include "dataset/verify/verify.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
+#include "io/file.hpp"
+#include "support/files.hpp"
+#include "support/forgetful_file_system.hpp"
+#include "support/image_tree.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A source that grows: 3 classes of 12 images, of which the first 8 are there from the start, and class_1 only later.
+struct GrowingSource {
+  TempDir dir;
+  ImageTree tree{dir.path("all"), 3, 12, 3000};
+
+  GrowingSource() {
+    tree.make();
+    add(0, 0, 8);
+    add(2, 0, 8);
+  }
+  void add(std::uint64_t c, std::uint64_t first, std::uint64_t end) const {
+    for (std::uint64_t i = first; i < end; ++i) {
+      const std::string name = fs::relative(tree.path(c, i), tree.root);
+      fs::create_directories(fs::path(dir.path("src/" + name)).parent_path());
+      fs::copy_file(tree.path(c, i), dir.path("src/" + name));
+      fs::last_write_time(dir.path("src/" + name), fs::last_write_time(tree.path(c, i)));
+    }
+  }
+  void grow() const {
+    add(0, 8, 12);
+    add(1, 0, 12);
+    add(2, 8, 12);
+  }
+
+  ConvertOptions options(const std::string& target = "set") const {
+    ConvertOptions options;
+    options.source = dir.path("src");
+    options.target = dir.path(target);
+    options.sharding.samples = 6;
+    options.threads = 1;
+    return options;
+  }
+  ConvertOptions appending(const std::string& target = "set") const {
+    ConvertOptions appended = options(target);
+    appended.append = true;
+    return appended;
+  }
+  Manifest manifest(const std::string& target = "set") const {
+    const std::string path = dir.path(target + "/manifest.json");
+    return read_manifest(read_file(path), path);
+  }
+  std::uint64_t problems(const std::string& target = "set") const {
+    Context ctx;
+    VerifyOptions verifying;
+    verifying.shards = {dir.path(target)};
+    verifying.against = dir.path("src");
+    const VerifyResult result = verify(verifying, ctx);
+    return result.errors + result.warnings;
+  }
+};
+
+std::map<std::string, std::uint64_t> labels(const Manifest& manifest) {
+  std::map<std::string, std::uint64_t> labels;
+  for (const ManifestClass& item : manifest.classes) labels.emplace(item.name, item.label);
+  return labels;
+}
+
+/// Paths of the samples of a set.
+std::set<std::string> sample_paths(const std::string& folder) {
+  std::set<std::string> paths;
+  const std::string manifest = folder + "/manifest.json";
+  for (const ManifestShard& shard : read_manifest(read_file(manifest), manifest).shards) {
+    const std::string path = folder + "/" + shard_index_path(shard.name);
+    io::FileSource index(path);
+    ShardIndexVisitor visitor;
+    visitor.sample = [&](IndexSample&& sample) { CHECK(paths.insert(sample.path).second); };
+    read_shard_index(index, path, visitor);
+  }
+  return paths;
+}
+
+bool is_shard(const std::string& name) { return name.ends_with(".tar") || name.ends_with(".index"); }
+
+}  // namespace
+
+TEST_CASE("--append adds new files in new shards and leaves the old ones byte for byte") {
+  const GrowingSource source;
+  run(source.options());
+  const auto before = tree_content(source.dir.path("set"));
+  source.grow();
+
+  const ConvertResult result = run(source.appending());
+
+  CHECK(result.samples_before == 16);
+  CHECK(result.samples == 20);
+  CHECK(source.manifest().samples == 36);
+  CHECK(source.manifest().shards.size() == 3 + 4);
+  for (const auto& [name, content] : before) {
+    if (name != "manifest.json") CHECK(read_file(source.dir.path("set/" + name)) == content);
+  }
+  CHECK(sample_paths(source.dir.path("set")).size() == 36);
+  CHECK(source.problems() == 0);
+}
+
+TEST_CASE("--append keeps labels; a new class gets the next one, wherever its name sorts") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  Context ctx;
+
+  convert(source.appending(), ctx);
+
+  CHECK(labels(source.manifest()) ==
+        std::map<std::string, std::uint64_t>{{"class_0", 0}, {"class_1", 2}, {"class_2", 1}});
+  CHECK(contains(ctx.warnings().at(0).text, "class 'class_1' is new in the set: label 2"));
+}
+
+TEST_CASE("--append into an empty folder converts, and where nothing is new it changes nothing") {
+  const GrowingSource source;
+  run(source.options("expected"));
+  run(source.appending());
+  CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("expected")));
+  Context ctx;
+
+  const ConvertResult result = convert(source.appending(), ctx);
+
+  CHECK(result.samples_before == 16);
+  CHECK(result.samples == 0);
+  CHECK(ctx.warnings().at(0).code == "nothing_new");
+  CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("expected")));
+}
+
+TEST_CASE("--append works any number of times, also from another folder with other files") {
+  const GrowingSource source;
+  run(source.options());
+  source.add(0, 8, 10);
+  run(source.appending());
+  source.add(1, 0, 3);
+  run(source.appending());
+  write_file(source.dir.path("day2/class_3/new.jpg"), kJpegStart);
+  ConvertOptions other = source.appending();
+  other.source = source.dir.path("day2");
+
+  run(other);
+
+  CHECK(source.manifest().samples == 16 + 2 + 3 + 1);
+  CHECK(labels(source.manifest()) ==
+        std::map<std::string, std::uint64_t>{{"class_0", 0}, {"class_1", 2}, {"class_2", 1}, {"class_3", 3}});
+  CHECK(sample_paths(source.dir.path("set")).size() == 22);
+}
+
+TEST_CASE("parts of an --append give the same bytes as one run") {
+  const GrowingSource source;
+  for (const char* target : {"whole", "set"}) run(source.options(target));
+  source.grow();
+  run(source.appending("whole"));
+  for (const char* part : {"1/3", "0/3", "2/3"}) {
+    ConvertOptions options = source.appending();
+    options.part = part;
+    run(options);
+  }
+  Context ctx;
+  MergeOptions merging;
+  merging.target = source.dir.path("set");
+
+  merge(merging, ctx);
+
+  CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("whole")));
+}
+
+TEST_CASE("--append to a split leaves each sample in its set and adds to it as a whole convert would") {
+  const GrowingSource source;
+  const auto split = [](ConvertOptions options) {
+    options.split = {"train=0.7", "val=0.3"};
+    return options;
+  };
+  run(split(source.options()));
+  const auto train_before = sample_paths(source.dir.path("set/train"));
+  source.grow();
+  run(split(source.appending()));
+  run(split(source.options("whole")));
+
+  const auto train = sample_paths(source.dir.path("set/train"));
+  CHECK(std::ranges::includes(train, train_before));
+  CHECK(train == sample_paths(source.dir.path("whole/train")));
+  CHECK(sample_paths(source.dir.path("set/val")) == sample_paths(source.dir.path("whole/val")));
+}
+
+TEST_CASE("--append to train/ and val/ folders numbers a class alike in both") {
+  const GrowingSource source;
+  for (const char* set : {"train", "val"}) {
+    for (const char* item : {"ant", "cat"})
+      write_file(source.dir.path(fmt::format("two/{}/{}/a.jpg", set, item)), kJpegStart);
+  }
+  ConvertOptions options = source.options();
+  options.source = source.dir.path("two");
+  run(options);
+  write_file(source.dir.path("two/val/bee/a.jpg"), kJpegStart);
+  write_file(source.dir.path("two/train/bat/a.jpg"), kJpegStart);
+  write_file(source.dir.path("two/train/bee/b.jpg"), kJpegStart);
+  write_file(source.dir.path("two/val/bat/b.jpg"), kJpegStart);
+  options.append = true;
+
+  run(options);
+
+  const std::map<std::string, std::uint64_t> expected{{"ant", 0}, {"bat", 2}, {"bee", 3}, {"cat", 1}};
+  CHECK(labels(source.manifest("set/train")) == expected);
+  CHECK(labels(source.manifest("set/val")) == expected);
+  CHECK(source.manifest("set/train").samples == 4);
+}
+
+TEST_CASE("a file that was left out is added once it can be read") {
+  const GrowingSource source;
+  const std::string bad = source.dir.path("src/class_0/img_003.jpg");
+  const std::string good = read_file(bad);
+  write_file(bad, "<html>");
+  ConvertOptions options = source.options();
+  options.sharding.on_bad = OnBad::skip;
+  run(options);
+  CHECK(source.manifest().skipped == 1);
+  write_file(bad, good);
+  options.append = true;
+
+  run(options);
+
+  CHECK(source.manifest().samples == 16);
+  CHECK(source.manifest().skipped == 0);
+  CHECK(source.problems() == 0);
+}
+
+TEST_CASE("a bad new file keeps the old manifest; the same command goes on when it is corrected") {
+  const GrowingSource source;
+  run(source.options());
+  const std::string before = read_file(source.dir.path("set/manifest.json"));
+  source.grow();
+  const std::string bad = source.dir.path("src/class_1/img_003.jpg");
+  const std::string good = read_file(bad);
+  write_file(bad, "<html>");
+  CHECK(contains(refusal(source.appending(), ErrorCode::corrupt), "img_003.jpg"));
+  CHECK(read_file(source.dir.path("set/manifest.json")) == before);
+  write_file(bad, good);
+
+  run(source.appending());
+
+  CHECK(source.manifest().samples == 36);
+  CHECK(source.problems() == 0);
+}
+
+TEST_CASE("indexes of other readers that the set has are kept up, without being asked for") {
+  const GrowingSource source;
+  ConvertOptions options = source.options();
+  options.index = {"dali", "wids"};
+  run(options);
+  source.grow();
+
+  run(source.appending());
+
+  CHECK(fs::exists(source.dir.path("set/shard-000006.idx")));
+  CHECK(contains(read_file(source.dir.path("set/shardindex.json")), "shard-000006.tar"));
+  CHECK(source.problems() == 0);
+}
+
+TEST_CASE("--append is refused with its reason where it would not be an addition") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  ConvertOptions options = source.appending();
+
+  SUBCASE("a file of the set has changed") {
+    write_file(source.dir.path("src/class_0/img_001.jpg"), kJpegStart + "longer");
+    CHECK(contains(refusal(options, ErrorCode::conflict), "'class_0/img_001.jpg'"));
+  }
+  SUBCASE("a new file would share its key with one of the set") {
+    fs::copy_file(source.dir.path("src/class_0/img_001.jpg"), source.dir.path("src/class_0/img_001.png"));
+    CHECK(contains(refusal(options, ErrorCode::conflict), "rename the new file"));
+  }
+  SUBCASE("other options") {
+    options.sharding.samples = 7;
+    CHECK(contains(refusal(options, ErrorCode::conflict), "option samples was 6, is 7"));
+  }
+  SUBCASE("another label by a class map") {
+    write_file(source.dir.path("map"), "class_2\nclass_1\nclass_0\n");
+    options.sharding.class_map = source.dir.path("map");
+    CHECK(contains(refusal(options, ErrorCode::conflict), "class 'class_0' has label 0 in the set, but 2 now"));
+  }
+  SUBCASE("a set that reshard made") {
+    Context ctx;
+    ReshardOptions reshard_options;
+    reshard_options.inputs = {source.dir.path("set")};
+    reshard_options.target = source.dir.path("other");
+    reshard(reshard_options, ctx);
+    options.target = source.dir.path("other");
+    CHECK(contains(refusal(options, ErrorCode::conflict), "was made by reshard"));
+  }
+  SUBCASE("a plan") {
+    options.plan = source.dir.path("set/.shardkit/plan");
+    options.sharding = {};
+    CHECK(contains(refusal(options, ErrorCode::usage), "leave out --plan"));
+  }
+  CHECK(source.manifest().samples == 16);
+  CHECK_FALSE(fs::exists(source.dir.path("set/.shardkit/plan-1")));
+}
+
+TEST_CASE("copies with other times are known by their size with --identity size") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  fs::last_write_time(source.dir.path("src/class_0/img_001.jpg"), fs::file_time_type::clock::now());
+  CHECK(contains(refusal(source.appending(), ErrorCode::conflict), "--identity size"));
+  ConvertOptions options = source.appending();
+  options.identity = FileIdentity::size;
+  CHECK(run(options).samples == 20);
+}
+
+TEST_CASE("a command without --append does not undo one with it") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  run(source.appending());
+  fs::remove_all(source.dir.path("src/class_1"));
+  const std::string before = read_file(source.dir.path("set/manifest.json"));
+  CHECK(contains(refusal(source.options(), ErrorCode::conflict), "run this command with --append"));
+  CHECK(read_file(source.dir.path("set/manifest.json")) == before);
+}
+
+TEST_CASE("a set to which an --append is under way is not taken for a whole one") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  ConvertOptions part = source.appending();
+  part.part = "0/2";
+  run(part);
+  Context ctx;
+  const VerifyResult verified = verify({.shards = {source.dir.path("set")}}, ctx);
+  CHECK(verified.errors == 1);
+  CHECK(verified.problems.at(0).code == "set_unfinished");
+  ReshardOptions resharding;
+  resharding.inputs = {source.dir.path("set")};
+  resharding.target = source.dir.path("other");
+  CHECK_THROWS_WITH_AS(reshard(resharding, ctx), doctest::Contains("has not finished: run it again"), Error);
+}
+
+TEST_CASE("an unfinished --append whose source has changed can be given up by what its message says") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  ConvertOptions part = source.appending();
+  part.part = "1/2";
+  run(part);
+  fs::remove(source.dir.path("src/class_1/img_003.jpg"));
+  const std::string text = refusal(source.appending(), ErrorCode::conflict);
+  const std::string plan = source.dir.path("set/.shardkit/plan-1");
+  CHECK(contains(text, ("`rm " + plan + "`").c_str()));
+  fs::remove(plan);
+  for (int i = 8; i < 12; ++i) fs::remove(source.dir.path(fmt::format("src/class_0/img_{:03}.jpg", i)));
+
+  run(source.appending());
+
+  CHECK(source.manifest().samples == 16 + 4 + 11);
+  CHECK(source.problems() == 0);
+}
+
+TEST_CASE("a power cut at any moment of an --append leaves the old set or the new one, and the next run ends it") {
+  const GrowingSource source;
+  run(source.options("old"));
+  run(source.options("new"));
+  const auto old_set = tree_content(source.dir.path("old"));
+  source.grow();
+  run(source.appending("new"));
+  const auto new_set = tree_content(source.dir.path("new"));
+
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    const TempDir attempt;
+    const std::string target = attempt.path("set");
+    fs::copy(source.dir.path("old"), target, fs::copy_options::recursive);
+    ConvertOptions options = source.appending();
+    options.target = target;
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context interrupted;
+    try {
+      convert_on(files, options, interrupted);
+    } catch (const Error&) {
+    }
+    fs::remove_all(target);
+    fs::copy(source.dir.path("old"), target, fs::copy_options::recursive);
+    for (const auto& [path, content] : files.after_power_cut()) {
+      if (path.starts_with(target + "/")) write_file(path, content);
+    }
+    const std::string manifest = read_file(target + "/manifest.json");
+    CHECK((manifest == old_set.at("manifest.json") || manifest == new_set.at("manifest.json")));
+    for (const auto& [name, content] : tree_content(target)) {
+      if (is_shard(name) && new_set.contains(name)) CHECK(content == new_set.at(name));
+    }
+    Context again;
+    convert(options, again);
+    for (const auto& [name, content] : new_set) CHECK(read_file(target + "/" + name) == content);
+    if (!files.failed()) {
+      CHECK(moment > 20);
+      break;
+    }
+  }
+}
