@@ -174,7 +174,7 @@ TEST_CASE("rows without a path, or with one that is no image by its name, are re
 
 TEST_CASE("columns that are not there are named with those that are") {
   const std::string text = Listed("file,label\na.jpg,1\n").refusal(ErrorCode::usage);
-  CHECK(contains(text, "no column 'path'; it has file, label"));
+  CHECK(contains(text, "no column 'path'; its columns are file, label"));
   CHECK(contains(text, "--path-column"));
   CHECK(contains(Listed("path,class\na.jpg,1\n").refusal(ErrorCode::usage), "--label-column"));
   CHECK(contains(Listed("path label\n", "list.txt").refusal(ErrorCode::usage), ".csv, .tsv or .jsonl"));

@@ -40,7 +40,7 @@ TEST_CASE("a name that is also a folder is refused, at any depth and in any orde
 
 TEST_CASE("the refusal names the first, counts all and says what to do") {
   const Failure failure = trouble_with({"ok", "b//\n", "..", "a//c"});
-  CHECK(failure.says("'s3://bucket/train' holds 3 names"));
+  CHECK(failure.says("'s3://bucket/train' contains 3 names"));
   CHECK(failure.says("first 'b//\\n' (a part between its slashes is empty)"));
   CHECK(failure.says("rename them there, or give the objects"));
 }

@@ -140,7 +140,7 @@ TEST_CASE("other files than images start samples where --primary says so") {
 TEST_CASE("a field that matches nothing is an error that says where it was looked for") {
   Tree tree{"src/a/1.jpg"};
   CHECK_THROWS_WITH_AS(tree.scan({"m?={dir}/{stem}_maks.png"}),
-                       doctest::Contains("of 'a/1.jpg' it would be 'a/1_maks.png'"), Error);
+                       doctest::Contains("for 'a/1.jpg' it would be 'a/1_maks.png'"), Error);
   CHECK_THROWS_WITH_AS(Tree({"src/1.jpg"}).scan({"m={stem-_img}.png"}), doctest::Contains("{stem-SUFFIX}"), Error);
 }
 
