@@ -13,12 +13,13 @@
 namespace shardkit::apps {
 namespace {
 
-/// What has to be known first.
+/// The most important facts.
 std::string_view pile_up(const bench::CheckpointResult& result) {
   if (!result.has_findings()) return "";
   bench::CheckpointResult written = result;
   written.drain.reset();
-  return written.has_findings() ? "checkpoints pile up: " : "drained checkpoints pile up: ";
+  return written.has_findings() ? "checkpoints take longer than the time between them: "
+                                : "copies of checkpoints take longer than the time between them: ";
 }
 
 std::string headline(const bench::CheckpointResult& result) {
@@ -49,7 +50,7 @@ void add_rows(const bench::CheckpointResult& result, std::string& out) {
   }
 }
 
-/// Two digits of what is small, no exponents: "0.8", "100", "less than 0.001".
+/// Two digits for small values, no exponents: "0.8", "100", "less than 0.001".
 std::string plain(double value) {
   if (value > 0 && value < 0.001) return "less than 0.001";
   if (value >= 10) return format_rounded_count(value);
@@ -60,25 +61,25 @@ void add_training(const bench::CheckpointResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   for (const bench::CheckpointRow& row : result.rows) {
     if (!row.share_ratio) continue;
-    fmt::format_to(to, "{}: {} % of the running time goes into checkpoints", enum_name(row.mode),
+    fmt::format_to(to, "{}: checkpoints take {} % of the running time", enum_name(row.mode),
                    plain(*row.share_ratio * 100));
     if (row.headroom_ratio) {
-      fmt::format_to(to, "; the time between them is {} x what one takes to be durable",
+      fmt::format_to(to, "; the time between checkpoints is {} times the time until one is durable",
                      *row.headroom_ratio > 1000 ? "more than 1000" : plain(*row.headroom_ratio));
     }
-    out += row.headroom_ratio.value_or(1) < 1 ? ": they pile up\n" : "\n";
+    out += row.headroom_ratio.value_or(1) < 1 ? ": checkpoints cannot keep up\n" : "\n";
   }
 }
 
 void add_copies(const bench::CheckpointResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   if (result.drain) {
-    fmt::format_to(to, "drained to {} in {} ({})", cli::printable(result.drain->directory),
+    fmt::format_to(to, "copied to {} in {} ({})", cli::printable(result.drain->directory),
                    format_duration(result.drain->drain_seconds), format_rate(result.drain->bytes_per_second));
-    out += result.drain->headroom_ratio.value_or(1) < 1 ? ": slower than checkpoints come, they pile up\n" : "\n";
+    out += result.drain->headroom_ratio.value_or(1) < 1 ? ": slower than the time between checkpoints\n" : "\n";
   }
   for (const bench::CheckpointRestore& restore : result.read_back) {
-    fmt::format_to(to, "read back from {} in {} ({}, cache {}), every byte equal\n", cli::printable(restore.directory),
+    fmt::format_to(to, "read back from {} in {} ({}, cache {}), all bytes correct\n", cli::printable(restore.directory),
                    format_duration(restore.read_seconds), format_rate(restore.bytes_per_second),
                    enum_name(restore.cache_state));
   }
@@ -93,30 +94,30 @@ cli::Answer answer_checkpoint(const bench::CheckpointResult& result) {
   add_training(result, out);
   add_copies(result, out);
   const system::StorageFacts& storage = result.storage;
-  fmt::format_to(std::back_inserter(out), "\nwritten to {}{}{} at {}, {} a write{}\n", storage.file_system,
+  fmt::format_to(std::back_inserter(out), "\nwritten to {}{}{} at {}, {} per write{}\n", storage.file_system,
                  storage.device.empty() ? "" : ", ", storage.device, cli::printable(storage.mount_point),
-                 format_size(result.block), result.direct ? ", past the page cache" : "");
-  if (result.fio) out += "the same by fio: " + cli::printable(*result.fio) + "\n";
+                 format_size(result.block), result.direct ? ", bypassing the page cache" : "");
+  if (result.fio) out += "fio equivalent: " + cli::printable(*result.fio) + "\n";
   return answer;
 }
 
 cli::Command checkpoint_command() {
   return cli::make_command<bench::CheckpointOptions, bench::CheckpointResult>(
       {.name = "checkpoint",
-       .summary = "measure how long training waits for a checkpoint, and when it is safe",
+       .summary = "measure how long training waits for a checkpoint, and how soon it is durable",
        .description =
-           "Writes checkpoints into a folder of its own below DIR, one file a rank and all at once, and times them "
-           "until data, names and folder would survive a power cut. sync is what a plain save costs: training waits "
-           "for all of it. background is a copy in memory, for which alone training waits, and a write behind it. A "
-           "checkpoint takes as long as its slowest rank. The folder is removed again.\n\nWith --step-time and --every "
-           "also the share of training that goes into checkpoints; exit code 3 when a background write or a drain is "
-           "not done before the next one begins.",
+           "Writes checkpoints into a new folder below DIR, one file per rank, all at once. Measures the time until "
+           "data, names and folder would survive a power cut. In mode sync, training waits for all of it, as with a "
+           "plain save. In mode background, training waits only for a copy in memory, and the data is written "
+           "afterwards. A checkpoint takes as long as its slowest rank. The folder is removed at the end.\n\nWith "
+           "--step-time and --every, also reports the share of training time that checkpoints take. Exit code 3 if a "
+           "background write or a copy (--drain-to) is not finished before the next checkpoint begins.",
        .examples = {{"iobench checkpoint /nvme", "1 GiB, both modes, three times each"},
                     {"iobench checkpoint /lustre/ckpt --model llama3-70b --scale 0.01 --read-back",
-                     "a hundredth of what the 8 ranks of a node write, and every byte compared"},
+                     "a hundredth of what the 8 ranks of a node write; reads back and compares every byte"},
                     {"iobench checkpoint /nvme --bytes 20GiB --writers 8 --drain-to /nfs --step-time 2s --every 500",
-                     "fast disk first, then to slower storage: does that keep up?"},
-                    {"iobench checkpoint /nvme --job seq-write", "as fio's sequential write"}},
+                     "fast disk first, then copy to slower storage: does that keep up?"},
+                    {"iobench checkpoint /nvme --job seq-write", "like fio's sequential write"}},
        .prometheus = true},
       bench::checkpoint, answer_checkpoint);
 }

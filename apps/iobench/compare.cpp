@@ -34,7 +34,7 @@ void print_differences(const std::vector<bench::Difference>& differences, std::s
   if (differences.empty()) return;
   out += "\nmeasured differently:\n";
   for (const bench::Difference& d : differences) {
-    const char* weight = !d.decisive ? "" : d.allowed ? "  allowed" : "  makes them incomparable";
+    const char* weight = !d.decisive ? "" : d.allowed ? "  allowed" : "  not comparable";
     fmt::format_to(std::back_inserter(out), "  {}: {} -> {}{}\n", cli::printable(d.key), value_or_none(d.base),
                    value_or_none(d.changed), weight);
   }
@@ -60,7 +60,7 @@ cli::CiCase::Outcome outcome_of(stats::ChangeVerdict verdict, bool fail_on_incon
   using enum stats::ChangeVerdict;
   if (verdict == pass || verdict == improved) return cli::CiCase::Outcome::passed;
   if (verdict == inconclusive && !fail_on_inconclusive) return cli::CiCase::Outcome::skipped;
-  if (verdict == incomparable) return cli::CiCase::Outcome::skipped;  // the difference is what failed
+  if (verdict == incomparable) return cli::CiCase::Outcome::skipped;  // the difference is the failure
   return cli::CiCase::Outcome::failed;
 }
 
@@ -97,7 +97,7 @@ std::vector<cli::CiCase> ci_cases(const bench::CompareResult& result) {
 template <class Row>
 void add_table(const std::vector<Row>& rows, std::string& out) {
   if (rows.empty()) return;
-  out += "\n| verdict | metric | what was measured |\n|---|---|---|\n";
+  out += "\n| verdict | metric | result |\n|---|---|---|\n";
   for (const Row& row : rows) {
     fmt::format_to(std::back_inserter(out), "| {} | `{}` | {} |\n", enum_name(verdict_of(row)),
                    cli::printable(row.metric), cli::markdown_text(cli::printable(row.text)));
@@ -111,7 +111,7 @@ cli::CiReport compare_ci(const bench::CompareResult& result) {
   for (const bench::Difference& d : result.differences) {
     fmt::format_to(std::back_inserter(out), "| `{}` | {} | {} | {} |\n", cli::printable(d.key),
                    cli::markdown_text(value_or_none(d.base)), cli::markdown_text(value_or_none(d.changed)),
-                   makes_incomparable(d) ? "makes them incomparable" : "");
+                   makes_incomparable(d) ? "not comparable" : "");
   }
   add_table(result.rows, out);
   add_table(result.gate, out);
@@ -119,7 +119,7 @@ cli::CiReport compare_ci(const bench::CompareResult& result) {
   return report;
 }
 
-/// The verdict, what differs between how both sides were measured, then each metric: signed change and medians.
+/// The verdict, the differences between both measurements' conditions, then each metric: signed change and medians.
 cli::Answer answer_compare(const bench::CompareResult& result) {
   cli::Answer answer{.headline = result.text, .tone = tone_of(result)};
   std::string& out = answer.body;
@@ -136,24 +136,25 @@ cli::Answer answer_compare(const bench::CompareResult& result) {
 cli::Command compare_command() {
   return cli::make_command<bench::CompareOptions, bench::CompareResult>(
       {.name = "compare",
-       .summary = "say whether results became worse than those of before, or miss what a fleet requires",
+       .summary = "compare two results, or check one result against the requirements of a fleet",
        .description =
-           "Holds repetitions of NEW against repetitions of BASE: first what differs between how they were measured, "
-           "then each metric with its change, the interval of that change and a verdict: pass, regressed, improved, "
-           "inconclusive or incomparable. Regressed means that ranks alone show a change (Mann and Whitney's U test, 9 "
-           "or more values a side) and that the whole interval lies beyond the threshold; noise makes at most 1 of 100 "
-           "calls say so, however many metrics there are. docs/comparing.md has the rule and its figures.\n\n"
-           "Regressed, incomparable and a missed gate end with exit code 3, inconclusive with 0 unless "
-           "--fail-on-inconclusive is given. Ten repetitions come from `iobench run --repeat 10`, or from ten "
-           "results in a folder.",
+           "Compares repetitions of NEW with repetitions of BASE. Prints first what differs in how they were measured. "
+           "Then prints each metric with its change, the interval of that change and a verdict: pass, regressed, "
+           "improved, inconclusive or incomparable.\n\nRegressed means that a rank test shows a change (Mann-Whitney "
+           "U, 9 or more values per side) and that the whole interval lies beyond the threshold. At most 1 comparison "
+           "in 100 reports a regression because of noise, however many metrics it has. docs/comparing.md describes the "
+           "rule and its error rates.\n\nExit code 3 if a metric regressed, the results are incomparable or the gate "
+           "is missed. Exit code 0 if the result is inconclusive, unless --fail-on-inconclusive is given. Get ten "
+           "repetitions with `iobench run --repeat 10`, or put ten results into a folder.",
        .examples = {{"iobench compare before.json after.json", "two results of iobench run --repeat 10"},
                     {"iobench compare base/ new/ --threshold 3%,read.latency_seconds.p99=20%",
-                     "two folders with a result of each repetition"},
+                     "two folders with one result per repetition"},
                     {"iobench compare node.json --save-baseline fleet.json --class h100-nvme",
-                     "keep what a good node of this class gives"},
+                     "save the result of a good node of this class as baseline"},
                     {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
-                     "hold another node against that"},
-                    {"iobench compare node17.json --gate samples/ci/gate.json", "is it what the fleet requires?"}}},
+                     "compare another node with that baseline"},
+                    {"iobench compare node17.json --gate samples/ci/gate.json",
+                     "does the node meet what the fleet requires?"}}},
       bench::compare, answer_compare, compare_ci);
 }
 

@@ -25,10 +25,10 @@ std::string by_whom(const bench::DecodeResult& result) {
 
 std::string what_of_them(const bench::DecodeResult& result) {
   if (result.crop) return fmt::format("random crops to {} pixels", *result.crop);
-  return result.scale > 1 ? fmt::format("whole images at 1/{} of a side", result.scale) : std::string("whole images");
+  return result.scale > 1 ? fmt::format("whole images at 1/{} size", result.scale) : std::string("whole images");
 }
 
-/// What a reader looks for first: how fast, on what, and what came out of it.
+/// The most important line: how fast, on what, and which images.
 std::string rate_line(const bench::DecodeResult& result) {
   const std::string count = format_rounded_count(result.samples_per_second);
   std::string line = fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
@@ -71,21 +71,22 @@ cli::Answer answer_decode(const bench::DecodeResult& result) {
 cli::Command decode_command() {
   return cli::make_command<bench::DecodeBenchOptions, bench::DecodeResult>(
       {.name = "decode",
-       .summary = "measure how many JPEGs a second the cores, or a GPU, decode",
+       .summary = "measure how many JPEGs per second the CPU or a GPU decodes",
        .description =
-           "Loads images from shards or folders into memory, then decodes them over and over: whole, or only the "
-           "random resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged "
-           "files and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
-           "are.\n\nWith --augment imagenet, flipping, normalising and writing into a batch tensor is timed as a stage "
-           "of its own. Also says how many cores one GPU of each published workload needs for either.\n\n--backend "
-           "nvjpeg decodes whole images in batches on a GPU: by its decoders in silicon where it has them, else by its "
-           "hybrid engines. What it does not take is decoded by --threads of the CPU meanwhile, and the share of each "
-           "way is told. Pixels are compared with libjpeg-turbo's first; wrong ones end the command before a rate is "
-           "told. Without a GPU, its driver or nvJPEG: exit code 4, and one line that says which.",
-       .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
+           "Loads images from shards or folders into memory, then decodes them repeatedly: whole images, or only the "
+           "random resized crop that training uses (--crop 224). A crop is faster because the rest of the image is "
+           "skipped. Damaged files and other formats named as JPEG are counted by kind, and the time they take counts "
+           "towards the rate.\n\nWith --augment imagenet, also measures flipping, normalising and writing into a batch "
+           "tensor as a separate stage. Reports how many cores one GPU of each published workload needs for each "
+           "stage.\n\nWith --backend nvjpeg, a GPU decodes whole images in batches, with its hardware decoders if it "
+           "has them, else with its hybrid engines. Meanwhile --threads CPU threads decode the images that nvJPEG does "
+           "not support. The share of each engine is reported. First, pixels are compared with those of libjpeg-turbo. "
+           "If they are wrong, the command fails and reports no rate. Exit code 4 if there is no GPU, driver or "
+           "nvJPEG, with one line that names what is missing.",
+       .examples = {{"iobench decode shards/train", "whole images on all available CPUs"},
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
-                    {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"},
-                    {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, beside the cores"}}},
+                    {"iobench decode shards/train --augment imagenet --dtype f16", "also the cost of normalising"},
+                    {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, helped by the CPU"}}},
       bench::decode, answer_decode);
 }
 

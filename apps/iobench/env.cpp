@@ -16,7 +16,7 @@
 namespace shardkit::apps {
 namespace {
 
-/// "PCIe 16 GT/s x8, of 16 GT/s x16, node 1": what is known of a link.
+/// "PCIe 16 GT/s x8, of 16 GT/s x16, node 1": the known facts about a link.
 std::string link_text(const system::PcieLink& link);
 
 void drive(const system::BlockDevice& device, std::string& out) {
@@ -41,7 +41,7 @@ void remote(const bench::Environment& machine, std::string& out) {
         .add(nfs->protocol)
         .add(format_count(nfs->connections, "connection"));
     facts.add_size(nfs->read_size, " read size").add(nfs->recovery);
-    facts.add(fmt::format("{} of {} requests sent again", nfs->counters.retransmissions,
+    facts.add(fmt::format("{} of {} requests retransmitted", nfs->counters.retransmissions,
                           format_count(nfs->counters.operations)));
     if (nfs->read_round_trip) facts.add(format_duration(*nfs->read_round_trip) + " per read");
     cli::line(out, "nfs", facts.text());
@@ -75,10 +75,10 @@ std::string link_text(const system::PcieLink& link) {
   return facts.add_if(link.numa_node, "node {}").text();
 }
 
-/// The lines of `iobench env` about what the data lies on.
+/// The lines of `iobench env` about the storage of the data.
 void add_storage_lines(const bench::Environment& machine, std::string& out) {
   if (machine.path.empty()) {
-    cli::line(out, "data", "no PATH given: name the data to see what it lies on");
+    cli::line(out, "data", "no PATH given: give the data folder to see what storage it is on");
     return;
   }
   const system::StorageFacts& storage = machine.storage;
@@ -141,7 +141,7 @@ void processors(const bench::Environment& machine, std::string& out) {
   facts.add(clock_rule(cpu)).add(gigahertz(cpu));
   cli::line(out, "cpu", facts.text().empty() ? "unknown" : facts.text());
   cli::Facts allowed;
-  allowed.add(format_count(machine.usable_threads, "thread") + " may be busy");
+  allowed.add(format_count(machine.usable_threads, "thread") + " available");
   if (cpu.processors > 0) allowed.add(fmt::format("{} of {} processors visible", cpu.affinity, cpu.processors));
   if (machine.cpu_limit) {
     allowed.add(fmt::format("limit {:.2f}", *machine.cpu_limit));
@@ -268,17 +268,18 @@ cli::Answer answer_env(const bench::EnvResult& result) {
 cli::Command env_command() {
   return cli::make_command<bench::EnvOptions, bench::EnvResult>(
       {.name = "env",
-       .summary = "look at this machine and at what the data lies on, and point at what would slow training down",
+       .summary = "check how this machine and the storage of the data are set up, and report what slows training down",
        .description =
-           "Processors and their clock, limits of control groups, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
-           "GPUs and their PCIe links; with a PATH also the file system, its mount and the block device below it, NFS, "
-           "Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class, what to "
-           "do. With --workers and a batch size the room in /dev/shm is compared with what that loader "
-           "needs.\n\nNothing is measured and nothing is written. Of GPUs their driver is asked (NVML), where there is "
-           "one. What cannot be seen (as an ordinary user, in a container) is left out. Findings are advice and end "
-           "with exit code 0, with --strict errors and warnings end with 3.",
-       .examples = {{"iobench env /data/train", "is this node set up well for that data?"},
-                    {"iobench env /data/train --gpus 8 --workers 12 --batch 256", "does this loader fit?"},
+           "Looks at processors and clocks, control group limits, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
+           "GPUs and PCIe links. With a PATH, also looks at its file system, mount and block device, and at NFS, "
+           "Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class of machine, "
+           "and what to do. With --workers and a batch size, compares free space in /dev/shm with what that loader "
+           "needs.\n\nRuns no benchmark and writes nothing. GPU data comes from NVML if it is installed. What is not "
+           "visible to this user or container is left out. Findings are advice: exit code 0. With --strict, errors and "
+           "warnings give exit code 3.",
+       .examples = {{"iobench env /data/train", "is this node set up well for this data?"},
+                    {"iobench env /data/train --gpus 8 --workers 12 --batch 256",
+                     "is /dev/shm large enough for this loader?"},
                     {"iobench env /data --strict --json env.json", "a gate for new nodes"}},
        .about_node = true},
       bench::env, answer_env);

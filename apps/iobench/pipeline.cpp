@@ -35,7 +35,7 @@ void summary(const bench::PipelineResult& result, std::string& out) {
   fmt::format_to(to, "steps:         {} of at most {} x {}, AU {}, waiting {}\n", result.steps, result.gpus,
                  format_count(result.batch, "sample"), percent(result.au_ratio), percent(result.stall_ratio));
   if (result.samples_dropped > 0) {
-    fmt::format_to(to, "left out:      {} that filled no step\n", format_count(result.samples_dropped, "sample"));
+    fmt::format_to(to, "left out:      {} in incomplete batches\n", format_count(result.samples_dropped, "sample"));
   }
   fmt::format_to(to, "batch latency: mean {}, p50 {}, p99 {}; the first batch {}\n",
                  format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
@@ -63,7 +63,7 @@ void summary(const bench::PipelineResult& result, std::string& out) {
 void stages(const bench::PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\n{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", "stage", "threads", "busy", "starved", "blocked",
-                 "CPU a sample");
+                 "CPU/sample");
   for (const bench::StageRow& row : result.stages) {
     fmt::format_to(to, "{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", row.name, row.threads, percent(row.busy_ratio),
                    percent(row.starved_ratio), percent(row.blocked_ratio), format_duration(row.cpu_seconds_per_sample));
@@ -98,7 +98,7 @@ void ladder(const bench::PipelineResult& result, std::string& out) {
   if (result.ladder.empty()) return;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\n{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", "rung", "samples/s", "factor", "AU", "waiting",
-                 "CPU a sample", "limits");
+                 "CPU/sample", "limits");
   for (const bench::PipelineRung& row : result.ladder) {
     if (row.missing) {
       fmt::format_to(to, "{:<26}not measured: {}\n", row.rung, *row.missing);
@@ -115,23 +115,24 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
   out += '\n';
   if (result.checkpoint) {
     const bench::CheckpointInterference& cost = *result.checkpoint;
-    fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with them, {} without{}\n", cost.written,
+    fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with checkpoints, {} without{}\n", cost.written,
                    format_rounded_size(cost.bytes), format_duration(cost.mean_seconds),
                    format_rate(cost.bytes_per_second), rate(cost.samples_per_second_with),
                    rate(cost.samples_per_second_without),
                    cost.lost_ratio ? fmt::format(": {:.1f} % lost", *cost.lost_ratio * 100) : "");
   }
   const bench::ToolOverhead& own = result.overhead;
-  fmt::format_to(to, "the tool itself: {} of CPU a sample ({:.1f} % of what was measured), {} a batch, at most {}; ",
-                 format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100,
-                 format_duration(own.cpu_seconds_per_batch), rate(own.samples_per_second));
-  fmt::format_to(to, "ends of steps noticed {} late\n", format_duration(own.step_late_mean));
+  fmt::format_to(
+      to, "overhead of iobench: {} of CPU per sample ({:.1f} % of the measured time), {} per batch, at most {}; ",
+      format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100, format_duration(own.cpu_seconds_per_batch),
+      rate(own.samples_per_second));
+  fmt::format_to(to, "step timer overhead {}\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
-    fmt::format_to(to, "{} could not be decoded and are in no batch: {}\n",
-                   format_count(result.failures.total, "image"), bench::kinds_text(result.failures));
+    fmt::format_to(to, "{} could not be decoded and were left out: {}\n", format_count(result.failures.total, "image"),
+                   bench::kinds_text(result.failures));
   }
   if (result.trace)
-    fmt::format_to(to, "trace: {}; open it in ui.perfetto.dev\n", format_count(result.trace->events, "event"));
+    fmt::format_to(to, "trace: {} (open it in ui.perfetto.dev)\n", format_count(result.trace->events, "event"));
   for (const std::string& advice : result.advice) fmt::format_to(to, "hint: {}\n", advice);
 }
 
@@ -139,7 +140,7 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
 
 cli::Answer answer_pipeline(const bench::PipelineResult& result) {
   const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
-  const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " sets the pace: ";
+  const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " is the bottleneck: ";
   cli::Answer answer{.headline = last + pace + result.reason};
   std::string& out = answer.body;
   summary(result, out);
@@ -154,26 +155,26 @@ cli::Answer answer_pipeline(const bench::PipelineResult& result) {
 cli::Command pipeline_command() {
   return cli::make_command<bench::PipelineOptions, bench::PipelineResult>(
       {.name = "pipeline",
-       .summary = "run reading, decoding and batching together beside an emulated step, and say what sets the pace",
+       .summary = "run reading, decoding and batching together with an emulated training step, and name the bottleneck",
        .description =
-           "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and hands them "
-           "to steps that take as long as --step-time says: what a training job does to its input, without the "
-           "training. Tells samples per second, how long steps waited, the accelerators' utilisation by MLPerf "
-           "Storage's rule, and for each stage how much of its threads' time it was busy, starved and "
-           "blocked.\n\nWhere a GPU can be used, batches are copied to it beside the steps, normalised or decoded "
-           "there if asked for; each GPU is checked first. --ladder measures from a naive loader to one in which "
-           "everything overlaps.\n\nThe tool's own cost is measured first and shown. Images that cannot be decoded are "
-           "counted and left out. docs/pipeline.md says what each number means.",
+           "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and passes "
+           "them to training steps that take --step-time each. This is what a training job does with its input, "
+           "without the training. Reports samples per second, how long steps waited, and accelerator utilisation by "
+           "the MLPerf Storage rule. For each stage, reports the share of time that its threads were busy, starved "
+           "and blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and normalised or "
+           "decoded there on request. Each GPU is checked first. --ladder compares several loaders, from a naive one "
+           "to one in which all stages overlap.\n\nThe overhead of iobench itself is measured first and reported. "
+           "Images that cannot be decoded are counted and left out. docs/pipeline.md explains each number.",
        .examples =
            {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
             {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
              "eight GPUs, and how many batches ahead they need"},
             {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
-             "the first epoch from the disk, two from memory, and what every thread did"},
+             "first epoch from disk, two from memory, with a trace of every thread"},
             {"iobench pipeline shards/train --batch 256 --step spin --step-time 100ms --ladder",
-             "what pinned memory, the GPU's kernels and nvJPEG bring, rung by rung"},
+             "how much pinned memory, GPU kernels and nvJPEG gain, one after the other"},
             {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
-             "what checkpoints cost"}},
+             "the cost of checkpoints"}},
        .prometheus = true},
       bench::pipeline, answer_pipeline);
 }

@@ -16,14 +16,14 @@ namespace {
 
 std::string rate(const std::optional<double>& value) { return value ? format_rounded_count(*value) + "/s" : "-"; }
 
-/// What the interval over turns is: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
+/// The kind of interval over repetitions: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
 std::string interval_name(const bench::RunResult& result) {
   constexpr std::size_t kLeastTurns = 6;
   const std::size_t turns = result.repetitions.size();
   return turns > 0 && turns < kLeastTurns ? fmt::format("range of {}", turns) : "95 % interval";
 }
 
-/// Of a job that is far too small for the node the figure itself says nothing.
+/// For a job that is far too small for the node the value itself is not useful.
 std::string headroom_text(const std::optional<double>& ratio) {
   constexpr double kMost = 1000;
   if (!ratio) return "-";
@@ -47,21 +47,21 @@ void ladder(const bench::RunResult& result, std::string& out) {
   fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", "transfer", "-", "-", "-", "-", result.transfer.text);
 }
 
-/// What is told of a stage beside its rate is of one turn.
+/// Except for its rate, all values of a stage come from one repetition.
 std::string shown_turns(const bench::ShownTurns& shown) {
-  std::string text =
-      fmt::format("hints, and the stages in the JSON, are of single turns, those with the median rate: read of turn {}",
-                  shown.read);
-  if (shown.decode) text += fmt::format(", decode of turn {}", *shown.decode);
-  if (shown.pipeline) text += fmt::format(", pipeline of turn {}", *shown.pipeline);
-  if (shown.transfer) text += fmt::format(", transfer of turn {}", *shown.transfer);
+  std::string text = fmt::format(
+      "hints, and the stages in the JSON, come from the repetitions with the median rate: read from repetition {}",
+      shown.read);
+  if (shown.decode) text += fmt::format(", decode from repetition {}", *shown.decode);
+  if (shown.pipeline) text += fmt::format(", pipeline from repetition {}", *shown.pipeline);
+  if (shown.transfer) text += fmt::format(", transfer from repetition {}", *shown.transfer);
   return text + "\n";
 }
 
 void repeated(const bench::RunResult& result, std::string& out) {
   if (result.repeated.empty()) return;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "\nmedian of {} turns, as above ({}); where the median of as many more will lie:\n",
+  fmt::format_to(to, "\nmedian of {} repetitions ({}), and the range expected for the median of as many more:\n",
                  result.repetitions.size(), interval_name(result));
   for (const bench::RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<38}{}\n", row.metric, row.text);
   if (result.shown_turns) out += shown_turns(*result.shown_turns);
@@ -99,10 +99,11 @@ void environment(const bench::RunResult& result, std::string& out) {
 void file_costs(const bench::RunResult& result, std::string& out) {
   if (!result.file_costs) return;
   const bench::FileCosts& costs = *result.file_costs;
-  fmt::format_to(std::back_inserter(out),
-                 "a file: open {}, stat {}, read {}, close {}; shards would be read at least {:.1f} times as fast\n",
-                 format_duration(costs.open_seconds), format_duration(costs.stat_seconds),
-                 format_duration(costs.read_seconds), format_duration(costs.close_seconds), costs.shards_gain_ratio);
+  fmt::format_to(
+      std::back_inserter(out),
+      "per file: open {}, stat {}, read {}, close {}; reading shards would be at least {:.1f} times as fast\n",
+      format_duration(costs.open_seconds), format_duration(costs.stat_seconds), format_duration(costs.read_seconds),
+      format_duration(costs.close_seconds), costs.shards_gain_ratio);
 }
 
 }  // namespace
@@ -114,14 +115,14 @@ cli::Answer answer_run(const bench::RunResult& result) {
   auto to = std::back_inserter(out);
   if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);
   if (conclusion.predicted.au_serial_ratio) {
-    fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % when it does not at all\n",
+    fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % without overlap\n",
                    *conclusion.predicted.au_ratio * 100, *conclusion.predicted.au_serial_ratio * 100);
   }
   out += '\n';
   ladder(result, out);
   repeated(result, out);
   presets(conclusion.presets, out);
-  fmt::format_to(to, "\n{}\n  keeps {} in /dev/shm\n", conclusion.loader.line,
+  fmt::format_to(to, "\n{}\n  uses {} of /dev/shm\n", conclusion.loader.line,
                  format_rounded_size(conclusion.loader.dev_shm_needed));
   environment(result, out);
   file_costs(result, out);
@@ -137,16 +138,15 @@ cli::Answer answer_run(const bench::RunResult& result) {
 cli::Command run_command() {
   return cli::make_command<bench::RunOptions, bench::RunResult>(
       {.name = "run",
-       .summary = "measure what this node can feed its GPUs, and say which stage is short",
-       .description =
-           "Looks at the machine, reads the data (cold where that can be had), decodes and augments its images, then "
-           "does all of it at once, and holds what comes of it against a job: a preset, or --gpus, --batch and "
-           "--step-time. Where there is a GPU, copies of the job's batches to it are a stage too. The verdict comes "
-           "first: the stage that limits, by how much, and what would close the gap. A "
-           "missed requirement ends with exit code 3.\n\n"
-           "Without a job it says how many GPUs of each published workload the node feeds. Nothing is written.",
-       .examples = {{"iobench run shards/train", "how many GPUs does this node feed?"},
-                    {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it enough for these eight?"},
+       .summary = "measure how many GPUs this node can feed, and name the bottleneck",
+       .description = "Looks at the machine, reads the data (from a cold cache if possible), decodes and augments its "
+                      "images, then does all of it at once. Compares the result with the needs of a job: a preset, or "
+                      "--gpus, --batch and --step-time. If there is a GPU, also measures copying batches to it. The "
+                      "verdict comes first: the bottleneck, its headroom, and what would close the gap. Exit code 3 if "
+                      "the requirement is missed.\n\nWithout a job, reports how many GPUs of each published workload "
+                      "the node can feed. Writes nothing.",
+       .examples = {{"iobench run shards/train", "how many GPUs can this node feed?"},
+                    {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it fast enough for these eight?"},
                     {"iobench run shards/train --gpus 8 --batch 256 --step-time 200ms --json run.json",
                      "your own job, with the result as JSON"}},
        .prometheus = true,

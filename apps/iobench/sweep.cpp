@@ -46,7 +46,7 @@ cli::Answer answer_sweep(const bench::SweepResult& result) {
     if (intervals) fmt::format_to(to, "{:>14}{:>14}", rate_text(row, row.low), rate_text(row, row.high));
     out += row.knee ? "  <- knee\n" : "\n";
   }
-  fmt::format_to(to, "\n{} for each point{}\n", format_duration(result.point_seconds),
+  fmt::format_to(to, "\n{} per point{}\n", format_duration(result.point_seconds),
                  intervals ? "; from and to are the 95 % interval over slices of 0.1 s" : "");
   return answer;
 }
@@ -54,16 +54,17 @@ cli::Answer answer_sweep(const bench::SweepResult& result) {
 cli::Command sweep_command() {
   return cli::make_command<bench::SweepOptions, bench::SweepResult>(
       {.name = "sweep",
-       .summary = "find the workers, prefetch, threads, block and depth that suit this node",
+       .summary =
+           "find the best number of workers, prefetch, reading threads, block size and queue depth for this node",
        .description =
-           "Tries one setting after the other, each from small to large until two values in a row bring less than 5 %, "
-           "and settles for the smallest that gives 95 % of the best: threads that read, bytes per read, reads under "
-           "way with io_uring; then workers that decode, and batches made ahead of a step that takes as long as a "
-           "batch does. Every point starts from the same state of the page cache.",
-       .examples = {{"iobench sweep shards/train", "about three minutes, from the disk"},
-                    {"iobench sweep shards/train --what read --direct --budget 1m", "storage alone"},
+           "Tries one setting after the other, from small to large, until two values in a row gain less than 5 %. "
+           "Chooses the smallest value that reaches 95 % of the best rate. Reading settings come first: threads, block "
+           "size, queue depth with io_uring. Then loading: decoding workers, and batches prefetched beside a step that "
+           "takes as long as a batch. Every point starts from the same page cache state.",
+       .examples = {{"iobench sweep shards/train", "about three minutes, from disk"},
+                    {"iobench sweep shards/train --what read --direct --budget 1m", "storage only"},
                     {"iobench sweep shards/train --what load --cache warm --batch 256 --step-time 200ms",
-                     "the loader of a job"}},
+                     "only the loader of a job"}},
        .about_node = true},
       bench::sweep, answer_sweep);
 }

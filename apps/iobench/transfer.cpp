@@ -35,7 +35,7 @@ void add_rows(const bench::TransferResult& result, std::string& out) {
 
 void add_pinning(const bench::TransferResult& result, std::string& out) {
   for (const bench::PinningRow& row : result.pinning) {
-    fmt::format_to(std::back_inserter(out), "{} {} of {} memory: {:.3g} s per GiB, and {:.3g} s to give it back\n",
+    fmt::format_to(std::back_inserter(out), "{} {} of {} memory: {:.3g} s per GiB, {:.3g} s to release it\n",
                    row.kind == gpu::HostMemory::registered ? "registering" : "allocating", format_size(row.bytes),
                    enum_name(row.kind), row.prepare_seconds_per_gib, row.release_seconds_per_gib);
   }
@@ -46,9 +46,9 @@ void add_file(const bench::FileTransfer& file, std::string& out) {
   for (const bench::FileWay& way : file.rows) {
     fmt::format_to(to, "{:<10}{:>12} in {}{}\n", enum_name(way.way), format_rate(way.bytes_per_second),
                    format_duration(way.transfer_seconds),
-                   way.direct ? ", past the page cache" : ", through the page cache, whatever that held");
+                   way.direct ? ", bypassing the page cache" : ", through the page cache in its current state");
   }
-  fmt::format_to(to, "\n{} of {}, {} a read, {}; every byte equal\n", format_size(file.bytes),
+  fmt::format_to(to, "\n{} of {}, {} per read, {}; all bytes correct\n", format_size(file.bytes),
                  cli::printable(file.path), format_size(file.block), format_count(file.threads, "thread"));
 }
 
@@ -58,14 +58,14 @@ void add_links(const bench::TransferResult& result, std::string& out) {
     fmt::format_to(to, "\nGPU {}: {}, {}", device.device, cli::printable(device.name), format_size(device.memory));
     if (device.numa_node) fmt::format_to(to, ", NUMA node {}", *device.numa_node);
     if (!device.wire_limit) {
-      out += ", PCIe link not known\n";
+      out += ", PCIe link unknown\n";
       continue;
     }
     fmt::format_to(to, ", PCIe {} x{}: {} on the wire", *device.pcie_generation, *device.pcie.width,
                    format_rate(*device.wire_limit));
     if (device.payload_limit) fmt::format_to(to, ", {} after packet headers", format_rate(*device.payload_limit));
     if (device.max_wire_limit && *device.wire_limit < *device.max_wire_limit) {
-      fmt::format_to(to, " (device and slot can do {})", format_rate(*device.max_wire_limit));
+      fmt::format_to(to, " (device and slot support {})", format_rate(*device.max_wire_limit));
     }
     out += '\n';
   }
@@ -86,20 +86,20 @@ cli::Answer answer_transfer(const bench::TransferResult& result) {
 cli::Command transfer_command() {
   return cli::make_command<bench::TransferOptions, bench::TransferResult>(
       {.name = "transfer",
-       .summary = "measure how fast bytes go from host memory to a GPU and back",
-       .description =
-           "Copies pageable, pinned, write-combined and registered memory to a GPU, back, and both at once, in sizes "
-           "from 4 KiB to 1 GiB, and holds the rates against what the PCIe link carries. Memory is taken from the "
-           "GPU's own NUMA node where that is known. What allocating pinned memory and registering costs is measured "
-           "apart. Every byte of the last copies is checked; a wrong one ends the command.\n\nWith --gds a file is "
-           "brought to the GPU: by cuFile, whose mode is named, and by reading it into pinned memory and copying "
-           "meanwhile. Without a GPU, its driver or CUDA in this build: exit code 4, and one line that says which.",
+       .summary = "measure how fast data is copied from host memory to a GPU and back",
+       .description = "Copies pageable, pinned, write-combined and registered memory to a GPU, back, and both at once, "
+                      "in sizes from 4 KiB to 1 GiB. Compares the rates with the limit of the PCIe link. Host memory "
+                      "comes from the GPU's own NUMA node if that is known. The cost of allocating pinned memory and "
+                      "of registering memory is measured separately. Every byte of the last copies is checked. A wrong "
+                      "byte ends the command.\n\nWith --gds, measures reading a file into GPU memory in two ways: with "
+                      "cuFile, whose mode is reported, and by reading into pinned memory while copying. Exit code 4 if "
+                      "there is no GPU or driver, or this build has no CUDA, with one line that names what is missing.",
        .examples = {{"iobench transfer", "everything, on GPU 0"},
                     {"iobench transfer --device all --kinds pinned --bytes 64MiB,1GiB --numa both",
-                     "each GPU from its own and from the farthest NUMA node"},
+                     "each GPU from its own and from its farthest NUMA node"},
                     {"iobench transfer --batch 256 --shape 3x224x224 --dtype f16 --streams 1,2,4",
                      "batches of a training job, on several streams"},
-                    {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile against pread and pinned copies"}}},
+                    {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile compared with pread and pinned copies"}}},
       bench::transfer, answer_transfer);
 }
 

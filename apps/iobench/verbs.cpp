@@ -6,7 +6,7 @@ namespace shardkit::apps {
 
 cli::App iobench_app() {
   return {.name = "iobench",
-          .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
+          .summary = "measure what a node can feed its GPUs, and compare it with what training needs",
           .commands = {run_command(), env_command(), read_command(), decode_command(), transfer_command(),
                        pipeline_command(), checkpoint_command(), sweep_command(), model_command(), watch_command(),
                        compare_command()}};

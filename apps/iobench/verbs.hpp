@@ -46,7 +46,7 @@ cli::Answer answer_decode(const bench::DecodeResult& result);
 /// the machine in a line for each part.
 cli::Answer answer_env(const bench::EnvResult& result);
 
-/// The result of `iobench model` as text: what comes of it first, then every number.
+/// The result of `iobench model` as text: the conclusion first, then every number.
 cli::Answer answer_model(const bench::ModelResult& result);
 
 /// `iobench pipeline` in text: the stage that sets the pace, rates and utilisation, then the stages' threads, epochs
@@ -67,11 +67,11 @@ cli::Answer answer_sweep(const bench::SweepResult& result);
 /// `iobench transfer` in text: the verdict, a table of rates for each GPU, what pinning costs, and the links.
 cli::Answer answer_transfer(const bench::TransferResult& result);
 
-/// The names above the columns of watch_line(), for rows like this one: columns of what no row tells are left out.
+/// The names above the columns of watch_line(), for rows like this one; columns without a value are left out.
 std::string watch_heading(const bench::WatchRow& row);
 
-/// An interval as a line for people; "-" stands for what was not told this time. `shape` is the row whose heading
-/// stands above.
+/// An interval as a line for people; "-" stands for a value that is unknown. `shape` is the row whose heading stands
+/// above.
 std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape);
 
 /// The end of `iobench watch`: the verdict, its figures, what to do, shares of the time by what was short, and

@@ -48,7 +48,7 @@ Number most_link_use(const WatchRow& row) {
   return most;
 }
 
-/// A figure of a part of the row; empty where the part is missing.
+/// A value of a part of the row; empty if the part is missing.
 template <class Part>
 Number figure(const std::optional<Part>& part, Number Part::*member) {
   return part ? (*part).*member : Number();
@@ -63,7 +63,7 @@ struct Column {
 /// "10:15:02" of "2026-01-31T10:15:02Z"
 std::string time_of_day(const WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
 
-/// Where threads are: at work, waiting for a core, waiting for storage.
+/// The states of threads: working, waiting for a core, waiting for storage.
 void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
   if (shape.job) {
     columns.push_back(
@@ -120,7 +120,7 @@ std::vector<Column> columns_for(const WatchRow& shape) {
   return columns;
 }
 
-/// Writes lines of either form; knows which row's columns stand at the top.
+/// Writes lines of either form; remembers the row whose columns are in the heading.
 class LineWriter {
  public:
   LineWriter(bench::WatchLines form, ByteSink& output) : form_(form), output_(output) {}
@@ -152,7 +152,7 @@ class LineWriter {
 std::string watch_heading(const WatchRow& row) {
   std::string text;
   for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
-  return text + "  short of\n";
+  return text + "  bottleneck\n";
 }
 
 std::string watch_line(const WatchRow& row, const WatchRow& shape) {
@@ -170,8 +170,7 @@ bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& 
     try {
       lines.write(row);
       return true;
-    } catch (
-        const cli::OutputClosed&) {  // what was seen until then is still a result, for the files that were asked for
+    } catch (const cli::OutputClosed&) {  // everything seen until then is still a result, for the requested files
       return false;
     }
   });
@@ -229,9 +228,9 @@ void about(const bench::WatchResult& result, std::string& out) {
                                  format_count(result.summary.intervals, "interval")))
                 .add(end_text(result.ended))
                 .text());
-  cli::line(out, "short of", shares(result.summary));
+  cli::line(out, "slowed by", shares(result.summary));
   if (result.files > 0)
-    cli::line(out, "cached", fmt::format("looked at {} of the data", format_count(result.files, "file")));
+    cli::line(out, "cached", fmt::format("sampled from {} of the data", format_count(result.files, "file")));
   if (result.gpus_missing) cli::line(out, "gpus", *result.gpus_missing);
 }
 
@@ -260,22 +259,21 @@ cli::Answer answer_watch(const bench::WatchResult& result) {
 cli::Command watch_command() {
   return cli::make_command<bench::WatchOptions, bench::WatchResult>(
       {.name = "watch",
-       .summary = "watch a job that runs, or the whole node, and say what it is short of",
-       .description =
-           "A line for each interval: cores, the CPU limit's throttling, waiting for cores, storage and memory (PSI), "
-           "the disk or NFS mount of PATH, /dev/shm, the page cache, and GPUs as their driver tells (NVML). With --pid "
-           "a process and all below it, and its control group; without it the whole node. It goes on until Ctrl-C, "
-           "SIGTERM, --duration, --count or the end of the process, and then says what was short, in how much of the "
-           "time, by which figures, and what to do.\n\n"
-           "Nothing is measured, nothing is written, and of the data nothing is read: counters alone are. What the "
-           "machine does not tell this user is left out. A stop is the usual end: exit code 0. --prometheus writes "
-           "the summary at the end. docs/watch.md has the columns and the rules.",
-       .examples = {{"iobench watch /data/train --pid 4711", "what is this job short of?"},
+       .summary = "watch a running job, or the whole node, and name its bottleneck",
+       .description = "Prints one line per interval: CPU use, throttling by the CPU limit, pressure (PSI) of CPU, "
+                      "storage and memory, the disk or NFS mount of PATH, /dev/shm, page cache, and GPUs (NVML). With "
+                      "--pid, watches that process, its descendants and its control group, otherwise the whole node. "
+                      "Continues until Ctrl-C, SIGTERM, --duration, --count or the end of the process. Then reports "
+                      "what was the bottleneck, for which share of the time, the figures behind it, and what to "
+                      "do.\n\nOnly reads kernel and driver counters: runs no benchmark, writes nothing and never reads "
+                      "the data. What is not visible to this user is left out. Stopping it is normal: exit code 0. "
+                      "--prometheus writes the summary at the end. docs/watch.md describes columns and rules.",
+       .examples = {{"iobench watch /data/train --pid 4711", "what limits this job?"},
                     {"iobench watch /data/train --duration 60s --lines none",
-                     "a minute of the whole node, the verdict alone"},
-                    {"iobench watch --pid 4711 --lines json >> job.jsonl", "an object for each interval"},
+                     "one minute of the whole node, only the verdict"},
+                    {"iobench watch --pid 4711 --lines json >> job.jsonl", "one JSON object per interval"},
                     {"iobench watch /data --duration 50s --prometheus /var/lib/node_exporter/watch.prom",
-                     "gauges of the last minute, from a timer"}},
+                     "metrics of the last minute, from a timer"}},
        .prometheus = true,
        .live = true},
       watch_to_output, answer_watch);

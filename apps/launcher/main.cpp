@@ -8,13 +8,13 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-// What stands in the bin/ of a bundle (scripts/bundle) under each program's name. It starts the program of that name in
-// libexec/ with the loader and the C library that lie in the bundle, so that the host's, older or none, are not asked.
-// It is linked statically itself, needs no shell, and follows links to it.
+// The program in the bin/ of a bundle (scripts/bundle) under each program's name. It starts the program of that name in
+// libexec/ with the loader and the C library of the bundle, so that those of the host, which may be older or missing,
+// are not used. It is linked statically, needs no shell, and follows links to itself.
 
 namespace {
 
-/// A text of at most PATH_MAX - 1 characters; the process ends where one is longer.
+/// A text of at most PATH_MAX - 1 characters; the process ends if one is longer.
 struct Path {
   char text[PATH_MAX] = "";
 
@@ -27,7 +27,7 @@ struct Path {
   }
 };
 
-/// This file, links followed where /proc is there.
+/// This file, links followed if /proc is available.
 Path own_path() {
   Path path;
   const ssize_t length = readlink("/proc/self/exe", path.text, sizeof(path.text) - 1);
@@ -40,7 +40,7 @@ Path own_path() {
   return path;
 }
 
-/// Debian's libcurl looks for authorities where Debian has them; other systems have them elsewhere.
+/// Debian's libcurl looks for authorities at Debian's paths; other systems have other paths.
 void find_authorities() {
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     if (std::getenv(name)) return;
@@ -86,7 +86,7 @@ int main(int count, char** arguments) {
   std::memcpy(all, front, sizeof(front));
   for (int i = 1; i < count; ++i) all[kAdded + i - 1] = arguments[i];
   execv(loader.text, all);
-  std::fprintf(stderr, "%s: cannot start %s: %s; the bundle is kept whole: bin, lib and libexec beside each other\n",
-               name.text, loader.text, std::strerror(errno));
+  std::fprintf(stderr, "%s: cannot start %s: %s; keep bin, lib and libexec of the bundle in one folder\n", name.text,
+               loader.text, std::strerror(errno));
   return 127;
 }

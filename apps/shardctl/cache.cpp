@@ -26,8 +26,8 @@ std::string state_text(staging::StagedState state) {
 std::string lease_text(const dataset::CacheLsLease& lease) {
   if (!lease.fault.empty()) return cli::printable(lease.fault);
   const std::string purpose = lease.purpose.empty() ? "" : fmt::format(" ({})", cli::printable(lease.purpose));
-  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "was leased", cli::printable(lease.owner), purpose,
-                     "until", lease.expires_at);
+  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "formerly leased", cli::printable(lease.owner),
+                     purpose, "until", lease.expires_at);
 }
 
 void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::string& out) {
@@ -39,8 +39,7 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
   out += '\n';
   if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", cli::printable(folder.source));
   if (!folder.fault.empty()) fmt::format_to(to, "  {}\n", cli::printable(folder.fault));
-  if (folder.partial_bytes > 0)
-    fmt::format_to(to, "  {} in files that are not whole\n", format_size(folder.partial_bytes));
+  if (folder.partial_bytes > 0) fmt::format_to(to, "  {} in incomplete files\n", format_size(folder.partial_bytes));
   for (const dataset::CacheLsLease& lease : folder.leases) fmt::format_to(to, "  {}\n", lease_text(lease));
   for (const dataset::CacheLsFile& file : folder.contents) {
     fmt::format_to(to, "  {:>10}  {:>14}  {}\n", format_size(file.bytes), in_memory(file.resident_ratio),
@@ -48,7 +47,7 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
   }
 }
 
-/// A line for each staged folder, below it its leases and, where asked for, its files.
+/// A line for each staged folder, below it its leases and, if requested, its files.
 cli::Answer answer_cache_ls(const dataset::CacheLsOptions& options, const dataset::CacheLsResult& result) {
   cli::Answer answer;
   answer.headline = fmt::format("{}, {}, {}", format_count(result.folders.size(), "staged folder"),
@@ -137,14 +136,14 @@ cli::CiReport cache_check_ci(const dataset::CacheCheckResult& result) {
 cli::Command cache_ls_command() {
   return cli::make_command<dataset::CacheLsOptions, dataset::CacheLsResult>(
       {.name = "cache ls",
-       .summary = "list what a node cache holds: sets, leases, and how much of each is in memory",
+       .summary = "list the sets in a node cache, with leases and how much of each is in memory",
        .description =
-           "DIR is a folder of folders that `shardctl stage` fills, at most four deep, or one of them. Says of each "
-           "where it came from, whether it is whole, when it was last used, who leases it until when, and which share "
-           "of it lies in the page cache. Changes nothing; DIR may be mounted read-only.",
-       .examples = {{"shardctl cache ls /nvme/cache", "a line for each set"},
-                    {"shardctl cache ls /nvme/cache/train --files", "each file, too"},
-                    {"shardctl cache ls /nvme/cache --json -", "for a script"}},
+           "DIR is a folder whose subfolders, at most four levels down, were filled by `shardctl stage`, or one such "
+           "subfolder. Lists for each set its source, whether it is complete, when it was last used, its leases, and "
+           "how much of it is in the page cache. Changes nothing. DIR may be mounted read-only.",
+       .examples = {{"shardctl cache ls /nvme/cache", "one line per set"},
+                    {"shardctl cache ls /nvme/cache/train --files", "also one line per file"},
+                    {"shardctl cache ls /nvme/cache --json -", "for scripts"}},
        .prometheus = true},
       dataset::cache_ls, answer_cache_ls);
 }
@@ -152,41 +151,40 @@ cli::Command cache_ls_command() {
 cli::Command cache_warm_command() {
   return cli::make_command<dataset::CacheWarmOptions, dataset::CacheWarmResult>(
       {.name = "cache warm",
-       .summary = "read staged files into the page cache, so that the first epoch reads memory",
-       .description =
-           "Reads whole files, those of the set used last first, until all are in memory or the next does not fit in "
-           "--memory. In a container the page cache counts against the memory limit of whoever read first. Changes "
-           "nothing; DIR may be mounted read-only.",
-       .examples = {{"shardctl cache warm /nvme/cache/train", "half of the memory at most"},
-                    {"shardctl cache warm /nvme/cache --memory 400GiB", "as much as that"}}},
+       .summary = "read staged files into the page cache, so that the first epoch reads from memory",
+       .description = "Reads whole files, most recently used set first, until all files are in memory or the next one "
+                      "does not fit into --memory. In a container, the page cache counts towards the memory limit of "
+                      "the first reader. Changes nothing. DIR may be mounted read-only.",
+       .examples = {{"shardctl cache warm /nvme/cache/train", "uses at most half of the memory"},
+                    {"shardctl cache warm /nvme/cache --memory 400GiB", "uses up to 400 GiB"}}},
       dataset::cache_warm, answer_cache_warm);
 }
 
 cli::Command cache_gc_command() {
   return cli::make_command<dataset::CacheGcOptions, dataset::CacheGcResult>(
       {.name = "cache gc",
-       .summary = "evict sets from a node cache, those used least recently first, down to a limit",
+       .summary = "evict the least recently used sets from a node cache until it fits a limit",
        .description =
-           "Removes leases that have ended, temporaries of the dead, and parts of files that nobody leases; with "
-           "--limit then whole sets. Never a set that is leased, being staged, or of no known source, and never a file "
-           "that no stage brought. Exit code 5 when the limit cannot be reached.",
-       .examples = {{"shardctl cache gc /nvme/cache", "leftovers only"},
-                    {"shardctl cache gc /nvme/cache --limit 2TB --dry-run", "what would go"},
-                    {"shardctl cache gc /nvme/cache --limit 2TB", "in a nightly timer"}}},
+           "Removes expired leases, temporary files left by killed processes, and incomplete files without a lease. "
+           "With --limit, then evicts whole sets. Never removes a set that is leased, is being staged or has no known "
+           "source, nor files that were not staged. Exit code 5 if the limit cannot be reached.",
+       .examples = {{"shardctl cache gc /nvme/cache", "only leftovers"},
+                    {"shardctl cache gc /nvme/cache --limit 2TB --dry-run", "what would be removed"},
+                    {"shardctl cache gc /nvme/cache --limit 2TB", "for a nightly timer"}}},
       dataset::cache_gc, answer_cache_gc);
 }
 
 cli::Command cache_check_command() {
   return cli::make_command<dataset::CacheCheckOptions, dataset::CacheCheckResult>(
       {.name = "cache check",
-       .summary = "hold staged files against the checksums they were staged with",
+       .summary = "compare staged files with the checksums they were staged with",
        .description =
-           "Every file that a stage brought has to be there with its size and, unless --quick, with the bytes it had. "
-           "Missing or wrong files are errors, files that no stage brought warnings. The next `shardctl stage` brings "
-           "what is missing or has a wrong size; wrong bytes have to be removed first, which --repair does.",
+           "Checks that every staged file exists, has its size and, without --quick, its original bytes. Missing or "
+           "wrong files are errors. Files that were not staged are warnings. The next `shardctl stage` fetches files "
+           "that are missing or have a wrong size. Files with wrong bytes must be removed first, which --repair does.",
        .examples = {{"shardctl cache check /nvme/cache", "every byte of all sets"},
-                    {"shardctl cache check /nvme/cache/train --quick", "names and sizes, in a moment"},
-                    {"shardctl cache check /nvme/cache --repair", "and remove what is damaged"}}},
+                    {"shardctl cache check /nvme/cache/train --quick", "only names and sizes, fast"},
+                    {"shardctl cache check /nvme/cache --repair", "also removes damaged files"}}},
       dataset::cache_check, answer_cache_check, cache_check_ci);
 }
 
@@ -195,10 +193,10 @@ cli::Command cache_release_command() {
       {.name = "cache release",
        .summary = "end the leases that keep sets from eviction",
        .description =
-           "`shardctl stage` takes a lease in the name of the pod, the Slurm job, or user@host. The same owner ends it "
-           "with this when nobody reads the set any more; otherwise it ends by itself. That there is none is no error.",
+           "`shardctl stage` takes a lease in the name of the pod, the Slurm job, or user@host. Run this as the same "
+           "owner when the set is no longer needed. Otherwise the lease expires. A missing lease is not an error.",
        .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
-                    {"shardctl cache release /nvme/cache --owner slurm-1234", "all leases of a job, in an epilog"},
+                    {"shardctl cache release /nvme/cache --owner slurm-1234", "all leases of a job, in a Slurm epilog"},
                     {"shardctl cache release /nvme/cache/train --all", "everybody's"}}},
       dataset::cache_release, answer_cache_release);
 }

@@ -19,11 +19,10 @@ cli::Command cat_command() {
   return cli::make_command<dataset::CatOptions, dataset::CatResult>(
       {.name = "cat",
        .summary = "write one member of a shard to standard output",
-       .description =
-           "Finds a sample by its key, through indexes where there are any and else by headers, and writes the "
-           "content of one member. KEY alone is enough for a sample with one member beside its label; otherwise "
-           "KEY.EXT says which one.\n\n--json FILE tells where the bytes came from; --json - is refused, because "
-           "standard output takes the bytes.",
+       .description = "Finds a sample by its key and writes the content of one member. Uses shard indexes if they "
+                      "exist, otherwise reads tar headers. For a sample with one member besides its label, KEY is "
+                      "enough. Otherwise give KEY.EXT.\n\n--json FILE reports where the bytes were found. --json - is "
+                      "not allowed because standard output is used for the content.",
        .examples = {{"shardctl cat shards/train n01440764/n01440764_10026 > fish.jpg", "the image"},
                     {"shardctl cat shards/train n01440764/n01440764_10026.cls", "its label"}},
        .streams = true},

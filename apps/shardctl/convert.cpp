@@ -31,38 +31,36 @@ cli::Answer answer_convert(const dataset::ConvertOptions& options, const dataset
 cli::Command convert_command() {
   return cli::make_command<dataset::ConvertOptions, dataset::ConvertResult>(
       {.name = "convert",
-       .summary = "turn an ImageFolder tree into WebDataset tar shards",
-       .description =
-           "Writes shards, a sample index beside each, and a manifest with checksums. The bytes depend on the "
-           "source's names and contents and on the options alone: not on threads, parts or machine.\n\nThe "
-           "same command after a kill goes on where it stopped. A target of another plan is refused.\n\nBad files do "
-           "not "
-           "stop a run: it writes all shards without one, lists the bad ones and ends with exit code 4. Correct or "
-           "delete "
-           "them and run the same command again, or leave them out with --on-bad skip.",
+       .summary = "convert an ImageFolder tree into WebDataset tar shards",
+       .description = "Writes shards, a sample index for each, and a manifest with checksums. The output depends only "
+                      "on names and contents of the source and on the options, never on the number of threads or "
+                      "parts, or on the machine.\n\nAfter an interruption, run the same command again to continue. If "
+                      "the target belongs to another plan, the command fails.\n\nBad files do not stop a run. It "
+                      "writes all shards that contain none, lists the bad files and ends with exit code 4. Correct or "
+                      "delete them and run the same command again, or use --on-bad skip to leave them out.",
        .examples = {{"shardctl convert imagenet/train shards/train", "shuffled shards of at most 256 MiB"},
                     {"shardctl convert imagenet/train shards/train --on-bad skip --max-bad 0.1%",
-                     "leave out what is not an image, and list it; fail if it is more than one in a thousand"},
+                     "leave out and list files that are not images; fail if they are more than 0.1 %"},
                     {"shardctl convert imagenet/train shards/train --plan train.plan --part auto",
-                     "one part of many, as Slurm, Kubernetes or MPI number them; then: shardctl merge shards/train"},
+                     "one of many parts, numbered by Slurm, Kubernetes or MPI; then run: shardctl merge shards/train"},
                     {"shardctl convert imagenet shards",
                      "imagenet/train and imagenet/val to shards/train and shards/val"},
                     {"shardctl convert photos shards --split train=0.9,val=0.1",
-                     "two sets from one tree; an image stays in its set when others are added"},
+                     "two sets from one tree; images keep their set when others are added"},
                     {"shardctl convert photos shards --append",
-                     "add what is new in photos to a finished set, in new shards"},
+                     "adds new files of photos to a finished set, in new shards"},
                     {"shardctl convert clips shards --split train=0.9,val=0.1 --group-by dir",
-                     "the same; all frames of a folder go to one set"},
+                     "the same, but all frames of a folder go into one set"},
                     {"shardctl convert pool shards --list labels.csv --path-column file --label-column class",
-                     "images that a file lists, in no class folders"},
-                    {"shardctl convert flat shards --unlabeled", "images in no class folders, without labels"},
+                     "images listed in a file, without class folders"},
+                    {"shardctl convert flat shards --unlabeled", "images without class folders or labels"},
                     {"shardctl convert images shards --field 'mask.png=../masks/{dir}/{stem}.png'",
-                     "a mask from a parallel tree with each image; docs/fields.md has more"},
-                    {"shardctl convert photos shards --metadata captions.jsonl", "each sample gets a .json of its row"},
+                     "adds a mask from a parallel tree to each image; see docs/fields.md"},
+                    {"shardctl convert photos shards --metadata captions.jsonl", "adds the row of each image as .json"},
                     {"shardctl convert imagenet/train shards/train --resize 256 --quality 90",
-                     "images of 256 pixels on the shorter side: a quarter of the bytes, cheaper to decode"},
+                     "images with 256 pixels on the shorter side: a quarter of the bytes, faster to decode"},
                     {"shardctl convert imagenet/train shards/train --index dali,energon",
-                     "with the indexes that other readers want"}},
+                     "also writes indexes for other readers"}},
        .resumable = true,
        .prometheus = true},
       dataset::try_convert, answer_convert);

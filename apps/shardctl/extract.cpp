@@ -31,17 +31,17 @@ cli::Command extract_command() {
       {.name = "extract",
        .summary = "turn shards back into an ImageFolder tree",
        .description =
-           "Writes every member of every sample: to its original path where the shard has an index of convert, else "
-           "to <class>/<key>.<extension>, the class being the manifest's or the label. Labels become folders; "
-           "side-cars ride along.\n\nAll names are checked before anything is written, and no link is followed: "
-           "nothing leaves DST. Files that are there with the same content are kept, so the same command after a kill "
-           "goes on; other content is a conflict and is never overwritten.\n\nWhere members meet at one path, also "
-           "where a "
-           "file has the name of a folder or the file system of DST does not tell upper from lower case, the folder or "
-           "the first member keeps the name. Members with the same content share it. Each other gets '-' and 8 digits "
-           "behind its stem, the same in each run, and a warning counts them.",
-       .examples = {{"shardctl extract shards/train photos", "the tree that convert read, byte for byte"},
-                    {"shardctl extract 'laion-{00000..00009}.tar' some", "some shards made by others"}},
+           "Writes every member of every sample to its original path if convert wrote the shard's index, otherwise to "
+           "<class>/<key>.<extension>. The class name comes from the manifest or the label. Labels become folders. "
+           "Other members are written next to the image.\n\nAll names are checked before anything is written, and "
+           "links are not followed, so nothing is written outside DST. Existing files with the same content are kept. "
+           "To continue after an interruption, run the same command again. Existing files with other content are a "
+           "conflict and are never overwritten.\n\nTwo members may have the same path, or one may have the name of a "
+           "folder, or names may differ only in case where DST ignores case. Then the folder or the first member keeps "
+           "the name, and members with the same content share it. Every other member gets '-' and 8 digits after its "
+           "stem, the same in each run, and a warning counts them.",
+       .examples = {{"shardctl extract shards/train photos", "the tree that convert read, with identical bytes"},
+                    {"shardctl extract 'laion-{00000..00009}.tar' some", "shards made by other programs"}},
        .resumable = true},
       dataset::extract, answer_extract);
 }

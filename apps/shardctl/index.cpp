@@ -28,15 +28,15 @@ cli::Answer answer_index(const dataset::IndexOptions& options, const dataset::In
 cli::Command index_command() {
   return cli::make_command<dataset::IndexOptions, dataset::IndexResult>(
       {.name = "index",
-       .summary = "write manifest and sample indexes for shards made by others, and the indexes of other readers",
+       .summary = "write manifest and sample indexes for shards of other programs, and indexes for other readers",
        .description =
-           "Reads each shard once and writes .shardkit/<shard>.index with every sample's key, label, offset, size and "
-           "checksum, then manifest.json. From then on verify checks every byte and stage copies with verification. "
-           "Leaves alone what a convert wrote.\n\nWith --dali, --wids or --energon also writes what these readers keep "
-           "beside the shards, for shards of a convert, too; where a manifest fits the shards, without reading them "
-           "again (--wids does once, for the MD5 of each).",
-       .examples = {{"shardctl index laion/shards", "all *.tar of a folder"},
-                    {"shardctl index shards/train --dali --wids --energon", "for all other readers"}}},
+           "Reads each shard once and writes .shardkit/<shard>.index with key, label, offset, size and checksum of "
+           "every sample, then manifest.json. After that, verify checks every byte and stage verifies its copies. "
+           "Never changes files written by convert.\n\nWith --dali, --wids or --energon, also writes the indexes of "
+           "these readers next to the shards, including shards written by convert. If a manifest matches the shards, "
+           "they are not read again, except for --wids, which needs the MD5 of each shard.",
+       .examples = {{"shardctl index laion/shards", "all *.tar files of a folder"},
+                    {"shardctl index shards/train --dali --wids --energon", "also indexes for all other readers"}}},
       dataset::index, answer_index);
 }
 

@@ -43,13 +43,13 @@ cli::Command ls_command() {
       {.name = "ls",
        .summary = "list the members of shards",
        .description =
-           "One line for each member: the shard and the name, parted by a tab; with --long shard, offset of the "
-           "content, size, label (- for none) and name. Control characters in names are shown as \\x0a, so a line is "
-           "always one member.\n\nLines are written as members are found and --json holds them all in memory: for "
-           "millions of members prefer text. A reader that closes the pipe ends the listing quietly, with exit code 0.",
+           "Prints one line per member: shard and name, separated by a tab. With --long: shard, offset of the content, "
+           "size, label (- if there is none) and name. Control characters in names are shown as \\x0a, so that each "
+           "member is one line.\n\nLines are printed as members are found, but --json holds all of them in memory. "
+           "Prefer text for millions of members. If the reader closes the pipe, ls ends with exit code 0.",
        .examples = {{"shardctl ls shards/train | head", "the first members"},
                     {"shardctl ls shards/train --long | sort -n -r -k 3 | head", "the largest ones"},
-                    {"shardctl ls shards/shard-000003.tar --json -", "rows with shard, key, name, offset and size"}},
+                    {"shardctl ls shards/shard-000003.tar --json -", "objects with shard, key, name, offset and size"}},
        .streams = true},
       ls_to_output, answer_ls);
 }

@@ -27,11 +27,10 @@ cli::Answer answer_merge(const dataset::MergeOptions& options, const dataset::Me
 cli::Command merge_command() {
   return cli::make_command<dataset::MergeOptions, dataset::MergeResult>(
       {.name = "merge",
-       .summary = "join the parts of a distributed convert into one manifest",
-       .description =
-           "Checks that all parts of one split are there and that every shard is whole, then writes the same "
-           "manifest that a convert in one part writes.",
-       .examples = {{"shardctl merge shards/train", "after all parts have ended"}},
+       .summary = "join the parts of a distributed convert or reshard into one manifest",
+       .description = "Checks that all parts exist and that every shard is complete, then writes the same manifest "
+                      "that a convert in one part writes.",
+       .examples = {{"shardctl merge shards/train", "after all parts have finished"}},
        .resumable = true},
       dataset::merge, answer_merge);
 }

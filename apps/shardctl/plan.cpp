@@ -35,12 +35,13 @@ cli::Answer answer_plan(const dataset::PlanOptions& options, const dataset::Plan
 cli::Command plan_command() {
   return cli::make_command<dataset::PlanOptions, dataset::PlanResult>(
       {.name = "plan",
-       .summary = "scan a tree once and fix which sample goes to which shard",
+       .summary = "scan a tree once and assign each sample to a shard",
        .description = "Reads names, sizes and times of all images, and writes the plan that converts on one or many "
-                      "machines follow. Prints what the shards will be like and what a loader needs to shuffle them.",
-       .examples = {{"shardctl plan imagenet/train -o train.plan", "5000 samples or 256 MiB a shard, shuffled"},
+                      "machines follow. Prints how many shards there will be and what a loader needs to shuffle them.",
+       .examples = {{"shardctl plan imagenet/train -o train.plan",
+                     "shuffled, at most 5000 samples or 256 MiB per shard"},
                     {"shardctl plan imagenet/train -o train.plan --shards 512 --world 64 --workers 8",
-                     "a fixed number of shards, checked against the job's readers"}}},
+                     "a fixed number of shards, checked against the readers of the job"}}},
       dataset::plan, answer_plan);
 }
 

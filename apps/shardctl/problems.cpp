@@ -14,7 +14,7 @@
 namespace shardkit::apps {
 namespace {
 
-/// Where a problem is: shard, offset and key, those that there are.
+/// The position of a problem: shard, offset and key, if known.
 std::string place_of(const dataset::Problem& problem) {
   std::string place = problem.shard.empty() ? "the set" : cli::printable(problem.shard);
   if (problem.offset) place += " at byte " + cli::format_value(*problem.offset, Unit::none);
@@ -22,7 +22,7 @@ std::string place_of(const dataset::Problem& problem) {
   return place;
 }
 
-/// What is wrong with one file: the worst decides the case, all are in its message.
+/// The faults of one file: the most severe one decides the case, all are in its message.
 cli::CiCase ci_case(const std::string& file, const std::vector<const dataset::Problem*>& problems, bool strict) {
   using Outcome = cli::CiCase::Outcome;
   const bool failed = std::ranges::any_of(problems, [&](const dataset::Problem* problem) {
@@ -61,7 +61,7 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
   cli::CiReport report{ci_cases(problems, files, strict), "no problems", {}};
   if (problems.empty()) return report;
   report.conclusion = cli::format_value(total, Unit::count) + " problems";
-  report.details = "\n| severity | code | place | what it means |\n|---|---|---|---|\n";
+  report.details = "\n| severity | code | location | meaning |\n|---|---|---|---|\n";
   for (const dataset::Problem& problem : problems) {
     report.details += fmt::format(
         "| {} | `{}` | {} | {} |\n", problem.severity == dataset::Severity::error ? "error" : "warning", problem.code,

@@ -37,19 +37,19 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
 cli::Command stage_command() {
   return cli::make_command(
       {.name = "stage",
-       .summary = "copy shards to a local disk, checked against their manifest",
+       .summary = "copy shards to a local disk and verify them with their manifest",
        .description =
-           "Copies shards, indexes and manifest, holds every byte against the manifest's checksums on the way, "
-           "and ends with a marker, DST/.shardkit/staged.json.\n\nThe same command after a kill goes on "
-           "inside the files it was copying. With all in place it takes milliseconds and reads no data. "
-           "Several at once into one folder wait for the first and use what it brought.\n\nA lease keeps DST from "
-           "eviction for --lease after that, because who stages is gone before the readers come. With --cache and "
-           "--limit sets beside it that nobody leases make room, those used least recently first.",
+           "Copies shards, indexes and manifest, compares every byte with the manifest's checksums while copying, and "
+           "writes the marker DST/.shardkit/staged.json at the end.\n\nAfter an interruption, run the same command "
+           "again to continue inside the files. If everything is already there, the command takes milliseconds and "
+           "reads no data. Several stages into one folder wait for the first and use its files.\n\nA lease protects "
+           "DST from eviction for --lease after the stage, because the staging process exits before the readers start. "
+           "With --cache and --limit, evicts sets without a lease, least recently used first.",
        .examples = {{"shardctl stage /mnt/nfs/train /nvme/train", "all shards, verified"},
-                    {"shardctl stage /mnt/nfs/train /nvme/train --limit 500GB", "exit code 5 when they need more"},
+                    {"shardctl stage /mnt/nfs/train /nvme/train --limit 500GB", "exit code 5 if they need more"},
                     {"shardctl stage s3://data/train /nvme/cache/train --cache /nvme/cache --limit 2TB --lease 25h",
-                     "in a cache that jobs share"},
-                    {"shardctl stage /mnt/nfs/files /nvme/files --manifest none", "any files, checked by size only"},
+                     "into a cache that jobs share"},
+                    {"shardctl stage /mnt/nfs/files /nvme/files --manifest none", "any files, checked only by size"},
                     {"shardctl stage /mnt/nfs/train /nvme/train --log json --soft-fail",
                      "in a Slurm prolog, which would drain the node if it failed"}},
        .resumable = true,

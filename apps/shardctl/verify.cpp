@@ -36,16 +36,17 @@ cli::Answer answer_verify(const dataset::VerifyOptions&, const dataset::VerifyRe
 cli::Command verify_command() {
   return cli::make_command(
       {.name = "verify",
-       .summary = "check shards: archive, names, samples, labels, checksums, images, and the set as a whole",
+       .summary = "check shards: archives, names, samples, labels, checksums, images, and the set as a whole",
        .description =
-           "Takes any tar shards, made by us or not. Names every trap that some reader stumbles over. Errors are "
-           "what readers lose or confuse data by, warnings what only some reader trips on; a warning alone fails "
-           "only with --strict. What cannot be checked without checksums is not claimed: the result says what was "
-           "checked.\n\nA repetition within a shard is counted in one line.",
-       .examples = {{"shardctl verify shards/train", "every byte where there is a manifest, else structure"},
-                    {"shardctl verify 'shards/x-{000000..000146}.tar' --depth structure", "reads headers only"},
-                    {"shardctl verify shards/train --depth decode --junit report.xml", "every image too, for a CI job"},
-                    {"shardctl verify shards/train --against imagenet/train", "is every file of the source there?"}}},
+           "Takes any tar shards, also of other programs. Reports everything that causes trouble in some reader. "
+           "Errors lose or confuse data. Warnings affect only some readers, and fail the command only with --strict. "
+           "Without a manifest or indexes, bytes cannot be compared with checksums. The result lists what was "
+           "checked.\n\nA problem that repeats within a shard is one line with a count.",
+       .examples = {{"shardctl verify shards/train", "every byte if there is a manifest, otherwise structure"},
+                    {"shardctl verify 'shards/x-{000000..000146}.tar' --depth structure", "reads only headers"},
+                    {"shardctl verify shards/train --depth decode --junit report.xml",
+                     "also decodes every image, for a CI job"},
+                    {"shardctl verify shards/train --against imagenet/train", "compares with the source tree"}}},
       dataset::verify, answer_verify, verify_ci);
 }
 

@@ -103,7 +103,7 @@ class MetadataReader {
       file.mtime_ns = kUnreadable;
     } else {
       const std::string address = source_.path_of(name);
-      add_problem(owner, file, Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address));
+      add_problem(owner, file, Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address));
     }
   }
 

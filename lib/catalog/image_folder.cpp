@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kUsualSidecars = {".json", ".txt"};
 
-/// Those that are looked for beside each image: the usual ones unless a declared field has their name, and the asked.
+/// Side-cars looked for beside each image: the usual ones unless a declared field has their name, and the requested.
 std::vector<std::string> sidecar_suffixes(const ScanOptions& options) {
   std::vector<std::string> suffixes;
   for (const std::string_view usual : kUsualSidecars) {
@@ -116,8 +116,8 @@ FilesByFolder list_stored_class(const SourceFolder& source, const std::string& n
   return files;
 }
 
-/// Adds the images of one folder with their side-cars, and counts the files that are neither. What ends like a side-car
-/// that was asked for is no image of its own.
+/// Adds the images of one folder with their side-cars, and counts the files that are neither. A file with the ending of
+/// a requested side-car is not an image of its own.
 void add_folder(ScannedClass& item, const std::string& folder, const std::vector<io::ObjectInfo>& found,
                 const SourceFolder& source, const ScanOptions& options, IgnoredFiles& ignored) {
   const std::vector<std::string> suffixes = sidecar_suffixes(options);
@@ -162,7 +162,7 @@ void add_known(const FileStates& known, const std::string& scan_folder, bool bel
   }
 }
 
-/// Fills names, files and side-cars of one class, of a local one all but sizes and times; returns what it ignored.
+/// Fills names, files and side-cars of one class, for a local one without sizes and times; returns the ignored files.
 IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const ScanOptions& options, Context& ctx) {
   FilesByFolder files;
   const bool below = source.store || !item.folder.empty();
@@ -202,10 +202,12 @@ void add_classes(const SourceFolder& source, const ScanOptions& options, Context
   IgnoredFiles in_source;
   std::vector<std::string> folders = class_folders(source, "", ctx, options.unlabeled ? in_source : scan.ignored);
   if (folders.empty() && !options.unlabeled) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no class folders: expected {}/<class>/<image>.jpg; without labels: --unlabeled",
-                            source.path, source.path),
-                source.path);
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format(
+            "'{}' has no class folders: expected {}/<class>/<image>.jpg; for images without labels use --unlabeled",
+            source.path, source.path),
+        source.path);
   }
   if (options.unlabeled) scan.classes.emplace_back();
   for (std::string& name : folders) {
@@ -220,7 +222,7 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
     throw Error(ErrorCode::not_found,
                 scan.listed ? fmt::format("no file below '{}' starts a sample; see --primary", source.path)
                             : fmt::format("no images below '{}': expected {}/<class>/<image>.jpg with one folder per "
-                                          "class; without labels: --unlabeled",
+                                          "class; for images without labels use --unlabeled",
                                           source.path, source.path),
                 source.path);
   }

@@ -32,7 +32,7 @@ formats::KeyMark next_mark(formats::KeyRule rule, formats::KeyMark mark) {
 
 using KeyedFiles = std::span<const std::pair<std::uint64_t, std::uint32_t>>;  ///< hash of the key, number of the file
 
-/// Gives images of one key their next mark; throws Error{conflict} where they have the last.
+/// Gives images of one key their next mark; throws Error{conflict} if they have the last one.
 bool mark_group(formats::KeyRule rule, ScannedClass& owner, KeyedFiles files) {
   formats::KeyMark least = formats::KeyMark::hash;
   for (const formats::KeyMark mark : {formats::KeyMark::extension, formats::KeyMark::none}) {
@@ -52,9 +52,9 @@ bool mark_group(formats::KeyRule rule, ScannedClass& owner, KeyedFiles files) {
   return true;
 }
 
-/// Marks the images of one class until all keys differ; returns whether any had to be marked. Of images that share a
-/// key those with the least mark get another, so that "a.jpg.png" gives way to "a.jpg" that is marked for "a.png".
-/// Marking may make a key equal to one that was unique before, hence the loop.
+/// Marks the images of one class until all keys differ; returns whether any mark was needed. Of images that share a
+/// key, those with the smallest mark get another, so that "a.jpg.png" is marked if its key equals that of "a.jpg" after
+/// the mark for "a.png". The loop is needed because a mark may make a key equal to one that was unique before.
 bool mark_equal_keys(const ImageFolderScan& scan, ScannedClass& owner) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> keys;
   bool marked = false;
@@ -85,7 +85,7 @@ void choose_keys(ImageFolderScan& scan, std::optional<bool> nested) {
   const bool wanted = nested.value_or(std::ranges::any_of(scan.classes, in_folder));
   scan.keys = wanted ? formats::KeyRule::nested : formats::KeyRule::flat;
   bool marked = false;
-  // Keys of different classes differ in their first part, so each class is looked at alone.
+  // Keys of different classes differ in their first part, so each class is checked separately.
   for (ScannedClass& owner : scan.classes) marked = mark_equal_keys(scan, owner) || marked;
   if (!marked || nested || scan.keys == formats::KeyRule::nested) return;
   for (ScannedClass& owner : scan.classes) {

@@ -39,18 +39,18 @@ namespace {
 /// A label as a list writes it.
 struct ListedLabel {
   std::string text;
-  std::optional<std::uint64_t> number;  ///< where it is a whole number, then `text` is its shortest form
+  std::optional<std::uint64_t> number;  ///< if it is a whole number, then `text` is its shortest form
 };
 
-/// The labels of a list, read row by row, with what has to hold over all rows: each image has exactly one label, and
-/// all are whole numbers or all are names; or each has any number of any labels.
+/// The labels of a list, read row by row, with the rules for all rows: each image has exactly one label, and all are
+/// whole numbers or all are names; or each has any number of any labels.
 class ListLabels {
  public:
   /// `options` outlive it.
   explicit ListLabels(const ImageListOptions& options) : options_(options) {}
 
-  /// The labels in a row's cell. Throws Error{corrupt} that names file and line for what is no label, or is of another
-  /// kind than in the rows before.
+  /// The labels in a row's cell. Throws Error{corrupt} with file and line for a cell that is not a label, or is of
+  /// another kind than in earlier rows.
   std::vector<ListedLabel> read(const nlohmann::ordered_json& fields, std::uint64_t line) {
     const auto cell = fields.find(options_.label_column);
     if (cell == fields.end()) fail(line, fmt::format("it has no '{}'; see --label-column", options_.label_column));
@@ -77,8 +77,9 @@ class ListLabels {
   void note_count(bool several, std::uint64_t line) {
     if (!several_) first_line_ = line;
     if (several_.value_or(several) != several) {
-      fail(line, fmt::format("'{}' holds {} here, but {} in line {}; write all rows alike", options_.label_column,
-                             several ? "several labels" : "one label", several ? "one" : "several", first_line_));
+      fail(line,
+           fmt::format("'{}' contains {} here, but {} in line {}; write all rows the same way", options_.label_column,
+                       several ? "several labels" : "one label", several ? "one" : "several", first_line_));
     }
     several_ = several;
   }
@@ -90,17 +91,17 @@ class ListLabels {
     } else if (const auto number = json_count(value)) {
       label.text = fmt::to_string(*number);
     } else {
-      fail(line, fmt::format("the label is {}, neither text nor {}",
+      fail(line, fmt::format("the label is {}, not text or {}",
                              value.is_number() ? json_text(value) : value.type_name(), formats::kLabelRange));
     }
     if (label.text.empty()) fail(line, "the label is empty");
     constexpr std::string_view kSpace = " \t\r\n\f\v";
     if (kSpace.find(label.text.front()) != std::string_view::npos ||
         kSpace.find(label.text.back()) != std::string_view::npos) {
-      fail(line,
-           fmt::format("the label '{}' begins or ends with white space, which would make it another", label.text));
+      fail(line, fmt::format("the label '{}' starts or ends with white space, which would make it a different label",
+                             label.text));
     }
-    if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");
+    if (label.text.find('\0') != std::string::npos) fail(line, "the label contains a NUL byte");
     if (!options_.class_map.empty() || several()) return label;  // only one label of an image is numbered
     if ((label.number = parse_count(label.text, formats::kLargestLabel))) {
       label.text = fmt::to_string(*label.number);
@@ -184,7 +185,7 @@ class ListReader {
     }
     if (start.find('.') + 1 < start.size()) {
       fail_at_line(options_.file, line,
-                   fmt::format("'{}' is no image by its name (.jpg, .png, ...); see --primary", path));
+                   fmt::format("'{}' is not an image by its name (.jpg, .png, ...); see --primary", path));
     }
     const std::string address = source_.path_of(path);
     scan_.problems.push_back(
@@ -257,13 +258,13 @@ class ListReader {
     });
   }
 
-  /// What of a row stays until all are read: 16 bytes.
+  /// The part of a row that stays until all are read: 16 bytes.
   struct Row {
     std::uint64_t path_hash;  ///< XXH3-64
     std::uint32_t owner;      ///< its class
     std::uint32_t file;       ///< in it
   };
-  static constexpr std::int64_t kJoined = -1;  ///< mtime of a file that another row stands for
+  static constexpr std::int64_t kJoined = -1;  ///< mtime of a file in another row
   ScannedFile& file_of(const Row& row) { return scan_.classes[row.owner].files[row.file]; }
 
   const SourceFolder& source_;
@@ -274,7 +275,7 @@ class ListReader {
   ListLabels labels_;
   ImageFolderScan scan_{.listed = true, .classes = {}, .problems = {}};
   std::map<std::string, std::size_t> classes_;                  ///< place in scan_.classes by name
-  std::map<std::string, std::vector<io::ObjectInfo>> folders_;  ///< where ids were looked up
+  std::map<std::string, std::vector<io::ObjectInfo>> folders_;  ///< where ids were found
   std::vector<Row> rows_;
   bool several_rows_ = false;
 };

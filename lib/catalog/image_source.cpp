@@ -20,7 +20,7 @@ std::vector<ListedEntry> list_folder(const std::string& folder) {
   std::vector<ListedEntry> entries;
   std::error_code error;
   for (std::filesystem::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-    std::error_code broken;  // a link that leads nowhere: reading it will tell
+    std::error_code broken;  // a broken link: reading it reports that
     entries.push_back({item->path().filename(), item->is_directory(broken) ? EntryKind::folder : EntryKind::file});
   }
   if (error) throw system_error(error.value(), "list", folder);
@@ -144,7 +144,7 @@ constexpr std::string_view kTrain = "train";
 
 bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, name) != kSetNames.end(); }
 
-/// The class folders of a set; none where it holds files only. The scan warns of what is hidden.
+/// The class folders of a set; none if it contains only files. The scan warns of hidden ones.
 std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder) {
   Context quiet;
   IgnoredFiles ignored;
@@ -163,8 +163,8 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
   std::ranges::set_difference(all, here, std::back_inserter(absent));
   if (absent.empty()) return;
   ctx.warn("set_lacks_classes",
-           fmt::format("'{}' lacks {} of the {} class folders, the first being '{}': labels are those of all sets "
-                       "together, where torchvision's ImageFolder would number the classes of this one anew",
+           fmt::format("'{}' lacks {} of the {} class folders, the first is '{}': labels are numbered over "
+                       "all sets, but torchvision's ImageFolder would number the classes of this set separately",
                        set, absent.size(), all.size(), absent.front()));
 }
 
@@ -179,7 +179,7 @@ SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_
   path = store->location();
   if (listed || place.kind != ObjectLocation::Kind::web) return;
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' is behind HTTP, which has no listing: name its images with --list FILE, or give the "
+              fmt::format("'{}' is behind HTTP, which has no listing: list its images with --list FILE, or give the "
                           "folder by its s3:// address",
                           path),
               path);

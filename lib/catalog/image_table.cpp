@@ -21,7 +21,7 @@ formats::TableKind kind_of(const std::string& file) {
   const std::string_view name = is_address(file) ? std::string_view(file).substr(0, file.find("?...")) : file;
   if (const auto kind = formats::table_kind(name)) return *kind;
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' ends neither in .csv, .tsv nor .jsonl: its name says how it is written", file), file);
+              fmt::format("'{}' does not end in .csv, .tsv or .jsonl, so its format is unknown", file), file);
 }
 
 /// Normal form of a path's text, without a slash at its end.
@@ -31,7 +31,7 @@ std::string normal(const std::filesystem::path& path) {
   return text;
 }
 
-/// What absolute paths in a table begin with.
+/// The start of absolute paths in a table.
 std::string root_of(const SourceFolder& source) {
   if (!source.store) return normal(std::filesystem::absolute(source.path));
   return source.path.substr(0, source.path.find("?..."));
@@ -62,7 +62,7 @@ void ImageTable::require_column(const std::string& column, std::string_view opti
   const std::vector<std::string>& columns = rows_.columns();
   if (columns.empty() || std::ranges::find(columns, column) != columns.end()) return;
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' has no column '{}'; it has {}: name one with {}", file_, column,
+              fmt::format("'{}' has no column '{}'; its columns are {}: choose one with {}", file_, column,
                           fmt::join(columns, ", "), option),
               file_);
 }
@@ -71,15 +71,16 @@ bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, st
   if (!rows_.next(row, fields)) return false;
   const auto cell = fields.find(path_column_);
   if (cell == fields.end() || !cell->is_string()) {
-    fail_at_line(file_, row.line,
-                 fmt::format("no text in '{}', which should hold the image's path; see --path-column", path_column_));
+    fail_at_line(
+        file_, row.line,
+        fmt::format("no text in '{}', which should contain the image's path; see --path-column", path_column_));
   }
   const std::string& text = cell->get_ref<const std::string&>();
   if (text.empty()) fail_at_line(file_, row.line, "the image's path is empty");
-  if (text.find('\0') != std::string::npos) fail_at_line(file_, row.line, "the image's path holds a NUL byte");
+  if (text.find('\0') != std::string::npos) fail_at_line(file_, row.line, "the image's path contains a NUL byte");
   path = below_source(text);
   if (path.empty()) {
-    fail_at_line(file_, row.line, fmt::format("'{}' does not lie in the source '{}'", text, source_));
+    fail_at_line(file_, row.line, fmt::format("'{}' is not inside the source '{}'", text, source_));
   }
   return true;
 }
@@ -112,8 +113,8 @@ nlohmann::ordered_json ImageTable::row_at(std::string_view path, std::uint64_t o
 
 void ImageTable::fail_changed(std::string_view path) const {
   throw Error(ErrorCode::conflict,
-              fmt::format("'{}' has changed while it was read: the row of '{}' is not what it was; run again when "
-                          "nothing writes to the file",
+              fmt::format("'{}' changed while being read: the row of '{}' is different now; run again when no process "
+                          "writes to the file",
                           file_, path),
               file_);
 }
@@ -192,12 +193,11 @@ void ImageNotes::settle(const ImageFolderScan& scan) {
   if (metadata_) metadata_->look_for_several(scan);
   if (!labels_ || !metadata_ || (!labels_->several() && !metadata_->several())) return;
   const std::string& list = labels_->table().file();
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("'{}' and '{}' both say what a sample's .json holds, one in several rows; join the two into one "
-                  "table and give it as --list",
-                  list, metadata_->table().file()),
-      list);
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' and '{}' both set the content of a sample's .json, one of them in several rows; join "
+                          "them into one table and give it with --list",
+                          list, metadata_->table().file()),
+              list);
 }
 
 bool ImageNotes::knows(std::string_view path) const {
@@ -235,7 +235,7 @@ std::string ImageNotes::json_of(std::string_view path) {
       json = std::move(note);
     } else {
       for (auto& [name, value] : note.items()) {
-        if (!json.contains(name)) json[name] = std::move(value);  // a label column in both is told as labels
+        if (!json.contains(name)) json[name] = std::move(value);  // a label column in both is written as labels
       }
     }
   }

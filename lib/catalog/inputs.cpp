@@ -17,25 +17,24 @@ namespace {
 constexpr unsigned kLookUps = 32;  // at a time
 
 [[noreturn]] void refuse_absent(const std::string& address) {
-  throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
+  throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
 }
 
-/// Right below a folder, or in a hidden folder there, where indexes lie: what is asked for by name later.
+/// Directly in a folder, or in a hidden folder there, where indexes are: files that are opened by name later.
 bool is_near(std::string_view name) { return name.starts_with('.') || name.find('/') == std::string_view::npos; }
 
 }  // namespace
 
 void StoreAccess::describe(FieldVisitor& v) {
-  v.field({"profile", "take credentials and settings from this profile of the AWS configuration files", "NAME"},
-          profile);
+  v.field({"profile", "profile of the AWS configuration files for credentials and settings", "NAME"}, profile);
   v.field({"endpoint-url",
-           "where s3:// objects are when not at AWS: MinIO, Ceph, R2, GCS, AIStore; default: AWS_ENDPOINT_URL_S3, "
+           "endpoint of s3:// objects if not AWS: MinIO, Ceph, R2, GCS, AIStore; default: AWS_ENDPOINT_URL_S3, "
            "AWS_ENDPOINT_URL or the profile's",
            "URL"},
           endpoint_url);
-  v.field({"region", "region of the bucket; default: AWS_REGION or the profile's, put right by the store", "NAME"},
+  v.field({"region", "region of the bucket; default: AWS_REGION or the profile's, corrected by the store", "NAME"},
           region);
-  v.field({"anonymous", "send no credentials: public buckets"}, anonymous);
+  v.field({"anonymous", "send no credentials, for public buckets"}, anonymous);
 }
 
 net::StoreOptions StoreAccess::store_options() const {
@@ -108,7 +107,7 @@ Inputs::Known Inputs::look_up(const std::string& address) {
   return known_.try_emplace(address, Known{std::move(open.source), std::move(found)}).first->second;
 }
 
-/// Called with the lock held. What lies beside an object is opened as the object is.
+/// Called with the lock held. Files beside an object are opened as the object is.
 ObjectLocation Inputs::place_of(const std::string& address) const {
   if (const auto place = places_.find(address); place != places_.end()) return place->second;
   for (std::size_t slash = address.rfind('/'); slash != std::string::npos && slash > 0;
@@ -128,9 +127,10 @@ void Inputs::add(const ObjectLocation& place) {
   const std::string address = place.display();
   const auto [known, is_new] = places_.try_emplace(address, place);
   if (!is_new && known->second.access() != place.access()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("two URLs are '{}' but for their login or query; name them in separate commands", address),
-                address);
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("two URLs are '{}' and differ only in login or query; use separate commands for them", address),
+        address);
   }
   ObjectLocation folder = place.folder();
   ObjectLocation shown = folder;

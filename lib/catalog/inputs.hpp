@@ -17,7 +17,8 @@
 
 namespace shardkit::catalog {
 
-/// How a verb reaches object stores: part of its options. Secrets are never options, which other users can see.
+/// How a verb accesses object stores: part of its options. Secrets are never options, because other users can see
+/// those.
 struct StoreAccess {
   std::string profile = {};
   std::string endpoint_url = {};
@@ -32,56 +33,56 @@ struct StoreAccess {
 /// An object of a source.
 struct OpenObject {
   std::shared_ptr<io::ObjectSource> source;
-  std::string name;     ///< in the source
-  std::string version;  ///< as it was found; empty: not looked for, any
+  std::string name;     ///< path in the source
+  std::string version;  ///< as found; empty: not looked up, any
 };
 
-/// Throws Error{unsupported} for a local pipe, socket or device, without opening it: inputs are read by offset, some
-/// more than once, and who opens a pipe waits for its writer.
+/// Throws Error{unsupported} for a local pipe, socket or device, without opening it. Inputs are read by offset, some
+/// more than once, and opening a pipe would wait for its writer.
 void refuse_special_file(const std::string& path);
 
-/// Opens what operands and options name, wherever it lies: local files by their path, objects by the address that
-/// messages show. What a listing or a look-up said of an object is not asked again; from then on the object is read in
-/// that version only. Stores share connections and credentials. Thread-safe, but for add() and list().
+/// Opens operands and options, local or remote: local files by path, objects by the address shown in messages. Metadata
+/// from a listing or look-up is reused, and the object is then read only in that version. Stores share connections and
+/// credentials. Thread-safe, except for add() and list().
 class Inputs {
  public:
   explicit Inputs(const net::StoreOptions& options = {}, std::stop_token stop = {})
       : stores_(options), stop_(std::move(stop)) {}
   Inputs(const StoreAccess& access, std::stop_token stop) : Inputs(access.store_options(), std::move(stop)) {}
 
-  /// Throws Error{not_found} for what is not there, and what refuse_special_file() and the source throw.
+  /// Throws Error{not_found} if it does not exist, and the errors of refuse_special_file() and of the source.
   std::unique_ptr<ByteSource> open(const std::string& path);
-  /// False also for an object that may not be looked for: who may read objects is often refused for those that are not
-  /// there.
+  /// False also for an object that may not be looked up: users who may only read objects are often denied for missing
+  /// ones.
   bool exists(const std::string& path);
-  /// The whole of a small file. Throws as open(), and Error{corrupt} when it holds more than `limit` bytes.
+  /// The content of a small file. Throws like open(), and Error{corrupt} if it has more than `limit` bytes.
   std::string text(const std::string& path, std::uint64_t limit = 1ULL << 30U);
-  /// An object as it is now, or as it was when it was first asked for; empty when it is not there. Not for local paths.
+  /// An object now, or as it was when first looked up; empty if it does not exist. Not for local paths.
   std::optional<io::ObjectInfo> find(const std::string& address);
-  /// Looks up each address, many at a time. Not for local paths.
+  /// Looks up each address, many in parallel. Not for local paths.
   std::vector<std::optional<io::ObjectInfo>> find_all(const std::vector<std::string>& addresses);
 
-  /// Makes the login and query of a place known by its address, for the object and for what lies beside it. Throws
-  /// Error{usage} for two places whose addresses without secrets are the same.
+  /// Registers the login and query of a location under its address, for the object and those next to it. Throws
+  /// Error{usage} for two locations whose addresses without secrets are equal.
   void add(const ObjectLocation& place);
-  /// The same of a file that an option names; returns the path to open it by. Local paths, and "", stay as they are.
+  /// The same for a file of an option; returns the path to open it with. Local paths, and "", are unchanged.
   std::string add_named(const std::string& text);
-  /// What lies right below a folder of a store, or with `deep` at any depth, by name. What it says of them, and of what
-  /// lies in hidden folders there, is remembered.
+  /// Contents directly below a folder of a store, or with `deep` at any depth, by name. Their metadata, and that of
+  /// hidden folders there, is recorded.
   std::vector<io::ObjectInfo> list(const ObjectLocation& folder, bool deep = false);
 
-  /// The source of what is below a folder. Throws Error{not_found} for a local one that is not there.
+  /// The source of the contents of a folder. Throws Error{not_found} for a missing local one.
   std::unique_ptr<io::ObjectSource> folder(const ObjectLocation& place);
-  /// A source that has the object. Nothing is asked yet.
+  /// A source with the object. Sends no request yet.
   OpenObject object(const ObjectLocation& place);
-  /// The same by its address, with the version that a listing or look-up told of.
+  /// The same by its address, with the version from a listing or look-up.
   OpenObject known_object(const std::string& address);
 
   const std::stop_token& stop() const { return stop_; }
 
  private:
-  /// What is remembered of each object that was listed or asked for, some 250 bytes with its address: it is read in
-  /// that version later, and nobody asks for it again.
+  /// Recorded metadata of each object that was listed or looked up, about 250 bytes with its address: the object is
+  /// later read in that version without another request.
   struct Known {
     std::shared_ptr<io::ObjectSource> source;
     std::optional<io::ObjectInfo> object;
@@ -96,7 +97,7 @@ class Inputs {
   std::mutex mutex_;
   std::map<std::string, ObjectLocation> places_;                      ///< by address
   std::map<std::string, ObjectLocation> folders_;                     ///< by address without the slash at its end
-  std::map<std::string, std::shared_ptr<io::ObjectSource>> sources_;  ///< by what opens them
+  std::map<std::string, std::shared_ptr<io::ObjectSource>> sources_;  ///< by login and query
   std::unordered_map<std::string, Known> known_;                      ///< by address
   std::vector<std::string> listed_;                                   ///< folders, with a slash at their end
 };

@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 namespace shardkit::catalog {
 namespace {
 
-/// An absolute path without "." and "..". Where a ".." stands, links count as they do when it is opened.
+/// An absolute path without "." and "..". Links before a ".." count as they do on opening.
 std::string absolute_path(const std::string& text) {
   fs::path path = fs::absolute(text);
   if (text.find("..") != std::string::npos) {
-    std::error_code ignored;  // a folder that is not there is found missing later
+    std::error_code ignored;  // a missing folder is reported later
     const fs::path folder = fs::weakly_canonical(path.parent_path(), ignored);
     if (!ignored) path = folder / path.filename();
   }
@@ -55,7 +55,7 @@ std::string joined(std::string folder, std::string_view relative, const ObjectLo
     const std::string_view component = relative.substr(0, slash);
     if (component == "..") {
       if (folder.empty()) {
-        throw Error(ErrorCode::usage, fmt::format("list '{}' names a path that leads out of its store", list.display()),
+        throw Error(ErrorCode::usage, fmt::format("list '{}' contains a path that leaves its store", list.display()),
                     list.display());
       }
       folder.pop_back();
@@ -71,8 +71,8 @@ std::string joined(std::string folder, std::string_view relative, const ObjectLo
 ObjectLocation place_in_bucket_list(const ObjectLocation& list, const std::string& entry) {
   if (entry.starts_with('/')) {
     throw Error(ErrorCode::usage,
-                fmt::format("list '{}' names the local path '{}'; in a bucket name objects from the list's folder, or "
-                            "as {}/key",
+                fmt::format("list '{}' contains the local path '{}'; in a bucket, name objects relative to the list's "
+                            "folder, or as {}/key",
                             list.display(), entry, list.bucket),
                 list.display());
   }
@@ -134,8 +134,8 @@ ObjectLocation parse_location(const std::string& text) {
     return scheme->is_web ? web_place(net::parse_url(text)) : bucket_place(*scheme, text);
   }
   throw Error(ErrorCode::unsupported,
-              fmt::format("addresses of the kind '{}:' cannot be read; there are s3://bucket/key, http(s)://host/path "
-                          "and local paths. Google's buckets are read by s3:// with their S3 endpoint",
+              fmt::format("addresses of the kind '{}:' are not supported; use s3://bucket/key, http(s)://host/path or "
+                          "local paths. Google's buckets work with s3:// and their S3 endpoint",
                           lower_case(std::string_view(text).substr(0, text.find(':')))));
 }
 
@@ -161,7 +161,7 @@ constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system
 std::string_view trouble_of_component(std::string_view component) {
   if (component.empty()) return "a part between its slashes is empty";
   if (component == "." || component == "..") return "a part of it is '.' or '..'";
-  if (component.find('\0') != std::string_view::npos) return "it holds a NUL";
+  if (component.find('\0') != std::string_view::npos) return "it contains a NUL";
   if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
   return {};
 }
@@ -202,14 +202,14 @@ void check_names(const std::vector<std::string>& names, const std::string& locat
   std::string first;
   for (const std::string& name : names) {
     std::string_view trouble = trouble_of(name);
-    if (trouble.empty() && folders.contains(name)) trouble = "other names have it as their folder";
+    if (trouble.empty() && folders.contains(name)) trouble = "other names use it as their folder";
     if (trouble.empty()) continue;
     if (bad++ == 0) first = fmt::format("'{}' ({})", readable(name), trouble);
   }
   if (bad == 0) return;
   throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' holds {} that cannot be files of a folder, first {}; rename them there, or name the "
-                          "objects that are wanted: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
+              fmt::format("'{}' contains {} that cannot be files of a folder, first {}; rename them there, or give the "
+                          "objects you need as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
                           location, format_count(bad, "name"), first),
               location);
 }

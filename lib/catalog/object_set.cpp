@@ -16,17 +16,17 @@
 namespace shardkit::catalog {
 namespace {
 
-/// Whether `name` lies right below `folder`.
+/// Whether `name` is directly in `folder`.
 bool is_right_below(const std::string& folder, const std::string& name) {
   const std::size_t slash = name.rfind('/');
   return slash == std::string::npos ? folder.empty() : name.compare(0, slash, folder) == 0;
 }
 
-/// Objects and whole folders of several sources, as one source. An object has the name it was added by, what is in a
-/// folder has its name there. First all is added, by one thread; from then on it is thread-safe.
+/// Objects and whole folders of several sources, as one source. An object has the name it was added by, the content of
+/// a folder the names there. First one thread adds all; from then on it is thread-safe.
 class MergedSource final : public io::ObjectSource {
  public:
-  /// What waits in list() ends when `stop` is requested.
+  /// A request of `stop` ends waits in list().
   explicit MergedSource(std::stop_token stop) : stop_(std::move(stop)) {}
 
   void add_folder(std::shared_ptr<io::ObjectSource> folder) {
@@ -52,8 +52,8 @@ class MergedSource final : public io::ObjectSource {
     return owner ? owner->source->address_of(owner->inner) : name;
   }
 
-  /// All folders' objects, and the single ones. Throws Error{usage} with both addresses when two have one name,
-  /// Error{not_found} for a single one that is not there, and what the sources throw.
+  /// All folders' objects, and the single ones. Throws Error{usage} with both addresses if two have one name,
+  /// Error{not_found} for a single one that does not exist, and the errors of the sources.
   std::vector<io::ObjectInfo> list(const std::string& folder) override {
     const auto singles = find_all(*this, names_, stop_);
     std::vector<io::ObjectInfo> found;
@@ -63,7 +63,7 @@ class MergedSource final : public io::ObjectSource {
         continue;
       }
       const std::string address = address_of(names_[i]);
-      throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
+      throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
     }
     std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
     for (const auto& source : folders_) {
@@ -98,7 +98,7 @@ class MergedSource final : public io::ObjectSource {
     return names;
   }
 
-  /// Where two folders have the name, the one that was added first has it.
+  /// If two folders contain the name, the first one added is used.
   std::optional<io::ObjectInfo> find(const std::string& name) override {
     if (const auto owner = owner_of(name)) {
       auto object = owner->source->find(owner->inner);
@@ -156,8 +156,7 @@ class MergedSource final : public io::ObjectSource {
   [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other) {
     const std::string second = other.source->address_of(other.inner);
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' and '{}' would both have the name '{}'; take them one after the other, into a folder "
-                            "each",
+                fmt::format("'{}' and '{}' would both get the name '{}'; process them separately, into one folder each",
                             one.source->address_of(one.inner), second, name),
                 second);
   }
@@ -188,7 +187,7 @@ constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
 using Places = std::vector<ObjectLocation>;
 
-/// The deepest folder that holds all objects; empty when they are of several stores, or have "/" alone in common.
+/// The deepest folder that contains all objects; empty if they are in several stores, or have only "/" in common.
 std::optional<ObjectLocation> common_folder(const Places& objects) {
   ObjectLocation folder = objects.front().folder();
   const std::string store = folder.store();
@@ -208,7 +207,7 @@ std::string name_of(const ObjectLocation& object, const std::optional<ObjectLoca
   return decoded(object, std::string_view(object.path).substr(begin));
 }
 
-/// Whether one source, opened at `folder`, can be asked for all objects by their names.
+/// Whether one source, opened at `folder`, can find all objects by their names.
 bool are_of_one_source(const Places& objects, const ObjectLocation& folder) {
   const std::string access = folder.access();
   return std::ranges::all_of(objects, [&](const ObjectLocation& object) {
@@ -225,8 +224,8 @@ bool is_manifest_of(const std::vector<std::string>& names, const std::string& te
   return std::ranges::all_of(names, [&](const std::string& name) { return known.contains(name); });
 }
 
-/// The manifest of the folder that `source` is, when it has all of `names`. That it cannot be had is no error: who may
-/// read objects by name is often refused for those that are not there.
+/// The manifest of the folder that `source` is, when it has all of `names`. A manifest that cannot be read is not an
+/// error: a store often refuses access to missing objects even where others may be read by name.
 std::string manifest_of(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop) {
   if (std::ranges::any_of(names, [](const auto& name) { return name.find('/') != std::string::npos; })) return {};
   std::string text;
@@ -291,8 +290,8 @@ ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& input
     if (folder.kind == ObjectLocation::Kind::web) {
       const std::string address = folder.display();
       throw Error(ErrorCode::unsupported,
-                  fmt::format("'{}' is a folder behind HTTP, which has no listing, so it cannot be taken together with "
-                              "others; take it alone, or name its files by a pattern, a list or a wids index",
+                  fmt::format("'{}' is a folder behind HTTP, which has no listing, so it cannot be combined with "
+                              "others; use it on its own, or give its files as a pattern, a list or a wids index",
                               address),
                   address);
     }

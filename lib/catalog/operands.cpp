@@ -50,21 +50,21 @@ std::vector<std::string> entries_of(std::string_view text) {
 std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
   std::vector<std::string> shards = entries_of(text);
   if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, fmt::format("list '{}' names no shard", path), path);
+  throw Error(ErrorCode::not_found, fmt::format("list '{}' contains no shard", path), path);
 }
 
 std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
   if (!formats::is_wids_index(text)) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' has no \"shardlist\", so it is no wids index; for a set with a manifest name its "
-                            "folder",
-                            path),
-                path);
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("'{}' has no \"shardlist\", so it is not a wids index; for a set with a manifest, give its folder",
+                    path),
+        path);
   }
   std::vector<std::string> shards;
   for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
   if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, fmt::format("wids index '{}' names no shard", path), path);
+  throw Error(ErrorCode::not_found, fmt::format("wids index '{}' contains no shard", path), path);
 }
 
 namespace {
@@ -102,7 +102,7 @@ std::pair<std::size_t, std::size_t> pattern_part(std::string_view operand) {
   return {at == std::string_view::npos || at < host ? host : at + 1, end};
 }
 
-/// The operands that a pattern stands for; none when it is no pattern.
+/// The operands that a pattern matches; none if it is not a pattern.
 std::vector<std::string> expanded(const std::string& operand) {
   const auto [begin, end] = pattern_part(operand);
   const std::string pattern = operand.substr(begin, end - begin);
@@ -117,7 +117,7 @@ std::vector<std::string> expanded(const std::string& operand) {
 bool has_wildcards(std::string_view operand) {
   const auto [begin, end] = pattern_part(operand);
   const std::string_view path = operand.substr(begin, end - begin);
-  if (is_address(operand) && path.find('/') == std::string_view::npos) return false;  // a bucket or host alone
+  if (is_address(operand) && path.find('/') == std::string_view::npos) return false;  // only a bucket or host
   return path.find_first_of("*?[", path.rfind('/') + 1) != std::string_view::npos;
 }
 
@@ -130,7 +130,7 @@ class Resolver {
   Resolver(Inputs& inputs, Lists lists) : inputs_(inputs), lists_(lists) {}
 
   void add_operand(const std::string& operand) {
-    if (operand.empty()) throw Error(ErrorCode::usage, "a source is named by an empty text");
+    if (operand.empty()) throw Error(ErrorCode::usage, "an empty text was given as source");
     named_by_ = without_secrets(operand);
     if (operand == "-") return add_standard_input();
     const bool is_local = !is_address(operand);
@@ -160,8 +160,7 @@ class Resolver {
       add_file(parse_location(operand), operand);
     } else if (fs::exists(status)) {
       throw Error(ErrorCode::usage,
-                  fmt::format("'{}' is a pipe, socket or device; name files, shards or a folder of them", operand),
-                  operand);
+                  fmt::format("'{}' is a pipe, socket or device; give files, shards or a folder", operand), operand);
     }
     // A pattern may be longer than any name.
     const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
@@ -170,7 +169,7 @@ class Resolver {
     return fs::exists(status);
   }
 
-  /// A name that a brace pattern stands for.
+  /// A name from a brace pattern.
   void add_expanded(const std::string& name) {
     std::error_code ignored;
     if (has_wildcards(name) && (is_address(name) || !fs::exists(name, ignored))) return add_matches(name);
@@ -182,8 +181,8 @@ class Resolver {
     const ObjectLocation place = parse_location(pattern);
     if (place.kind == ObjectLocation::Kind::web) {
       throw Error(ErrorCode::usage,
-                  fmt::format("'{}' has wildcards, but HTTP has no listing to match them with; name the files by a "
-                              "pattern x-{{000..146}}.tar or a list (*.txt)",
+                  fmt::format("'{}' has wildcards, but HTTP has no listing to match; give the files as a pattern "
+                              "x-{{000..146}}.tar or a list (*.txt)",
                               named_by_),
                   named_by_);
     }
@@ -197,7 +196,7 @@ class Resolver {
     std::error_code error;
     for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
       std::string name = item->path().filename();
-      std::error_code ignored;  // what cannot be looked at is found out later
+      std::error_code ignored;  // errors of the check are reported later
       if (!matches(pattern.substr(pattern.rfind('/') + 1), name) || item->is_directory(ignored)) continue;
       names.push_back(std::move(name));
     }
@@ -235,13 +234,14 @@ class Resolver {
     try {
       if (!open.source->find(open.name)) return false;
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::denied) return false;  // so is whoever may read what lies below it, and not list
+      if (error.code() == ErrorCode::denied)
+        return false;  // also for a user who may read the objects in it, but not list them
       throw;
     }
     return open.source->names_in(open.name).empty();
   }
 
-  /// A file by what its name says it holds.
+  /// A file by the kind that its name shows.
   void add_file(const ObjectLocation& place, const std::string& path) {
     const std::string name = base_name(place);
     inputs_.add(place);
@@ -259,7 +259,7 @@ class Resolver {
 
   /// The text of a local .json that reads as a wids index or a manifest.
   std::optional<std::string> index_text(const std::string& name, const std::string& path) {
-    constexpr std::uint64_t kLargestIndex = 64U << 20U;  // what is larger is data
+    constexpr std::uint64_t kLargestIndex = 64U << 20U;  // a larger file is data
     if (inputs_.open(path)->size() > kLargestIndex) return std::nullopt;
     std::string text = inputs_.text(path);
     const bool names_files =
@@ -289,7 +289,7 @@ class Resolver {
 
   void add_manifest(const ObjectLocation& place, const std::string& path) {
     if (inputs_.exists(path)) return add_folder(place.folder(), io::parent_folder(path));
-    throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", place.display()), place.display());
+    throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", place.display()), place.display());
   }
 
   void add_all(const ObjectLocation& list, const std::string& path, const std::vector<std::string>& entries) {
@@ -324,10 +324,9 @@ class Resolver {
 
 std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs, Lists lists) {
   if (operands.empty()) {
-    throw Error(
-        ErrorCode::usage,
-        "no source was named; name a folder, a file, a pattern x-{000..146}.tar, a list (*.txt) or a wids index "
-        "(*.json): local, s3:// or http(s)://");
+    throw Error(ErrorCode::usage,
+                "no source was given; use a folder, a file, a pattern x-{000..146}.tar, a list (*.txt) or a wids index "
+                "(*.json): local, s3:// or http(s)://");
   }
   Resolver resolver(inputs, lists);
   for (const std::string& operand : operands) resolver.add_operand(operand);

@@ -20,7 +20,7 @@
 namespace shardkit::catalog {
 namespace {
 
-constexpr char kAny = '\0';  // stands for '*' in an expanded template: no path has a NUL
+constexpr char kAny = '\0';  // replaces '*' in an expanded template: no path has a NUL
 constexpr std::string_view kParent = "../";
 constexpr std::size_t kLongestName = 24;
 
@@ -29,7 +29,7 @@ constexpr std::size_t kLongestName = 24;
 FieldTemplate::FieldTemplate(std::string_view declared) : text_(declared) {
   const std::size_t equals = declared.find('=');
   if (equals == std::string_view::npos) {
-    refuse("say NAME=TEMPLATE, such as 'mask.png=../masks/{dir}/{stem}.png'; a template holds no comma");
+    refuse("use NAME=TEMPLATE, such as 'mask.png=../masks/{dir}/{stem}.png'; a template contains no comma");
   }
   std::string_view name = declared.substr(0, equals);
   optional_ = name.ends_with('?');
@@ -40,7 +40,7 @@ FieldTemplate::FieldTemplate(std::string_view declared) : text_(declared) {
       name_.find_first_not_of(allowed) != std::string::npos) {
     refuse("the name has 1 to 24 letters, digits, '.', '_' and '-', such as mask.png");
   }
-  if (name_ == "cls") refuse("cls is the label's name");
+  if (name_ == "cls") refuse("the name cls is reserved for the label");
   parse(declared.substr(equals + 1));
 }
 
@@ -57,7 +57,7 @@ FieldTemplate::Part FieldTemplate::placeholder(std::string_view word) const {
   if (word.starts_with(minus) && word.size() > minus.size()) {
     return {Part::Kind::stem, std::string(word.substr(minus.size()))};
   }
-  refuse(fmt::format("there is no {{{}}}; there are {{dir}}, {{class}}, {{name}}, {{stem}} and {{stem-SUFFIX}}", word));
+  refuse(fmt::format("unknown {{{}}}; use {{dir}}, {{class}}, {{name}}, {{stem}} or {{stem-SUFFIX}}", word));
 }
 
 void FieldTemplate::parse(std::string_view pattern) {
@@ -65,7 +65,7 @@ void FieldTemplate::parse(std::string_view pattern) {
   if (pattern.starts_with('/')) refuse("templates are relative to the source: start it with '../' or {dir}");
   const std::size_t slash = pattern.rfind('/');
   if (slash != std::string_view::npos && pattern.substr(0, slash).find('*') != std::string_view::npos) {
-    refuse("a '*' may stand in the file's name only, behind the last '/'");
+    refuse("a '*' is only allowed in the file name, after the last '/'");
   }
   while (!pattern.empty()) {
     const std::size_t end = std::min(pattern.find_first_of("{*"), pattern.size());
@@ -159,7 +159,7 @@ std::string numbered_field(std::string_view name, std::uint32_t number) {
 
 namespace {
 
-/// What lies in the folders that templates lead to, each listed once.
+/// The content of the folders in templates, each listed once.
 class FieldFolders {
  public:
   FieldFolders(const SourceFolder& source, unsigned cores, Context& ctx) : source_(source), cores_(cores), ctx_(ctx) {}
@@ -186,10 +186,9 @@ class FieldFolders {
  private:
   std::vector<io::ObjectInfo> files_in(const std::string& folder) const {
     if (source_.store && folder.starts_with("..")) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("--field: '{}' lies outside of '{}', where a source in a store cannot look; name the "
-                              "folder that holds both as the source, and its images with --list",
-                              folder, source_.path));
+      throw Error(ErrorCode::usage, fmt::format("--field: '{}' is outside '{}', which is not possible in a store; give "
+                                                "the folder that contains both as source, and its images with --list",
+                                                folder, source_.path));
     }
     return list_files(source_, folder);
   }
@@ -253,7 +252,7 @@ class FieldFinder {
     });
   }
 
-  /// What is a field of another file starts no sample, does not ride along unasked, and is not ignored.
+  /// A field of another file starts no sample, is not added as a side-car, and is not counted as ignored.
   void drop_fields_of_others() {
     std::unordered_set<std::uint64_t> taken;  // XXH3-64 of paths
     const auto hash_of = [](const ScannedClass& owner, const ScannedFile& file) {
@@ -304,14 +303,14 @@ class FieldFinder {
 
   [[noreturn]] void refuse_unmatched(const FieldTemplate& field) {
     std::string looked = field.text().find("{stem-") != std::string::npos
-                             ? "no name ends as {stem-SUFFIX} asks for"
-                             : "it names only files that start samples themselves";
+                             ? "no name ends as {stem-SUFFIX} requires"
+                             : "it only matches files that start samples themselves";
     for (const ScannedClass& owner : scan_.classes) {
       if (owner.files.empty()) continue;
       const std::string path = io::join_path(options_.set, owner.path_of(owner.files.front()));
       const auto place = field.place(path);
       if (!place) continue;
-      looked = fmt::format("of '{}' it would be '{}'", path, place->text());
+      looked = fmt::format("for '{}' it would be '{}'", path, place->text());
       break;
     }
     throw Error(ErrorCode::not_found,
@@ -347,12 +346,10 @@ void refuse_equal_members(const SourceFolder& source, const ScanOptions& options
       }
       const auto [other, is_new] = names.emplace(scan.member_name(member), &member.file);
       if (is_new) continue;
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("'{}' and '{}' would both be the member '{}' of one sample: declare one of them as a field "
-                      "of another name (--field)",
-                      source.path_of(owner.path_of(*other->second)), source.path_of(owner.path_of(member.file)),
-                      other->first));
+      throw Error(ErrorCode::usage, fmt::format("'{}' and '{}' would both be the member '{}' of one sample: declare "
+                                                "one of them as a field with another name (--field)",
+                                                source.path_of(owner.path_of(*other->second)),
+                                                source.path_of(owner.path_of(member.file)), other->first));
     }
   }
 }

@@ -9,41 +9,41 @@
 #include "catalog/image_source.hpp"
 #include "core/context.hpp"
 
-/// Fields of a sample that lie in files of their own, such as the mask of an image: how their paths follow from the
-/// path of the file that starts the sample.
+/// Fields of a sample in separate files, such as the mask of an image: how their paths follow from the path of the file
+/// that starts the sample.
 namespace shardkit::catalog {
 
-/// A declared field, "NAME=TEMPLATE", or "NAME?=TEMPLATE" where samples may lack it.
+/// A declared field, "NAME=TEMPLATE", or "NAME?=TEMPLATE" if samples may lack it.
 ///
-/// Templates are paths relative to the source, in which stand, of the file that starts the sample: {dir} for its folder
-/// below the source, {class} for the first part of that, {name} for its name, {stem} for its name without the last
-/// extension, and {stem-SUFFIX} for the stem without SUFFIX at its end. A '*' in the file name stands for any text.
+/// Templates are paths relative to the source that contain parts of the file that starts the sample: {dir} is its
+/// folder below the source, {class} the first part of that, {name} its name, {stem} its name without the last
+/// extension, and {stem-SUFFIX} the stem without SUFFIX at its end. A '*' in the file name matches any text.
 class FieldTemplate {
  public:
-  /// Throws Error{usage} for a name that no member can have, and for a template that cannot be followed.
+  /// Throws Error{usage} for an invalid member name, and for an invalid template.
   explicit FieldTemplate(std::string_view declared);
 
   const std::string& text() const { return text_; }  ///< as it was declared
   const std::string& name() const { return name_; }  ///< the extension of its members, such as "mask.png"
   bool optional() const { return optional_; }
-  bool several() const;  ///< has a '*': its members are numbered
+  bool several() const;  ///< contains a '*': its members are numbered
 
-  /// Where the files of one sample are looked for.
+  /// Where to look for the files of one sample.
   struct Place {
     std::string folder;              ///< relative to the source; may start with "../"
-    std::vector<std::string> parts;  ///< what the file's name consists of, any text between them
+    std::vector<std::string> parts;  ///< parts of the file's name, with any text between them
 
     bool matches(std::string_view name) const;
     std::string text() const;  ///< for messages, with '*' between the parts
   };
-  /// For the sample that the file at `path`, relative to the source, starts. Empty where its stem lacks the SUFFIX.
+  /// For the sample started by the file at `path`, relative to the source. Empty if its stem lacks the SUFFIX.
   std::optional<Place> place(std::string_view path) const;
 
  private:
   struct Part {
     enum class Kind { text, dir, class_name, name, stem, any };
     Kind kind;
-    std::string text;  ///< of Kind::stem: the suffix to be removed
+    std::string text;  ///< of Kind::stem: the suffix to remove
   };
   void parse(std::string_view pattern);
   Part placeholder(std::string_view word) const;
@@ -55,19 +55,18 @@ class FieldTemplate {
   std::vector<Part> parts_;
 };
 
-/// "mask.2.png" for number 2 of "mask.png": the number stands before the last part of the name.
+/// "mask.2.png" for number 2 of "mask.png": the number is before the last part of the name.
 std::string numbered_field(std::string_view name, std::uint32_t number);
 
 struct ImageFolderScan;
 struct ScanOptions;
 
-/// Looks for the files of the fields that `options` declare, and adds them to the samples of `scan`; sizes and times
-/// are left out of local ones. What is a field of another sample starts none of its own. Throws Error{not_found} for a
-/// field of which no sample has a file, Error{usage} for templates that leave a store's folder, and what listing
-/// throws.
+/// Finds the files of the fields in `options`, and adds them to the samples of `scan`, without sizes and times for
+/// local ones. A file that is a field of another sample does not start one. Throws Error{not_found} for a field without
+/// any file, Error{usage} for templates that leave a store's folder, and the errors of listing.
 void find_fields(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan);
 
-/// Throws Error{usage} for a sample of which two members would have one name. Only what `options` ask for can do that.
+/// Throws Error{usage} for a sample with two members of the same name. Only `options` can cause that.
 void refuse_equal_members(const SourceFolder& source, const ScanOptions& options, const ImageFolderScan& scan);
 
 }  // namespace shardkit::catalog

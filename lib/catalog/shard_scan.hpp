@@ -15,14 +15,13 @@ struct ShardContent {
   Hash128 xxh3_128;
 };
 
-/// Reads every byte of a tar once, in order: hashes them and hands members, content and faults to
-/// `handler`. Raises the progress's bytes as it goes. Throws Error{not_found, denied, io} when the file cannot be
-/// read, Error{cancelled} when `context` is stopped, and what the handler throws. Where `md5` is given it takes all
-/// bytes.
+/// Reads every byte of a tar once, in order: hashes them and passes members, content and faults to `handler`. Updates
+/// the progress's bytes. Throws Error{not_found, denied, io} if the file cannot be read, Error{cancelled} if `context`
+/// is stopped, and the errors of the handler. `md5`, if given, gets all bytes.
 ShardContent read_shard(ByteSource& shard, formats::TarHandler& handler, Context& context, Md5Stream* md5 = nullptr);
 
-/// As read_shard(), but reads only headers and the content that the handler asks for, and hashes nothing. Progress
-/// takes the shard's whole size at the end.
+/// Like read_shard(), but reads only headers and the content that the handler requests, and hashes nothing. Progress
+/// gets the shard's size at the end.
 void scan_shard(ByteSource& shard, formats::TarHandler& handler, Context& context);
 
 }  // namespace shardkit::catalog

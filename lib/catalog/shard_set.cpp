@@ -22,8 +22,7 @@ namespace {
 
 constexpr std::string_view kAccepted =
     "a folder of *.tar files, a tar, a pattern x-{000..146}.tar, a list of paths (*.txt) or a wids index (*.json), "
-    "here "
-    "or at an s3:// or http(s):// URL";
+    "local or at an s3:// or http(s):// URL";
 
 /// "; its folder 'train' does" for a folder of sets, as a split makes them.
 std::string hint_at_sets_below(const std::string& folder) {
@@ -38,10 +37,10 @@ std::string hint_at_sets_below(const std::string& folder) {
       break;
     }
   }
-  return sets.empty() ? std::string() : fmt::format("; '{}' does: name each set's own folder", *sets.begin());
+  return sets.empty() ? std::string() : fmt::format("; '{}' does: give the folder of each set", *sets.begin());
 }
 
-/// Makes shards of what operands name.
+/// Turns operands into shards.
 class ShardFinder {
  public:
   ShardFinder(FolderTars tars, Inputs& inputs) : tars_(tars), inputs_(inputs) {}
@@ -50,8 +49,7 @@ class ShardFinder {
     of_folder_ = of_folder_ || named.place.is_folder();
     if (named.place.is_folder()) return add_folder(named);
     if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
-      throw Error(ErrorCode::usage, fmt::format("'{}' is none of what shards are named by: {}", named.path, kAccepted),
-                  named.path);
+      throw Error(ErrorCode::usage, fmt::format("'{}' is not {}", named.path, kAccepted), named.path);
     }
     named.place.kind == ObjectLocation::Kind::local ? add_shard(named.path, named.named_by) : add_object(named);
   }
@@ -93,7 +91,7 @@ class ShardFinder {
     return tars_ == FolderTars::all;
   }
 
-  /// What it lists and is not there is left out: verify reports it. False when nothing is there.
+  /// Listed shards that do not exist are left out: verify reports them. False if none exists.
   bool add_by_manifest(const NamedInput& named) {
     std::vector<std::string> addresses;
     for (ShardFile& shard : shards_by_manifest(named, inputs_)) addresses.push_back(std::move(shard.path));
@@ -104,7 +102,7 @@ class ShardFinder {
     return std::ranges::any_of(found, [](const auto& object) { return object.has_value(); });
   }
 
-  /// Its size comes with those of all others.
+  /// Its size is requested with those of all others.
   void add_object(const NamedInput& named) {
     if (!seen_.insert(named.path).second) return;
     unmeasured_.push_back({shards_.size(), named.named_by});
@@ -122,7 +120,7 @@ class ShardFinder {
   }
 
   [[noreturn]] static void refuse_absent(const std::string& path, const std::string& named_by) {
-    throw Error(ErrorCode::not_found, fmt::format("shard '{}', named by '{}', is not there", path, named_by), path);
+    throw Error(ErrorCode::not_found, fmt::format("shard '{}', listed by '{}', does not exist", path, named_by), path);
   }
 
   /// The file name of an object by its address without secrets.
@@ -134,10 +132,10 @@ class ShardFinder {
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
     if (!holds_compressed) {
       throw Error(ErrorCode::not_found,
-                  fmt::format("folder '{}' holds no *.tar file{}", folder, hint_at_sets_below(folder)), folder);
+                  fmt::format("folder '{}' contains no *.tar file{}", folder, hint_at_sets_below(folder)), folder);
     }
     throw Error(ErrorCode::unsupported,
-                fmt::format("folder '{}' holds compressed tars alone, such as '{}', which cannot be read at random; "
+                fmt::format("folder '{}' contains only compressed tars such as '{}', which do not allow random access; "
                             "{} writes plain shards of their samples",
                             folder, compressed_.back(), remedy::in_text(remedy::reshard({folder}))),
                 folder);
@@ -152,7 +150,7 @@ class ShardFinder {
     add_once(path, bytes);
   }
 
-  /// A name that a folder lists: what is wrong with it is a finding about the set.
+  /// A name in a folder: a fault of it is a finding about the set.
   void add_listed(const std::string& path) {
     std::error_code error;
     const std::uint64_t bytes = fs::file_size(path, error);
@@ -208,7 +206,7 @@ std::vector<std::string> tar_names_in(const std::string& folder) {
   std::vector<std::string> names;
   for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
     std::string name = item->path().filename().string();
-    std::error_code ignored;  // what cannot be looked at is reported as a shard
+    std::error_code ignored;  // a file that cannot be examined is reported as a shard
     if (name.starts_with('.') || !(name.ends_with(".tar") || is_compressed_tar_name(name))) continue;
     if (!item->is_directory(ignored)) names.push_back(std::move(name));
   }
@@ -220,7 +218,7 @@ std::vector<std::string> tar_names_in(const std::string& folder) {
 std::vector<ShardFile> shards_by_manifest(const NamedInput& folder, Inputs& inputs) {
   const std::string address = folder.path.substr(0, folder.path.find("?..."));
   const auto manifest = find_manifest(inputs, address);
-  if (!manifest) inputs.list(folder.place);  // says that there is no listing, and what to do
+  if (!manifest) inputs.list(folder.place);  // reports that there is no listing, and what to do
   std::vector<ShardFile> shards;
   for (const formats::ManifestShard& shard : manifest.value().shards) {
     shards.push_back({address + shard.name, shard.name, shard.bytes});
@@ -234,7 +232,7 @@ formats::Manifest read_set_manifest(std::string_view text, const std::string& pa
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
     throw Error(error.code(),
-                fmt::format("{}; restore it from a copy, or delete it to go on without its checksums", error.what()),
+                fmt::format("{}; restore it from a copy, or delete it to continue without its checksums", error.what()),
                 path);
   }
 }
@@ -286,22 +284,22 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, 
   ShardSet set = resolve_shards(operands, tars, std::make_shared<Inputs>(access, ctx.stop_token()));
   if (set.of_folder && !set.foreign_manifest.empty()) {
     ctx.warn("foreign_manifest",
-             fmt::format("'{}' is not a manifest of shardkit; the shards are read without one", set.foreign_manifest));
+             fmt::format("'{}' is not a shardkit manifest; the shards are read without it", set.foreign_manifest));
   }
   if (!set.compressed.empty()) {
-    ctx.warn("compressed_passed_over",
-             fmt::format("'{}'{} compressed and passed over; {} reads such tars and writes plain ones",
-                         set.compressed.front(),
-                         set.compressed.size() == 1 ? std::string(" is")
-                                                    : fmt::format(" and {} more are", set.compressed.size() - 1),
-                         remedy::in_text(remedy::reshard(operands))));
+    ctx.warn(
+        "compressed_passed_over",
+        fmt::format("'{}'{} compressed and skipped; {} reads such tars and writes plain ones", set.compressed.front(),
+                    set.compressed.size() == 1 ? std::string(" is")
+                                               : fmt::format(" and {} more are", set.compressed.size() - 1),
+                    remedy::in_text(remedy::reshard(operands))));
   }
   return set;
 }
 
 ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars, std::shared_ptr<Inputs> inputs) {
   if (!inputs) inputs = std::make_shared<Inputs>();
-  if (operands.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
+  if (operands.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were given; use {}", kAccepted));
   ShardFinder finder(tars, *inputs);
   for (const NamedInput& named : resolve_operands(operands, *inputs)) finder.add(named);
   ShardSet set;

@@ -17,13 +17,13 @@ namespace shardkit::catalog {
 namespace {
 
 constexpr std::size_t kReadBlock = 256U * 1024U;
-/// What other programs on the disk are left with: a twentieth of it, on large ones this.
+/// The free space left for other programs: a twentieth of the disk, on large ones this.
 constexpr std::uint64_t kMostReserve = 256U * 1024U * 1024U;
 constexpr std::uint64_t kCheckEvery = 64U * 1024U * 1024U;
 /// Padding after the last member that is still unpacked: more than any tar's record size in use.
 constexpr std::uint64_t kMostPadding = 8U * 1024U * 1024U;
 
-/// Looks at the tar while it is unpacked: stops at what is no tar, and asks for room before large members.
+/// Looks at the tar while it is unpacked: stops if it is not a tar, and checks free space before large members.
 class Watcher final : public formats::TarHandler {
  public:
   Watcher(const std::string& path, std::uint64_t packed_bytes, const std::string& folder)
@@ -43,28 +43,30 @@ class Watcher final : public formats::TarHandler {
       case formats::TarFault::bad_size:
       case formats::TarFault::empty:
         throw Error(ErrorCode::corrupt,
-                    fmt::format("'{}', unpacked, cannot be read at byte {}: {}", path_, finding.offset, finding.text),
+                    fmt::format("'{}' cannot be read at byte {} of its unpacked content: {}", path_, finding.offset,
+                                finding.text),
                     path_, finding.offset);
       default:
-        break;  // the scan of the unpacked tar says it with all that it knows
+        break;  // the scan of the unpacked tar reports it with all details
     }
   }
 
   void require_room(std::uint64_t bytes, std::uint64_t offset) const {
-    require_room_to_unpack(folder_, bytes, fmt::format("'{}' from byte {} of its content on", path_, offset));
+    require_room_to_unpack(folder_, bytes, fmt::format("'{}' at byte {} of its content", path_, offset));
   }
 
-  /// Where the content of the last member found ends.
+  /// Where the content of the last found member ends.
   std::uint64_t members_end() const { return members_end_; }
 
  private:
   [[noreturn]] void refuse_bomb(const formats::TarEntry& entry) const {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("'{}' is not unpacked: '{}' at byte {} of its content claims {}, which makes more than {}, "
-                            "1 GiB and {} times the packed size; if that is right unpack it by hand and name the tar",
-                            path_, entry.name, entry.header_offset, format_size(entry.size), format_size(most_),
-                            UnpackedTar::kUnpackedRatio),
-                path_, entry.header_offset);
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("'{}' was not unpacked: '{}' at byte {} of its content has size {}, which makes more than {}, 1 "
+                    "GiB and {} times the packed size; if that is correct, unpack it yourself and give the tar",
+                    path_, entry.name, entry.header_offset, format_size(entry.size), format_size(most_),
+                    UnpackedTar::kUnpackedRatio),
+        path_, entry.header_offset);
   }
 
   const std::string& path_;
@@ -158,10 +160,9 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
     ctx.progress().bytes.fetch_add(size, std::memory_order_relaxed);
   }
   if (watcher.members_end() == 0 && bytes_ >= kMostPadding) {
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format("'{}' unpacks to zeros, of which {} were looked at: it is no tar", path, format_size(bytes_)), path,
-        0);
+    throw Error(ErrorCode::corrupt,
+                fmt::format("'{}' unpacks to zeros ({} checked), so it is not a tar", path, format_size(bytes_)), path,
+                0);
   }
   file_.flush();
 }
@@ -172,8 +173,8 @@ void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, cons
   const std::uint64_t reserve = std::min<std::uint64_t>(kMostReserve, space.capacity / 20);
   if (error || (space.available >= reserve && bytes <= space.available - reserve)) return;
   throw Error(ErrorCode::no_space,
-              fmt::format("{} cannot be unpacked: {} do not fit in the {} that '{}' has free, of which {} are left to "
-                          "others; make room there, or choose an output on a larger disk",
+              fmt::format("{} cannot be unpacked: {} do not fit into the {} that '{}' has free, of which {} are "
+                          "reserved for others; free space there, or choose an output on a larger disk",
                           what, format_size(bytes), format_size(space.available), folder, format_size(reserve)),
               folder);
 }

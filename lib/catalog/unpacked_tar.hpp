@@ -10,27 +10,27 @@
 
 namespace shardkit::catalog {
 
-/// The tar behind a compressed one, on disk for as long as the object lives: its members are read by offset. Taken are
+/// A compressed tar, unpacked on disk as long as the object exists, so that its members can be read by offset. Supports
 /// gzip, zstd, bzip2, xz and lz4.
 class UnpackedTar {
  public:
   /// A tar may unpack to kUnpackedFree, and beyond that to kUnpackedRatio times its packed bytes: photographs hardly
-  /// shrink, text does tenfold. What claims more is taken for a bomb.
+  /// shrink, text tenfold. A larger one is treated as a decompression bomb.
   static constexpr std::uint64_t kUnpackedFree = std::uint64_t{1} << 30U;
   static constexpr std::uint64_t kUnpackedRatio = 100;
 
-  /// Unpacks `path` into a hidden temporary in `folder`. A member's room is asked for before its first byte is written,
-  /// so that a small file which claims to be huge fills no disk; what follows the end of the archive is not unpacked.
-  /// Memory is what the decompressor needs: at most 128 MiB for zstd, 1 GiB for xz, little for the others.
-  /// Throws Error{corrupt} with the offset in the unpacked bytes for what is no tar or is damaged, Error{unsupported}
-  /// for a bomb, Error{no_space} as require_room_to_unpack() does, Error{cancelled}.
+  /// Unpacks `path` into a hidden temporary file in `folder`. Free space is checked before the first byte of each
+  /// member, so that a small file with a huge claimed size does not fill the disk; data after the end of the archive is
+  /// not unpacked. Memory is that of the decompressor: at most 128 MiB for zstd, 1 GiB for xz, little for the others.
+  /// Throws Error{corrupt} with the offset in the unpacked bytes for invalid or damaged tars, Error{unsupported} for a
+  /// bomb, Error{no_space} like require_room_to_unpack(), Error{cancelled}.
   UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
       : UnpackedTar(std::make_unique<io::FileSource>(path), path, folder, files, ctx) {}
-  /// The same of a compressed tar that lies anywhere; `path` is for messages.
+  /// The same for any compressed tar, local or remote; `path` is for messages.
   UnpackedTar(std::unique_ptr<ByteSource> packed, const std::string& path, const std::string& folder,
               io::FileSystem& files, Context& ctx);
 
-  /// Where the tar lies.
+  /// Path of the unpacked tar.
   const std::string& path() const { return file_.temp_path(); }
   std::uint64_t bytes() const { return bytes_; }
 
@@ -39,8 +39,8 @@ class UnpackedTar {
   std::uint64_t bytes_ = 0;
 };
 
-/// Throws Error{no_space} when `bytes` more would leave the disk of `folder` with less than 256 MiB or a twentieth of
-/// it; `what` is what they are of.
+/// Throws Error{no_space} if `bytes` more would leave the disk of `folder` with less than 256 MiB or a twentieth of it;
+/// `what` describes them.
 void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what);
 
 }  // namespace shardkit::catalog

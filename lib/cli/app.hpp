@@ -22,24 +22,24 @@ struct App {
   std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
 };
 
-/// Where a program talks to: reports go to `out`, everything else to `err`.
+/// The streams of a program: reports go to `out`, everything else to `err`.
 struct Io {
   std::ostream& out;
   std::ostream& err;
   bool err_is_terminal = false;  ///< progress is a bar that redraws itself
   bool out_colour = false;
   bool err_colour = false;
-  bool out_is_terminal = false;  ///< what a verb streams there would be torn by progress
+  bool out_is_terminal = false;  ///< data streamed there must not be mixed with progress
   std::size_t columns = 80;      ///< width of the terminal, for help
-  std::function<std::size_t()> err_columns = [] { return std::size_t{80}; };  ///< of progress, at this moment
-  std::string termination_log = {};  ///< where an error goes as well when this file is there; empty: nowhere
+  std::function<std::size_t()> err_columns = [] { return std::size_t{80}; };  ///< current width, for progress
+  std::string termination_log = {};  ///< file for a copy of the error, if it exists; empty: none
 };
 
-/// Runs one command line and returns the exit code: the whole of main(). Ignores SIGPIPE for the process; SIGINT and
-/// SIGTERM ask the command to stop, and the process leaves within 2 s of them in any case.
+/// Runs one command line and returns the exit code: the whole of main(). Ignores SIGPIPE for the process. SIGINT and
+/// SIGTERM ask the command to stop, and the process ends within 2 s of them in any case.
 int run_app(const App& app, int argc, const char* const* argv);
 
-/// The same over any streams; `args` come without the program's name. What tests call.
+/// The same with any streams; `args` without the program's name. For tests.
 int run_app(const App& app, std::span<const std::string> args, const Io& io);
 
 /// Version of the project, "0.1.0".
@@ -48,27 +48,27 @@ std::string_view build_version();
 /// Git commit this was built from, with "-dirty" after local changes; "unknown" outside a repository.
 std::string_view build_commit();
 
-/// Verbs have one word ("stage") or two ("cache ls"); the first of two names a group of verbs.
-/// "cache" of "cache ls"; empty for a verb of one word.
+/// Verbs have one word ("stage") or two ("cache ls"); the first of two is a group of verbs. Returns "cache" for "cache
+/// ls"; empty for a verb of one word.
 std::string_view verb_group(std::string_view verb);
 
-/// "ls" of "cache ls"; a verb of one word itself.
+/// Returns "ls" for "cache ls"; a verb of one word itself.
 std::string_view last_word(std::string_view verb);
 
-/// The verb in names of pages, files and schemas, where no blank can stand: "cache-ls".
+/// The verb in names of pages, files and schemas, which contain no blank: "cache-ls".
 std::string verb_slug(std::string_view verb);
 
-/// What may stand first on a command line. Points into the program's commands.
+/// Possible first words of a command line. Points into the program's commands.
 struct FirstWord {
   std::string_view word;
   bool is_group = false;
   std::vector<const Command*> commands;  ///< the verb, or all of its group
 
-  /// The verb's own, or for a group the verbs it has: "ls, warm".
+  /// The verb's summary, or for a group its verbs: "ls, warm".
   std::string summary() const;
 };
 
-/// Verbs and groups in the program's order, a group where its first verb stands. `app` outlives them.
+/// Verbs and groups in the program's order, a group at the position of its first verb. `app` outlives them.
 std::vector<FirstWord> first_words(const App& app);
 
 }  // namespace shardkit::cli

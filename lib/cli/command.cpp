@@ -43,27 +43,28 @@ std::vector<FirstWord> first_words(const App& app) {
 }
 
 void CommonOptions::describe(FieldVisitor& v, const Command* command) {
-  v.field({"json", "write the result as JSON to FILE; - is standard output, then nothing else goes there",
-           Role::output_file},
-          json);
+  v.field(
+      {"json", "write the result as JSON to FILE; with -, standard output contains only the JSON", Role::output_file},
+      json);
   if (command == nullptr || command->text().prometheus) {
     v.field({"prometheus", "write metrics to FILE for the textfile collector of Prometheus' node_exporter",
              Role::output_file},
             prometheus);
   }
   if (command == nullptr || command->has_ci_report()) {
-    v.field({"junit", "write what was found to FILE as JUnit XML, for a CI's test report", Role::output_file}, junit);
-    v.field({"markdown", "write what was found to FILE as Markdown, for a CI's job summary", Role::output_file},
+    v.field({"junit", "write findings to FILE as JUnit XML, for the test report of a CI", Role::output_file}, junit);
+    v.field({"markdown", "write findings to FILE as Markdown, for the job summary of a CI", Role::output_file},
             markdown);
   }
-  v.field({"log", "form of standard error: lines for people, or a JSON object per line"}, log);
-  v.field({"quiet", "show no progress"}, quiet);
+  v.field({"log", "format of standard error: text, or one JSON object per line"}, log);
+  v.field({"quiet", "do not show progress"}, quiet);
   if (command == nullptr || !command->text().streams) {
     v.field({"verbose", "also print every field of the result, before the summary"}, verbose);
   }
   if (command == nullptr || command->text().soft_fail) {
     v.field({"soft-fail",
-             "exit 0 although it failed, for prologs whose failure would drain the node; the error is still reported"},
+             "exit 0 even if the command fails, for prologs that would otherwise drain the node; the error is still "
+             "reported"},
             soft_fail);
   }
 }

@@ -14,84 +14,84 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-/// A verb as both programs see it: its texts, and a function of plain described structs behind one interface.
+/// A verb as seen by both programs: its texts, and a function over plain described structs behind one interface.
 namespace shardkit::cli {
 
-/// A command line that does something useful, and what that is.
+/// A useful command line, and its explanation.
 struct Example {
   std::string_view command;
   std::string_view explanation;
 };
 
-/// Everything about a verb that is said in words. Literals.
+/// All texts about a verb. Literals.
 struct CommandText {
   std::string_view name;         ///< one word, or two: "cache ls" is of the group "cache"
   std::string_view summary;      ///< one line, lower-case start, no final full stop
-  std::string_view description;  ///< paragraphs, parted by an empty line
+  std::string_view description;  ///< paragraphs, separated by an empty line
   std::vector<Example> examples = {};
-  bool resumable = false;   ///< the same command after a kill goes on where it stopped
+  bool resumable = false;   ///< after an interruption, the same command continues
   bool prometheus = false;  ///< takes --prometheus FILE
-  bool soft_fail = false;   ///< takes --soft-fail: its failures are exit code 0 when the user wants that
-  bool streams = false;     ///< writes to Context::output() while it works; has no report at its end
+  bool soft_fail = false;   ///< accepts --soft-fail, which turns failures into exit code 0
+  bool streams = false;     ///< writes to Context::output() while it works; has no final report
   bool about_node = false;  ///< its answer ends with host, date, version and kernel
-  bool live = false;        ///< writes lines there as things happen, which stand for progress; its report follows them
+  bool live = false;        ///< writes lines there while it works, instead of progress; its report follows them
 };
 
 /// The colour of a headline.
 enum class Tone { neutral, good, unclear, bad };
 
-/// What a command says at its end, in the words of its verb: the result in one line, what matters about it, and what to
-/// do next. Texts may come from files: they are escaped when they are shown.
+/// Summary at the end of a command: the result in one line, its main facts, and the next commands. Texts may come from
+/// files: they are escaped when they are shown.
 struct Answer {
-  std::string headline;    ///< "20,000 samples -> 9 shards, 2.10 GiB"; the time is added behind it
-  std::string place = {};  ///< what it is about, such as the target; shown behind the time
+  std::string headline;    ///< "20,000 samples -> 9 shards, 2.10 GiB"; the time is added after it
+  std::string place = {};  ///< the subject, such as the target; shown after the time
   std::vector<std::pair<std::string_view, std::string>> facts =
       {};                              ///< label and text; those without text are left out
   std::string body = {};               ///< tables, as they are printed
   std::vector<std::string> next = {};  ///< commands that may follow
   Tone tone = Tone::neutral;
-  bool apart = false;  ///< an empty line stands before it
+  bool apart = false;  ///< print an empty line before it
 };
 
 /// One line of a CI system's test report.
 struct CiCase {
   enum class Outcome { passed, failed, skipped };
 
-  std::string group;  ///< what CI files it under
+  std::string group;  ///< category in the CI
   std::string name;
   Outcome outcome = Outcome::passed;
   std::string message;  ///< why it failed or was skipped
 };
 
-/// What a verb found, for --junit and --markdown.
+/// Findings of a verb, for --junit and --markdown.
 struct CiReport {
   std::vector<CiCase> cases;
   std::string conclusion;  ///< one line of Markdown
-  std::string details;     ///< Markdown below it: tables; empty when there is nothing to list
+  std::string details;     ///< Markdown below it: tables; empty if there is nothing to list
 };
 
-/// One use of a command: its options, then its result. One thread at a time.
+/// One execution of a command: its options, then its result. One thread at a time.
 struct Invocation {
   std::function<void(FieldVisitor&)> describe_options;
-  /// Does the work. Throws what the command throws.
+  /// Does the work. Throws the errors of the command.
   std::function<void(Context&)> run;
-  /// The result; before run() its default values, which is enough to document it.
+  /// The result; before run() its default values, which are enough for documents.
   std::function<void(FieldVisitor&)> describe_result;
   std::function<bool()> has_findings;
-  /// Throws where the verb failed and has a result all the same. After run().
+  /// Throws if the verb failed although it has a result. Call after run().
   std::function<void()> throw_if_failed;
-  /// The verb's answer after run(); empty where it has none and all fields of the result are shown.
+  /// The verb's answer after run(); empty if it has none, and then all fields of the result are shown.
   std::function<std::optional<Answer>()> answer;
   /// Only for a command with ci() set.
   std::function<CiReport()> ci_report;
 };
 
-/// A verb of a program. Copyable; makes as many invocations as asked for.
+/// A verb of a program. Copyable; creates any number of invocations.
 class Command {
  public:
   using Factory = std::function<Invocation()>;
 
-  /// `findings`: it takes --junit FILE and --markdown FILE, because its invocations make a ci_report().
+  /// `findings`: it accepts --junit FILE and --markdown FILE, because its invocations have a ci_report().
   Command(CommandText text, Factory factory, bool findings = false)
       : text_(std::move(text)), factory_(std::move(factory)), findings_(findings) {}
 
@@ -105,11 +105,10 @@ class Command {
   bool findings_;
 };
 
-/// A command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
-/// defaults; a Result with `bool has_findings() const` can end with exit code 3, one with `void throw_if_failed()
-/// const` fails and is reported all the same. `answer` says what came of it, from Options and Result or from Result
-/// alone; without one all fields are shown. `ci` gives
-/// the verb --junit and --markdown.
+/// Makes a command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
+/// defaults. A Result with `bool has_findings() const` can end with exit code 3, one with `void throw_if_failed()
+/// const` can fail and is still reported. `answer` makes the summary from Options and Result, or from Result only;
+/// without one, all fields are shown. `ci` gives the verb --junit and --markdown.
 template <class Options, class Result, class AnswerOf = std::nullptr_t>
 Command make_command(CommandText text, Result (*run)(const Options&, Context&), AnswerOf answer = nullptr,
                      std::type_identity_t<CiReport (*)(const Result&)> ci = nullptr) {
@@ -138,12 +137,12 @@ Command make_command(CommandText text, Result (*run)(const Options&, Context&), 
   return Command(std::move(text), prepare, ci != nullptr);
 }
 
-/// The form of what goes to standard error.
+/// Format of standard error.
 enum class LogFormat { text, json };
 
 constexpr auto enum_names(LogFormat) { return std::to_array<std::string_view>({"text", "json"}); }
 
-/// Options that verbs of both programs take.
+/// Options of the verbs of both programs.
 struct CommonOptions {
   std::optional<std::string> json = {};
   std::optional<std::string> prometheus = {};
@@ -154,7 +153,7 @@ struct CommonOptions {
   bool verbose = false;
   bool soft_fail = false;
 
-  /// Those that `command` takes; all when there is none.
+  /// Those of `command`; all if there is none.
   void describe(FieldVisitor& v, const Command* command);
 };
 

@@ -14,14 +14,14 @@ namespace {
 
 std::string plain_number(double value) {
   const double magnitude = std::abs(value);
-  constexpr double kMostCount = 1e19;  // what a count holds
+  constexpr double kMostCount = 1e19;  // the range of a count
   if (magnitude >= 1000) {
     return (value < 0 ? "-" : "") + format_count(static_cast<std::uint64_t>(std::min(magnitude + 0.5, kMostCount)));
   }
   return fmt::format("{:.3g}", value);
 }
 
-/// Of any size: what 64 bits do not hold is told in the largest unit.
+/// A size of any magnitude; one beyond 64 bits is written in the largest unit.
 std::string size_text(double bytes) {
   constexpr double kPiB = 1125899906842624;
   if (bytes >= 1e18) return plain_number(bytes / kPiB) + " PiB";

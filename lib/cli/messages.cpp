@@ -74,7 +74,7 @@ std::string failure_text(const Failure& failure, int signal, std::string_view ti
 }
 
 std::string_view how_to_go_on(const CommandText& text) {
-  return text.resumable ? "the same command again goes on from here" : "";
+  return text.resumable ? "run the same command again to continue" : "";
 }
 
 namespace {
@@ -92,7 +92,7 @@ void Messages::failure(const Outcome& outcome, int signal) const {
   if (was_stopped(failure)) io_.err << go_on_line();
   if (outcome.softened_from != 0) say(soft_fail_text(outcome));
   if (failure.code == ErrorCode::usage) {
-    io_.err << fmt::format("{} {} --help shows its options\n", program_, text_.name);
+    io_.err << fmt::format("run '{} {} --help' for its options\n", program_, text_.name);
   }
 }
 
@@ -148,7 +148,8 @@ void Messages::warnings(const std::vector<Warning>& warnings) const {
   const std::size_t shown = std::min(warnings.size(), kMostWarnings);
   for (std::size_t i = 0; i < shown; ++i) warning(warnings[i]);
   if (warnings.size() > shown) {
-    warning({"more_warnings", fmt::format("{} more; --json lists them", format_count(warnings.size() - shown))});
+    warning(
+        {"more_warnings", fmt::format("{} more warnings; --json lists them", format_count(warnings.size() - shown))});
   }
 }
 

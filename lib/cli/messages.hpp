@@ -15,31 +15,31 @@
 /// Standard error for log collectors: each line is one JSON object with "time", "level" and "event". Valid JSON for any
 /// input: bytes that are not UTF-8 become U+FFFD.
 ///
-/// Sentences about the end of a command that standard error, its JSON form and the termination message share.
+/// Sentences about the end of a command, shared by standard error, its JSON form and the termination message.
 namespace shardkit::cli {
 
-/// {"code","text","path","offset"}; null for a path or an offset that there is not.
+/// {"code","text","path","offset"}; null for a missing path or offset.
 nlohmann::ordered_json failure_json(const Failure& failure);
 
-/// What a program says on standard error about one command, progress apart: lines for people ("shardctl: error: ..."),
-/// or with --log json events "warning", "error", "stopped", "soft_fail" and, at the end of each command, "done".
+/// Messages of a command on standard error, without progress: text ("shardctl: error: ..."), or with --log json the
+/// events "warning", "error", "stopped", "soft_fail" and, at the end of each command, "done".
 class Messages {
  public:
   /// `text` and `io` outlive the messages.
   Messages(LogFormat format, std::string_view program, const CommandText& text, const Io& io)
       : json_(format == LogFormat::json), program_(program), text_(text), io_(io) {}
 
-  /// All warnings, or the first 20 and how many more there are.
+  /// All warnings, or the first 20 and the number of the others.
   void warnings(const std::vector<Warning>& warnings) const;
 
-  /// The error, or the stop by `signal` and how to go on; for a usage error where the help is. The outcome has a
+  /// The error, or the stop by `signal` and how to continue; for a usage error where the help is. The outcome has a
   /// failure.
   void failure(const Outcome& outcome, int signal) const;
 
-  /// The last word on a command; to people the report says it.
+  /// The "done" event; in text form the report has this role.
   void done(const Outcome& outcome, double elapsed_seconds) const;
 
-  /// What is left to say when the process has to leave without the command's consent. From any thread.
+  /// The last message before the process ends without waiting for the command. From any thread.
   std::string forced_end(int signal) const;
 
  private:
@@ -60,24 +60,23 @@ class Messages {
 /// with a newline.
 std::string progress_json(const ProgressSample& now);
 
-/// What the process says when it has to leave without the command's consent.
-inline constexpr std::string_view kForcedEnd = "told to stop, and leaving with work unfinished";
+/// Message when the process ends without waiting for the command.
+inline constexpr std::string_view kForcedEnd = "interrupted; stopping before the work is complete";
 
-/// "stopped by SIGTERM", or "error: ..." with the file and offset concerned: one line without control characters.
-/// `title` is the word "error", painted or not.
+/// "stopped by SIGTERM", or "error: ..." with file and offset: one line without control characters. `title` is the word
+/// "error", coloured or not.
 std::string failure_text(const Failure& failure, int signal, std::string_view title = "error");
 
-/// How to go on after a stop; empty for a verb that starts anew.
+/// How to continue after a stop; empty for a verb that starts again.
 std::string_view how_to_go_on(const CommandText& text);
 
-/// The file that Kubernetes mounts into every container. What stands in it when the container ends is shown as the
-/// reason (`kubectl describe pod`), its first 4096 bytes.
+/// A file that Kubernetes mounts into every container. Its first 4096 bytes are shown as the reason when the container
+/// ends (`kubectl describe pod`).
 inline constexpr const char* kTerminationLog = "/dev/termination-log";
 
-/// Replaces the content of `path` by the line `end` and, where it is not empty, the line `go_on`. Together they have
-/// 4096 bytes at most, for which `end` is cut, and are valid UTF-8, without which the message is lost on its way.
-/// Writes only into a regular file that is there already; creates nothing and ignores every error. An empty path is no
-/// file. Throws nothing but std::bad_alloc.
+/// Replaces the content of `path` by the line `end` and, if not empty, the line `go_on`. Together they have at most
+/// 4096 bytes, for which `end` is cut, and are valid UTF-8, because otherwise the message would be lost. Writes only
+/// into an existing regular file and ignores every error. An empty path means no file. Throws only std::bad_alloc.
 void write_termination_message(const std::string& path, std::string_view end, std::string_view go_on);
 
 }  // namespace shardkit::cli

@@ -43,7 +43,7 @@ int exit_code(ErrorCode code, int signal) {
 
 std::string system_error_text(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
-  return "the system refuses another thread or process; try fewer --threads, or raise the limit on processes (ulimit "
+  return "the system allows no more threads or processes; use fewer --threads, or raise the limit on processes (ulimit "
          "-u, pids.max of the container)";
 }
 
@@ -72,14 +72,14 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
     return {exit_code(error.code(), signal),
             Failure{error.code(), without_secrets(error.what()), without_secrets(error.path()), error.offset()}};
   } catch (const std::bad_alloc&) {
-    return {kFailed, Failure{ErrorCode::out_of_memory, "out of memory; try fewer threads, or raise the memory limit"}};
+    return {kFailed, Failure{ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit"}};
   } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path
     const ErrorCode code = error_code_of(error.code().value());
     return {exit_code(code, signal), Failure{code, system_error_text(error)}};
   } catch (const std::exception& error) {
     return {kFailed, Failure{ErrorCode::internal, fmt::format("internal error: {}; please report it", error.what())}};
   } catch (...) {
-    return {kFailed, Failure{ErrorCode::internal, "internal error of unknown kind; please report it"}};
+    return {kFailed, Failure{ErrorCode::internal, "unknown internal error; please report it"}};
   }
 }
 

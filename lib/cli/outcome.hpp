@@ -16,7 +16,7 @@ namespace shardkit::cli {
 struct Failure {
   ErrorCode code = ErrorCode::internal;
   std::string text;
-  std::string path = {};  ///< empty when none is concerned
+  std::string path = {};  ///< empty if there is none
   std::optional<std::uint64_t> offset = {};
 };
 
@@ -24,7 +24,7 @@ struct Failure {
 struct Outcome {
   int exit_code = 0;
   std::optional<Failure> failure;
-  int softened_from = 0;  ///< the exit code that --soft-fail made 0; 0 when it did not
+  int softened_from = 0;  ///< the exit code that --soft-fail replaced by 0; 0 if it did not
 
   /// "ok", "findings" or "failed".
   std::string_view status() const;
@@ -33,11 +33,11 @@ struct Outcome {
 /// The outcome of a command that returned.
 Outcome finished(bool findings);
 
-/// The outcome of a command that threw; `signal` is the one that asked it to stop, 0 for none. The one place where
-/// errors become exit codes.
+/// The outcome of a command that threw; `signal` requested the stop, 0: none. The only place where errors become exit
+/// codes.
 Outcome failed(const std::exception_ptr& exception, int signal);
 
-/// What --soft-fail makes of it: a command that failed by its work ends with exit code 0. Wrong usage and signals keep
+/// The effect of --soft-fail: a command that failed in its work ends with exit code 0. Wrong usage and signals keep
 /// their exit codes.
 Outcome softened(Outcome outcome);
 

@@ -21,7 +21,7 @@ namespace {
 
 enum class PathKind { nothing, regular, folder, stream };
 
-/// What stands at `path`, links followed.
+/// The kind of file at `path`, links followed.
 PathKind kind_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return PathKind::nothing;
@@ -44,14 +44,15 @@ void require_writable(const Field& output, const std::string& path) {
   const bool is_file = output.role == Role::output_file;
   const char* const wanted = is_file ? "file" : "folder";
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::usage, why, path); };
-  if (is_file && path.empty()) refuse(fmt::format("{}: the name of the file is empty", option));
-  if (path == "-") refuse(fmt::format("{}: name a {}; only --json takes - for standard output", option, wanted));
+  if (is_file && path.empty()) refuse(fmt::format("{}: the file name is empty", option));
+  if (path == "-") refuse(fmt::format("{}: give a {}; only --json accepts - for standard output", option, wanted));
   if (is_url(path)) {
-    refuse(fmt::format("{} '{}' is a URL, to which nothing is written; name a local {}", option, path, wanted));
+    refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}", option, path,
+                       wanted));
   }
   const PathKind kind = kind_of(path);
   if (!is_file || kind == PathKind::stream) return;  // opening a pipe twice would end its reader
-  if (kind == PathKind::folder) refuse(fmt::format("{} '{}' is a folder; name a file in it", option, path));
+  if (kind == PathKind::folder) refuse(fmt::format("{} '{}' is a folder; give a file in it", option, path));
   const std::string folder = io::parent_folder(io::published_path(path));
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
@@ -76,7 +77,7 @@ void OutputStream::write(Bytes bytes) {
 }
 
 void OutputStream::flush() {
-  const std::string text = std::exchange(gathered_, {});  // what could not be written is not tried again
+  const std::string text = std::exchange(gathered_, {});  // a failed write is not repeated
   if (!text.empty()) put(text);
 }
 
@@ -96,7 +97,7 @@ namespace fs = std::filesystem;
 /// A file or folder, and the operand or option that names it.
 struct NamedFile {
   std::string text;  ///< as it was typed
-  fs::path path;     ///< links followed; what is not there yet is known by its name alone
+  fs::path path;     ///< links followed; a missing file is known only by its name
   Field field;
 };
 
@@ -136,8 +137,8 @@ bool is_name_in_sets(const fs::path& path) {
 }
 
 [[noreturn]] void refuse(const NamedFile& output, const std::string& why) {
-  throw Error(ErrorCode::usage, fmt::format("{} '{}' {}: name another file", output.field.spelling(), output.text, why),
-              output.text);
+  throw Error(ErrorCode::usage,
+              fmt::format("{} '{}' {}: choose another file", output.field.spelling(), output.text, why), output.text);
 }
 
 /// `title` is the command's, "shardctl verify".
@@ -145,13 +146,12 @@ void require_apart(const NamedFile& output, const NamedFile& other, std::string_
   std::error_code error;
   if (output.path == other.path || fs::equivalent(output.path, other.path, error)) {
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' was named by {} and by {}, and one of the two would be lost: name another file",
+                fmt::format("'{}' is given by {} and by {}, and one would overwrite the other: choose another file",
                             output.text, output.field.spelling(), other.field.spelling()),
                 output.text);
   }
   if (other.field.output == Output::own && lies_in(output.path, other.path) && is_name_in_sets(output.path)) {
-    refuse(output,
-           fmt::format("has a name of files in {} '{}', which the verb fills", other.field.spelling(), other.text));
+    refuse(output, fmt::format("has a name that {} '{}' uses for its own files", other.field.spelling(), other.text));
   }
   if (other.field.role == Role::output_file || output.field.output == Output::shared) return;
   const bool in_folder = is_folder(other.path) && lies_in(output.path, other.path);
@@ -189,7 +189,7 @@ void require_files_apart(const std::vector<FieldNode>& options, std::string_view
   for (const NamedFile& output : files) {
     if (output.field.role != Role::output_file || kind_of(output.text) == PathKind::stream) continue;
     if (std::ranges::find(output.path, fs::path(".shardkit")) != output.path.end()) {
-      refuse(output, "lies in .shardkit, which shardctl keeps for itself");
+      refuse(output, "is in .shardkit, which is reserved for shardctl");
     }
     for (const NamedFile& other : files) {
       if (&other != &output) require_apart(output, other, title);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 #include <numeric>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -29,11 +31,17 @@ T checked(const std::string& option, const Result<T>& parsed) {
   return *parsed;
 }
 
+/// "fail, skip or keep"
+std::string alternatives(std::span<const std::string_view> names) {
+  const auto all_but_last = names.first(names.size() - 1);
+  return fmt::format("{}{}{}", fmt::join(all_but_last, ", "), all_but_last.empty() ? "" : " or ", names.back());
+}
+
 /// A whole number in decimal; nothing before or after it.
 std::uint64_t whole_number(const std::string& option, const std::string& text) {
   const auto value = parse_count(text);
   if (!value)
-    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number from 0 up"));
+    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number of at least 0"));
   return *value;
 }
 
@@ -47,7 +55,7 @@ std::uint64_t size_number(const std::string& option, std::string_view text, Unit
   return checked(option, unit == Unit::bytes_per_second ? parse_rate(text) : parse_size(text));
 }
 
-/// "200" of a training step is rather milliseconds than minutes.
+/// For a training step, "200" probably means milliseconds, not seconds.
 void require_unit(const Field& field, const std::string& text) {
   const std::optional<double> bare = parse_decimal(text);
   if (!bare || *bare <= field.needs_unit_above) return;
@@ -60,7 +68,7 @@ void read_value(const std::string& option, Unit unit, const std::string& text, s
   } else if (unit == Unit::seconds) {
     const double seconds = checked(option, parse_duration(text));
     if (seconds != std::floor(seconds) || seconds > 1e15)
-      reject(option, fmt::format("'{}' is no whole number of seconds", text));
+      reject(option, fmt::format("'{}' is not a whole number of seconds", text));
     value = static_cast<std::uint64_t>(seconds);
   } else {
     value = whole_number(option, text);
@@ -79,7 +87,7 @@ void read_value(const std::string& option, Unit unit, const std::string& text, d
 
 void read_value(const std::string&, Unit, const std::string& text, std::string& value) { value = text; }
 
-/// Where an operand's text goes.
+/// The target of an operand's text.
 struct OperandSlot {
   std::string name;
   bool required = false;
@@ -95,11 +103,11 @@ class Binder final : public FieldVisitor {
 
   const std::vector<OperandSlot>& operands() const { return operands_; }
 
-  /// To be asked after parsing: of two values one would be lost.
+  /// Call this after parsing: of two values one would be lost.
   void check_given_once() const {
     for (const CLI::Option* option : single_) {
       if (option->count() < 2) continue;
-      reject(option->get_name(), fmt::format("given {} times, and takes one value", option->count()));
+      reject(option->get_name(), fmt::format("given {} times, but accepts only one value", option->count()));
     }
   }
 
@@ -113,8 +121,8 @@ class Binder final : public FieldVisitor {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found == names.end()) {
         const std::string meant = closest(text, {names.begin(), names.end()});
-        reject(option, fmt::format("'{}' must be one of {}{}", text, fmt::join(names, ", "),
-                                   meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+        throw Error(ErrorCode::usage, fmt::format("{} must be {}, not '{}'{}", option, alternatives(names), text,
+                                                  meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
       }
       store(target, static_cast<std::size_t>(found - names.begin()));
     });
@@ -144,7 +152,7 @@ class Binder final : public FieldVisitor {
 
   void bind_text(const Field& field, std::function<void(const std::string&)> store) {
     if (field.is_operand()) return add_operand(field, false, std::move(store));
-    // All values are taken, so that check_given_once() and not the library says that there are too many.
+    // All values are accepted, so that check_given_once() and not the library reports too many.
     single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
   }
 
@@ -188,10 +196,10 @@ class Binder final : public FieldVisitor {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
   const std::string meant = closest(name, known);
-  reject(name, meant.empty() ? "there is no such option" : "there is no such option; did you mean " + meant + "?");
+  reject(name, meant.empty() ? "unknown option" : "unknown option; did you mean " + meant + "?");
 }
 
-/// The arguments that CLI11 did not take as options.
+/// The arguments that CLI11 did not recognise as options.
 std::vector<std::string> operand_texts(const CLI::App& app) {
   std::vector<std::string> texts = app.remaining();
   for (const std::string& text : texts) {
@@ -200,7 +208,7 @@ std::vector<std::string> operand_texts(const CLI::App& app) {
   return texts;
 }
 
-/// Takes "--" and what follows off the arguments: nothing there is an option.
+/// Removes "--" and what follows from the arguments: there are no options after it.
 std::vector<std::string> take_literal_operands(std::vector<std::string>& args) {
   const auto mark = std::find(args.begin(), args.end(), "--");
   if (mark == args.end()) return {};
@@ -209,11 +217,11 @@ std::vector<std::string> take_literal_operands(std::vector<std::string>& args) {
   return literal;
 }
 
-/// Hands out the texts from left to right; a repeated operand takes all that the required ones after it leave.
+/// Assigns the texts from left to right; a repeated operand takes all that the required ones after it do not need.
 void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std::string>& texts) {
   std::size_t there = texts.size();
   for (const OperandSlot& slot : slots) {
-    if (slot.required && there-- == 0) reject(slot.name, "this operand is missing");
+    if (slot.required && there-- == 0) reject(slot.name, "missing");
   }
   auto needed =
       static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), std::mem_fn(&OperandSlot::required)));
@@ -281,7 +289,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t best_distance = std::clamp<std::size_t>(word.size() / 2, 1, 3) + 1;  // further off is no slip
+  std::size_t best_distance = std::clamp<std::size_t>(word.size() / 2, 1, 3) + 1;  // else not meant
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {

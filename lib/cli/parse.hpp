@@ -6,18 +6,18 @@
 
 #include "cli/command.hpp"
 
-/// The command line, by CLI11: the only file that knows it is parse.cpp.
+/// The command line, with CLI11, which only parse.cpp uses.
 namespace shardkit::cli {
 
 enum class ParseOutcome { run, help };
 
-/// Fills the options of `command`'s `invocation` and `common` from `args`, which come without program and verb. Opens
-/// no file. Throws Error{usage} whose text names the option, what was given and what was expected; `common` is filled
-/// as far as parsing came.
+/// Fills the options of `command`'s `invocation` and `common` from `args`, without program and verb. Opens no file.
+/// Throws Error{usage} with the option, the given value and what was expected; `common` is filled as far as parsing
+/// came.
 ParseOutcome parse_options(const Command& command, Invocation& invocation, CommonOptions& common,
                            std::vector<std::string> args);
 
-/// The candidate that `word` was probably meant to be; empty when none is near.
+/// The candidate that `word` probably means; empty if none is similar.
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace shardkit::cli

@@ -43,12 +43,12 @@ namespace {
 
 constexpr double kPlainInterval = 5.0;
 constexpr double kBarInterval = 0.1;
-constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate says anything
-constexpr double kRateWindow = 10.0;   // seconds: a rate that changes is seen, one that jumps is not
+constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate is meaningful
+constexpr double kRateWindow = 10.0;   // seconds: long enough for a steady rate, short enough to show a change
 constexpr double kMomentEvery = 1.0;
 constexpr std::size_t kBarWidth = 24;
 
-/// The share done: by bytes where their total is known, else by items; negative while unknown.
+/// The finished share: by bytes if their total is known, else by items; negative while unknown.
 double share(std::uint64_t done, std::uint64_t total) {
   return total == 0 ? -1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
 }
@@ -66,7 +66,7 @@ double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
   return now > before && seconds > 0 ? static_cast<double>(now - before) / seconds : 0.0;
 }
 
-/// As a person says it: "3 s", "1 min 20 s", "2 h 05 min".
+/// A duration as a person says it: "3 s", "1 min 20 s", "2 h 05 min".
 std::string time_to_go(double seconds) {
   if (seconds < 59.5) return fmt::format("{:.0f} s", std::max(1.0, seconds));
   if (seconds < 600) seconds = std::round(seconds / 10) * 10;

@@ -26,20 +26,19 @@ struct ProgressSample {
 
 ProgressSample sample(const Progress& progress);
 
-/// Turns samples into what is to be shown. Time comes from outside, in seconds from any fixed point, so that it is
-/// tested without waiting.
+/// Turns samples into output. Time is passed in, in seconds from any fixed point, so that tests need not wait.
 class ProgressLine {
  public:
   enum class Style { bar, plain, json };
 
   explicit ProgressLine(Style style) : style_(style) {}
 
-  /// The text to print now; empty when it is not time yet or nothing is known. A bar is redrawn in place (it starts
-  /// with a carriage return and has no newline) ten times a second at most; a plain line ends with a newline and
-  /// comes every 5 seconds; so does a JSON line. A bar is cut to `columns`: a line that wraps cannot be redrawn.
+  /// The text to print now; empty if it is not time yet or nothing is known. A bar is redrawn in place (it starts with
+  /// a carriage return and has no newline) at most ten times per second; a text line ends with a newline and comes
+  /// every 5 seconds, like a JSON line. A bar is cut to `columns`, because a line that wraps cannot be redrawn.
   std::string update(const ProgressSample& now, double seconds, std::size_t columns = 80);
 
-  /// What takes the bar off the screen; empty when none stands there.
+  /// Text that removes the bar from the screen; empty if there is none.
   std::string clear();
 
  private:
@@ -54,18 +53,18 @@ class ProgressLine {
 
   Style style_;
   std::optional<double> shown_at_;
-  std::deque<Moment> recent_;     ///< of this phase, those of the last seconds: rates are over them
-  std::uint64_t last_items_ = 0;  ///< fewer than last time: the phase has started again
+  std::deque<Moment> recent_;     ///< the last seconds of this phase, from which rates are calculated
+  std::uint64_t last_items_ = 0;  ///< fewer than before: the phase has started again
   double phase_start_ = 0;
   bool started_ = false;
   bool bar_visible_ = false;
 };
 
-/// Shows a command's progress on a stream from a thread of its own, until destroyed; then the bar is gone. Nobody
-/// else writes to the stream meanwhile.
+/// Shows a command's progress on a stream from its own thread, until destroyed; then the bar is removed. No other
+/// thread may write to the stream.
 class ProgressMonitor {
  public:
-  /// `columns`: how wide the terminal is at this moment.
+  /// `columns`: current width of the terminal.
   ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style,
                   std::function<std::size_t()> columns);
   ~ProgressMonitor();
@@ -81,7 +80,7 @@ class ProgressMonitor {
   std::function<std::size_t()> columns_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::jthread thread_;  ///< last: starts when all else is ready
+  std::jthread thread_;  ///< last: starts when everything else is ready
 };
 
 }  // namespace shardkit::cli

@@ -104,8 +104,8 @@ namespace {
 /// "iobench compare"
 std::string report_title(const Report& report) { return fmt::format("{} {}", report.program, report.verb); }
 
-/// For text and attribute values of XML 1.0, in which U+FFFE and U+FFFF are no characters; control characters are out
-/// already.
+/// For text and attribute values of XML 1.0, which does not allow U+FFFE and U+FFFF; control characters are already
+/// removed.
 std::string xml(std::string_view text) {
   constexpr std::string_view kSpecial = "&<>\"";
   constexpr std::array kEntities{"&amp;", "&lt;", "&gt;", "&quot;"};
@@ -218,11 +218,10 @@ std::string prometheus_text(const Report& report) {
   const Outcome& outcome = report.outcome;
   const std::chrono::duration<double> started = report.started_at.time_since_epoch();
   Gauges gauges;
-  gauges.add(prefix + "_success", "1 when the last run was done without findings", "",
-             outcome.status() == "ok" ? 1 : 0);
+  gauges.add(prefix + "_success", "1 if the last run ended without findings", "", outcome.status() == "ok" ? 1 : 0);
   gauges.add(prefix + "_exit_code", "exit code of the last run", "", outcome.exit_code);
   gauges.add(prefix + "_elapsed_seconds", "wall-clock time of the last run", "", report.elapsed_seconds);
-  gauges.add(prefix + "_finished_timestamp_seconds", "when the last run ended, seconds since 1970", "",
+  gauges.add(prefix + "_finished_timestamp_seconds", "end of the last run, seconds since 1970", "",
              fmt::format("{:.3f}", started.count() + report.elapsed_seconds));
   if (!outcome.failure) gauges.add(report.result, prefix, "");
   return gauges.text();

@@ -12,20 +12,20 @@
 #include "cli/outcome.hpp"
 #include "core/field_tree.hpp"
 
-/// A verb's result in the forms that programs read: the JSON envelope, which cli/documents/schema.cpp describes,
-/// Prometheus' metrics, and JUnit XML and Markdown for continuous integration.
+/// A verb's result in machine-readable formats: the JSON envelope, described by cli/documents/schema.cpp, Prometheus
+/// metrics, and JUnit XML and Markdown for continuous integration.
 namespace shardkit::cli {
 
 inline constexpr int kSchemaVersion = 1;
 
-/// Everything that goes into one envelope besides host and build.
+/// Contents of an envelope besides host and build.
 struct Report {
   std::string_view program;
   std::string_view verb;  ///< as typed: "stage", "cache ls"
   std::chrono::system_clock::time_point started_at;
   double elapsed_seconds = 0;
   std::vector<FieldNode> options;
-  std::vector<FieldNode> result;  ///< ignored when the outcome is a failure, unless failed_with_result
+  std::vector<FieldNode> result;  ///< ignored for a failure, unless failed_with_result
   std::vector<Warning> warnings;
   Outcome outcome;
   bool failed_with_result = false;
@@ -35,31 +35,32 @@ struct Report {
 /// bytes that are not UTF-8 become U+FFFD.
 std::string envelope_json(const Report& report);
 
-/// "on node7 (16 CPUs, Debian 12, Linux 6.1.0), 2026-11-23T07:20:00Z, iobench 0.2.0": what a figure is worth without.
+/// The conditions of a measurement, as in "on node7 (16 CPUs, Debian 12, Linux 6.1.0), 2026-11-23T07:20:00Z, iobench
+/// 0.2.0".
 std::string node_line(const Report& report);
 
-/// Described members as a JSON object, in their order; what is absent is null.
+/// Described members as a JSON object, in their order; absent ones are null.
 nlohmann::ordered_json fields_json(const std::vector<FieldNode>& nodes);
 
-/// The same as one line, with a member "event" before the others and a newline behind: a row of JSON lines. Valid JSON
-/// for any input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
+/// The same on one line, with a member "event" first and a newline at the end: a row of JSON lines. Valid JSON for any
+/// input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
 std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes);
 
-/// Text for a cell of a table, or a line, of Markdown.
+/// Text for a table cell, or a line, of Markdown.
 std::string markdown_text(std::string_view text);
 
-/// JUnit XML as Jenkins, GitLab and GitHub's actions read it: a suite named after the verb. A run that failed is one
-/// case in error instead of `found`.
+/// JUnit XML for Jenkins, GitLab and GitHub actions: a suite named after the verb. A failed run is one case with an
+/// error instead of `found`.
 std::string junit_xml(const Report& report, const CiReport& found);
 
-/// A Markdown page: a heading that says how the verb ended, and what it found. Of a run that failed: why.
+/// A Markdown page: a heading with the outcome, and the findings, or the error of a failed run.
 std::string ci_markdown(const Report& report, const CiReport& found);
 
 /// The report in Prometheus' text exposition format 0.0.4, for the textfile collector: every number of the result as
-/// gauge shardkit_<verb>_<field> (shardkit_cache_ls_files), groups joined by "_"; of a list whose items have a
-/// Field::label, a series for each item with that label, other lists left out. And of every run, also a failed one,
-/// shardkit_<verb>_success, _exit_code, _elapsed_seconds and _finished_timestamp_seconds. All are gauges: they tell of
-/// the last run, and nothing counts up over runs.
+/// gauge shardkit_<verb>_<field> (shardkit_cache_ls_files), with groups joined by "_". A list whose items have a
+/// Field::label has a series per item with that label; other lists are left out. Also shardkit_<verb>_success,
+/// _exit_code, _elapsed_seconds and _finished_timestamp_seconds of every run, including failed ones. All are gauges:
+/// they describe the last run, and nothing counts up over runs.
 std::string prometheus_text(const Report& report);
 
 }  // namespace shardkit::cli

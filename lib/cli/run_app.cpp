@@ -32,7 +32,7 @@
 namespace shardkit::cli {
 namespace {
 
-/// Addresses may hold logins and signatures, which no report is to show.
+/// Addresses may contain logins and signatures, which reports must not show.
 void hide_secrets(std::vector<FieldNode>& nodes) {
   for (FieldNode& node : nodes) {
     if (auto* text = std::get_if<std::string>(&node.value)) *text = without_secrets(*text);
@@ -111,7 +111,7 @@ class CommandRun {
       report_.outcome = finished(invocation_.has_findings());
     } catch (const OutputClosed&) {
       report_.outcome = failed(std::current_exception(), 0);
-      report_.outcome.exit_code = 0;  // `| head` has had enough; other tools say nothing either
+      report_.outcome.exit_code = 0;  // `| head` has read enough; other tools also end silently
       output_closed_ = true;
     } catch (...) {
       report_.outcome = failed(std::current_exception(), watch ? watch->signal() : 0);
@@ -145,7 +145,7 @@ class CommandRun {
     require_files_apart();
   }
 
-  /// Finds out that no output replaces another file, before the work, and again for what has come up meanwhile.
+  /// Checks that no output replaces another file, before the work, and again for files made meanwhile.
   void require_files_apart() {
     places_clash_ = true;
     cli::require_files_apart(options_with_reports(), title());
@@ -155,7 +155,7 @@ class CommandRun {
   /// "shardctl verify"
   std::string title() const { return fmt::format("{} {}", report_.program, report_.verb); }
 
-  /// Of a command line that could not be read, so that nobody knows which files it names.
+  /// For a command line that could not be parsed, so that its files are unknown.
   void require_reports() {
     try {
       require_outputs();
@@ -166,7 +166,7 @@ class CommandRun {
     }
   }
 
-  /// What was streamed before a failure gets out as well.
+  /// Also writes the output that was streamed before a failure.
   void run_streaming(Context& context, OutputStream& output) {
     try {
       invocation_.run(context);
@@ -207,9 +207,9 @@ class CommandRun {
   bool wants_json_stdout() const { return common_.json == "-"; }
   bool wants_json_file() const { return common_.json && !wants_json_stdout(); }
 
-  /// Files first: should one fail, the report on standard output says so.
+  /// Files first: if one fails, the report on standard output contains the error.
   void write_reports() {
-    const bool worked = !report_.outcome.failure;  // what was measured is shown even where a file of it is lost
+    const bool worked = !report_.outcome.failure;  // results are shown even if a file of them is lost
     const auto attempt = [&](auto&& write) {
       try {
         write();
@@ -256,7 +256,7 @@ class CommandRun {
     return text_.about_node ? text + node_line(report_) : text;
   }
 
-  /// For people who look at a terminal while standard output takes data.
+  /// For a user at a terminal while standard output takes data.
   void say_answer() const {
     if (!io_.err_is_terminal || common_.log == LogFormat::json || report_.outcome.failure) return;
     if (!text_.streams && !wants_json_stdout()) return;
@@ -271,15 +271,15 @@ class CommandRun {
   bool output_closed_ = false;             ///< which ended the verb
   bool reader_left_ = false;               ///< while the verb went on to its end
   bool places_clash_ = false;              ///< so that no report is written
-  std::set<std::string> refused_outputs_;  ///< paths of reports that cannot be written, as the error says of the first
+  std::set<std::string> refused_outputs_;  ///< paths of reports that cannot be written, as in the error of the first
   std::optional<Messages> messages_;       ///< made when --log is known
   Invocation invocation_;
   CommonOptions common_;
   Report report_;
 };
 
-/// Parses `args`, runs the command, reports in every form that was asked for, and returns the exit code. Throws
-/// nothing: whatever goes wrong is reported and becomes an exit code here.
+/// Parses `args`, runs the command, writes every requested report, and returns the exit code. Throws nothing: every
+/// error is reported and becomes an exit code here.
 int run_command(const App& app, const Command& command, const std::vector<std::string>& args, const Io& io) {
   CommandRun run(app, command, io);
   if (run.parse(args) == ParseOutcome::help) {
@@ -293,15 +293,16 @@ constexpr int kUsage = 2;
 
 bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
 
-/// `group` is what stands before the word, with a blank, or empty; `known` are the words that could stand there.
+/// `group` is the text before the word, with a blank, or empty; `known` are the possible words.
 int unknown_verb(const App& app, const std::string& group, const std::string& word,
                  const std::vector<std::string>& known, const Io& io) {
   std::string meant = word.starts_with('-') ? "" : closest(word, known);
   const auto synonym = std::ranges::find(app.synonyms, word, [](const auto& pair) { return pair.first; });
   if (group.empty() && synonym != app.synonyms.end()) meant = synonym->second;
-  const std::string error = fmt::format("{}: error: {}{}: there is no such verb{}", app.name, group, printable(word),
+  const std::string error = fmt::format("{}: error: {}{}: unknown verb{}", app.name, group, printable(word),
                                         meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
-  io.err << fmt::format("{}\n{} {}--help lists the verbs; options stand after the verb\n", error, app.name, group);
+  io.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error, app.name,
+                        group);
   write_termination_message(io.termination_log, error, "");
   return kUsage;
 }
@@ -325,7 +326,7 @@ int run_group(const App& app, const FirstWord& group, std::span<const std::strin
   return unknown_verb(app, fmt::format("{} ", group.word), args.front(), known, io);
 }
 
-/// True where colours are welcome: a terminal that knows them, and no NO_COLOR (no-color.org).
+/// True if colours are wanted: a terminal that supports them, and no NO_COLOR (no-color.org).
 bool wants_colour(int fd) {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
@@ -333,13 +334,13 @@ bool wants_colour(int fd) {
          std::string_view(terminal) != "dumb";
 }
 
-/// Columns of the terminal; 80 where there is none.
+/// Columns of the terminal; 80 if there is none.
 std::size_t columns_of(int fd) {
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ? kHelpWidth : size.ws_col;
 }
 
-/// True where a line can be redrawn in place.
+/// True if a line can be redrawn in place.
 bool is_terminal(int fd) {
   const char* terminal = std::getenv("TERM");
   return isatty(fd) == 1 && (terminal == nullptr || std::string_view(terminal) != "dumb");
@@ -390,7 +391,7 @@ int run_app(const App& app, int argc, const char* const* argv) {
               wants_colour(STDOUT_FILENO),
               wants_colour(STDERR_FILENO),
               isatty(STDOUT_FILENO) == 1,
-              std::clamp<std::size_t>(columns_of(STDOUT_FILENO), 60, 120),  // what is readable
+              std::clamp<std::size_t>(columns_of(STDOUT_FILENO), 60, 120),  // readable widths
               [] { return columns_of(STDERR_FILENO); },
               kTerminationLog};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);

@@ -71,7 +71,7 @@ void SignalWatch::watch() {
   signalfd_siginfo info{};
   if (read(signals_, &info, sizeof info) != sizeof info) return;
   signal_.store(static_cast<int>(info.ssi_signo));
-  // A stop callback of the command may hang; the deadline must hold all the same.
+  // A stop callback of the command may hang; the deadline must still hold.
   const std::jthread stopper([this] { stop_.request_stop(); });
   if (wait(kGraceMs) != Wake::end) end_process();
 }
@@ -79,7 +79,7 @@ void SignalWatch::watch() {
 void SignalWatch::end_process() const {
   try {
     last_words_(signal_.load());
-  } catch (...) {  // out of memory: leaving comes before words
+  } catch (...) {  // out of memory: ending is more important than a message
   }
   _exit(128 + signal_.load());
 }

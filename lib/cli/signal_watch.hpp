@@ -8,14 +8,14 @@
 
 namespace shardkit::cli {
 
-/// While it lives, SIGINT, SIGTERM and (unless it was ignored) SIGHUP set the stop source instead of ending the
-/// process. If it still lives 1.8 s after the first signal, or at the second, it calls `last_words` and ends the
+/// While it exists, SIGINT, SIGTERM and (unless it was ignored) SIGHUP set the stop source instead of ending the
+/// process. If it still exists 1.8 s after the first signal, or at the second, it calls `last_words` and ends the
 /// process with 128 + signal.
 ///
-/// Make it before any other thread: it blocks these signals in the calling thread, and new threads inherit that.
+/// Create it before any other thread: it blocks these signals in the calling thread, and new threads inherit that.
 class SignalWatch {
  public:
-  /// Says the last words; on a thread of the watch, while the command's may do anything.
+  /// Prints the last message; on a thread of the watch, while the command's threads may do anything.
   using LastWords = std::function<void(int signal)>;
 
   SignalWatch(std::stop_source stop, LastWords last_words);
@@ -23,7 +23,7 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  /// The signal that came, 0 while none did.
+  /// The received signal, 0 if there was none.
   int signal() const { return signal_.load(); }
 
  private:
@@ -39,7 +39,7 @@ class SignalWatch {
   std::atomic<int> signal_{0};
   sigset_t before_{};
   int signals_ = -1;  ///< signalfd
-  int end_ = -1;      ///< eventfd, readable once the watch is over
+  int end_ = -1;      ///< eventfd, readable when the watch has ended
   std::jthread thread_;
 };
 

@@ -49,7 +49,7 @@ std::string aligned(const std::vector<Line>& lines, const std::vector<bool>& rig
   return out;
 }
 
-/// What no row tells needs no room.
+/// Leaves out columns without values.
 void drop_empty_columns(std::vector<Line>& lines, std::vector<bool>& right) {
   for (std::size_t i = right.size(); i-- > 0;) {
     if (std::any_of(lines.begin() + 1, lines.end(), [&](const Line& line) { return !line[i].empty(); })) continue;
@@ -157,11 +157,11 @@ std::string answer_text(const Answer& answer, double elapsed_seconds, bool colou
 
 std::string steady_text(const std::optional<bool>& steady, double seconds) {
   if (steady) return *steady ? "yes" : "no";
-  return fmt::format("not known: only {} were measured", format_duration(seconds));
+  return fmt::format("unknown, only {} were measured", format_duration(seconds));
 }
 
 std::string percent_text(const std::optional<double>& ratio) {
-  return ratio ? format_value(*ratio, Unit::ratio) : "not known";
+  return ratio ? format_value(*ratio, Unit::ratio) : "unknown";
 }
 
 }  // namespace shardkit::cli

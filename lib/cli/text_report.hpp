@@ -13,17 +13,17 @@
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
 
-/// What text reports are made of: the generic one, and lines that several verbs have.
+/// Parts of text reports: the generic one, and lines that several verbs share.
 namespace shardkit::cli {
 
-/// A result as text: "name  value" lines with human units, groups indented, lists as tables that stop after 20 rows
-/// and say how many more there are. What is absent is left out. Control characters in values are escaped.
+/// A result as text: "name  value" lines with units, indented groups, lists as tables that stop after 20 rows with the
+/// number of the others. Absent values are left out. Control characters in values are escaped.
 std::string text_report(const std::vector<FieldNode>& result);
 
-/// The first line of an answer: the result, how long it took, and what it is about. No newline.
+/// The first line of an answer: the result, its duration and its subject. No newline.
 std::string answer_line(const Answer& answer, double elapsed_seconds);
 
-/// An answer as text, which ends with a newline; escape sequences only when `colour`.
+/// An answer as text that ends with a newline. It has escape sequences only if `colour`.
 std::string answer_text(const Answer& answer, double elapsed_seconds, bool colour);
 
 /// A titled table of described rows, as in text_report(); nothing without rows.
@@ -32,13 +32,13 @@ std::string table_text(const char* title, std::vector<Row> rows) {
   return text_report(field_tree([&](FieldVisitor& v) { v.field({title, ""}, rows); }));
 }
 
-/// Whether a measured rate was steady: "yes", "no", or that `seconds` were too short to know.
+/// Whether a measured rate was steady: "yes", "no", or that it is unknown because `seconds` were too short.
 std::string steady_text(const std::optional<bool>& steady, double seconds);
 
-/// "48 %"; "not known" where it is empty.
+/// "48 %"; "unknown" if it is empty.
 std::string percent_text(const std::optional<double>& ratio);
 
-/// Facts of one part of the machine, those that there are, divided by commas.
+/// Existing facts of one part of the machine, separated by commas.
 class Facts {
  public:
   Facts& add(const std::string& text) {
@@ -58,7 +58,7 @@ class Facts {
   std::vector<std::string> texts_;
 };
 
-/// "name      text"; nothing when there is no text.
+/// "name      text"; nothing if there is no text.
 inline void line(std::string& out, const char* name, const std::string& text) {
   if (!text.empty()) fmt::format_to(std::back_inserter(out), "{:<10}{}\n", name, printable(text));
 }

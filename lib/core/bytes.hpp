@@ -13,15 +13,15 @@ namespace shardkit {
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
-/// Views text as bytes and back; the memory stays the caller's.
+/// Views text as bytes and back; the caller keeps the memory.
 inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// Takes bytes in order, as they come: at most 1 MiB at a time. May throw; who calls it passes that on.
+/// Gets bytes in order, at most 1 MiB at a time. May throw; the caller passes that on.
 using BodyWriter = std::function<void(Bytes)>;
 
-/// Bytes that can be read at any offset: a file, an object, memory. Formats are read through this, so that they
-/// are tested in memory. Implementations allow concurrent read_at calls unless they say otherwise.
+/// Bytes that can be read at any offset: a file, an object, memory. Formats are read through this, so tests can use
+/// memory. Implementations allow concurrent read_at calls unless they say otherwise.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -29,14 +29,14 @@ class ByteSource {
   /// Total size in bytes.
   virtual std::uint64_t size() const = 0;
 
-  /// Reads up to buffer.size() bytes at `offset` and returns how many were read: fewer only at the end of the
-  /// source, 0 at or past it. Throws Error{io} with path and offset when the source fails.
+  /// Reads up to buffer.size() bytes at `offset` and returns how many were read: fewer only at the end of the source, 0
+  /// at or after it. Throws Error{io} with path and offset if the source fails.
   virtual std::size_t read_at(std::uint64_t offset, MutableBytes buffer) = 0;
 
-  /// Hands `length` bytes from `offset` on to `write`, in order and each once; returns how many: fewer only at the end
-  /// of the source. Throws as read_at(), and what `write` throws.
+  /// Passes `length` bytes from `offset` to `write`, in order and each once; returns how many: fewer only at the end of
+  /// the source. Throws like read_at(), and the errors of `write`.
   virtual std::uint64_t stream(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) {
-    constexpr std::uint64_t kBlock = 256U * 1024U;  // stays in a core's own cache while it is hashed and parsed
+    constexpr std::uint64_t kBlock = 256U * 1024U;  // fits into a core's own cache while it is hashed and parsed
     std::vector<std::byte> block(static_cast<std::size_t>(std::min(kBlock, length)));
     for (std::uint64_t done = 0; done < length;) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), length - done));
@@ -48,7 +48,7 @@ class ByteSource {
     return length;
   }
 
-  /// As stream(), up to the end.
+  /// Like stream(), up to the end.
   std::uint64_t stream_all(const BodyWriter& write) { return stream(0, UINT64_MAX, write); }
 };
 

@@ -6,13 +6,13 @@
 
 #include "core/field_tree.hpp"
 
-/// Commands as a user would type them.
+/// Commands as typed by a user.
 namespace shardkit {
 
-/// Text in single quotes of a POSIX shell, whatever it holds.
+/// Text in single quotes of a POSIX shell, with any content.
 std::string shell_quoted(std::string_view text);
 
-/// A word as POSIX shells take it back: as it is, or in single quotes.
+/// A word for POSIX shells: unchanged, or in single quotes.
 std::string shell_word(std::string_view word);
 
 /// `command` with the options that differ from `defaults`: "iobench run data --gpus 8".

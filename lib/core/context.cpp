@@ -15,7 +15,7 @@ void Progress::start(const char* name, std::uint64_t total_items, std::uint64_t 
 }
 
 void Context::throw_if_stopped() const {
-  if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped before the work was done");
+  if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted before the work was complete");
 }
 
 void Context::warn(std::string code, std::string text) {

@@ -50,10 +50,10 @@ Error::Error(ErrorCode code, const std::string& text, std::string path, std::opt
 
 namespace {
 
-/// Where the kernel's words do not say what to change.
+/// Hints for errors whose kernel text does not say what to change.
 std::string_view remedy_of(int error_number) {
-  if (error_number == EMFILE) return "; raise the limit for open files with 'ulimit -n', or use fewer --threads";
-  if (error_number == ENFILE) return "; raise the system's limit for open files, fs.file-max";
+  if (error_number == EMFILE) return "; raise the limit of open files with 'ulimit -n', or use fewer --threads";
+  if (error_number == ENFILE) return "; raise the system limit of open files, fs.file-max";
   return {};
 }
 

@@ -10,40 +10,39 @@
 
 namespace shardkit {
 
-/// What kind of failure an Error is. lib/cli maps each to an exit code, once.
+/// Kind of an Error. lib/cli maps each to an exit code, in one place.
 enum class ErrorCode {
-  usage,          ///< the command line asks for something impossible (exit 2)
-  not_found,      ///< a named file, folder or object is not there (exit 4)
+  usage,          ///< the command line is invalid (exit 2)
+  not_found,      ///< a given file, folder or object does not exist (exit 4)
   denied,         ///< no permission, or a read-only target (exit 4)
   io,             ///< a read or write failed; a retry may help (exit 1)
   network,        ///< a connection failed; a retry may help (exit 1)
-  corrupt,        ///< bytes that are not what they claim to be (exit 4)
-  conflict,       ///< the target or source is not what the plan says (exit 4)
+  corrupt,        ///< invalid content (exit 4)
+  conflict,       ///< the target or source does not match the plan (exit 4)
   no_space,       ///< disk full, quota, or a limit below the need (exit 5)
-  unsupported,    ///< an engine or feature that is not there (exit 4)
+  unsupported,    ///< an engine or feature is not available (exit 4)
   cancelled,      ///< the stop token was set (exit 130 or 143)
   out_of_memory,  ///< (exit 1)
-  internal,       ///< a fault of the program (exit 1)
+  internal,       ///< a bug in the program (exit 1)
 };
 
-/// The stable name of a code as it appears in JSON: "not_found", "no_space", ...
+/// The stable name of a code in JSON: "not_found", "no_space", ...
 std::string_view error_code_name(ErrorCode code);
 
-/// True for what is wrong with one file and stays so: a run may leave that file out when its user wants it to. False
-/// for what may pass or concerns more (a failing disk, too many open files, a changed source): going on would lose
-/// data.
+/// True for permanent faults of a single file, which a run may leave out if its user allows it. False for faults that
+/// may pass or affect more (a failing disk, too many open files, a changed source): continuing would lose data.
 bool is_bad_file(ErrorCode code);
 
-/// Thrown where a command cannot go on. The text says what was expected and what to do; `path` and `offset`
-/// say where. Caught once, in run_app.
+/// Thrown if a command cannot continue. The text contains what was expected and what to do; `path` and `offset` contain
+/// where. Caught once, in run_app.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& text, std::string path = {}, std::optional<std::uint64_t> offset = {});
 
   ErrorCode code() const { return code_; }
-  /// The file, folder or URL concerned; empty when there is none.
+  /// The file, folder or URL; empty if there is none.
   const std::string& path() const { return path_; }
-  /// Byte offset within path(), when known.
+  /// Byte offset within path(), if known.
   std::optional<std::uint64_t> offset() const { return offset_; }
 
  private:
@@ -52,14 +51,14 @@ class Error : public std::runtime_error {
   std::optional<std::uint64_t> offset_;
 };
 
-/// The code that fits an errno value.
+/// The code for an errno value.
 ErrorCode error_code_of(int error_number);
 
-/// An Error for a failed system call: "cannot <action> <path>: <strerror>", with the code that fits `error_number`.
+/// An Error for a failed system call: "cannot <action> <path>: <strerror>", with the code for `error_number`.
 Error system_error(int error_number, std::string_view action, const std::string& path);
 
-/// A value, or the Error that stands in its place. For items (a sample, an object) whose failure is an everyday
-/// outcome; where the whole command cannot go on, throw the Error instead.
+/// A value, or the Error instead of it. For items (a sample, an object) whose failure is expected; if the whole command
+/// cannot continue, throw the Error instead.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -69,7 +68,7 @@ class [[nodiscard]] Result {
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  /// The value; throws the Error when there is none.
+  /// The value; throws the Error if there is none.
   T& value() & {
     if (!has_value()) throw std::get<1>(state_);
     return std::get<0>(state_);
@@ -86,7 +85,7 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  /// The error; only when !has_value().
+  /// The error; only if !has_value().
   const Error& error() const { return std::get<1>(state_); }
 
  private:

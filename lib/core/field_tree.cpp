@@ -13,7 +13,7 @@ namespace shardkit {
 
 namespace {
 
-/// Whether `words` ("_per_second") stands in `name` ("files_per_second", "per_second_max") as whole words.
+/// Whether `name` ("files_per_second", "per_second_max") contains `words` ("_per_second") as whole words.
 bool contains_words(const std::string& name, std::string_view words) {
   return ("_" + name + "_").find(std::string(words) + "_") != std::string::npos;
 }

@@ -17,7 +17,7 @@
 
 /// One description per option and per result field.
 ///
-/// A plain struct says once what its members are called, what unit they have and what they mean:
+/// A plain struct describes once what its members are named, their unit and what they mean:
 ///
 ///     struct ConvertOptions {
 ///       std::string source;
@@ -33,29 +33,29 @@ namespace shardkit {
 
 enum class Role {
   option,              ///< --name VALUE (a flag for bool); for results: a JSON field
-  input_file,          ///< option whose value names a file that is read
-  output_file,         ///< option whose value names a file that is written
+  input_file,          ///< option whose value is a file that is read
+  output_file,         ///< option whose value is a file that is written
   positional,          ///< required operand; its name is in capitals
-  optional_positional  ///< operand that may be left out
+  optional_positional  ///< optional operand
 };
 
-/// Numbers that an option takes, in its unit. Both ends are in it, but for an open least one.
+/// Allowed numbers of an option, in its unit. Both ends are included, except for an open lower end.
 struct Range {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
-  bool open = false;  ///< `least` itself is not in it
+  bool open = false;  ///< `least` itself is excluded
 };
 
-/// In which direction a metric is good.
+/// Direction in which a metric is better.
 enum class Better { higher, lower };
 
-/// What a field means where two results are compared.
+/// Role of a field when two results are compared.
 struct Comparison {
   enum class Part {
-    metric,         ///< of a result: it is judged; a group is by its members that are Part::judged
-    judged,         ///< has the role of the group around it, if that has one
+    metric,         ///< of a result: it is compared; a group by its members that are Part::judged
+    judged,         ///< has the role of its group, if that has one
     condition,      ///< of a result: results that differ in it cannot be compared
-    own_condition,  ///< the same, but not where the result is a stage of another verb's
+    own_condition,  ///< the same, but not if the result is a stage of another verb's
     free            ///< of an option: results that differ in it can be compared
   };
   Part part = Part::metric;
@@ -79,32 +79,32 @@ inline constexpr Comparison kOwnCondition{Comparison::Part::own_condition};
 inline constexpr Comparison kJudged{Comparison::Part::judged};
 inline constexpr Comparison kMayDiffer{Comparison::Part::free};
 
-/// Marks an option that decides which bytes are written: it is kept in the plan, and another value is another plan.
+/// Marks an option that affects the written bytes: it is stored in the plan, and another value gives another plan.
 struct Planned {};
 inline constexpr Planned kPlanned{};
 
-/// Marks the member that tells the items of a list apart: their numbers become Prometheus series with it as label.
+/// Marks the member that identifies the items of a list: their numbers become Prometheus series with it as label.
 struct Label {};
 inline constexpr Label kLabel{};
 
-/// Marks a duration that is short by nature: a larger number without a unit is a slip, and refused.
+/// Marks a duration that is usually short. A larger number without a unit is probably a mistake and is refused.
 struct NeedsUnit {
   double above = 0;  ///< seconds
 };
 inline constexpr NeedsUnit kOfTrainingStep{60};
 
-/// Whose the content is of what an operand or option names to be written.
+/// Owner of the contents of an output that an operand or option names.
 enum class Output {
-  none,   ///< it is not written, but for a Role::output_file, which is replaced
-  own,    ///< the verb's: a folder that it makes or fills
-  shared  ///< of others as well: a folder in which files come and go, a file that is added to
+  none,   ///< it is not written, except for a Role::output_file, which is replaced
+  own,    ///< the verb's: a folder that it creates or fills
+  shared  ///< shared with others: a folder in which files come and go, a file that is appended to
 };
 inline constexpr Output kOutputFolder = Output::own;
 inline constexpr Output kSharedOutput = Output::shared;
 
-/// What a member of a struct is called and what it means. After name, unit and help come, in any order and where they
-/// apply, a Role, an Output, a Range, a Comparison, kPlanned, kLabel, a word that stands for the value in help
-/// ("SEED"), kOfTrainingStep, and a letter as alias ('o'). The texts must outlive the described object: literals.
+/// Name and meaning of a member. After name, unit and help come, in any order and if they apply, a Role, an Output, a
+/// Range, a Comparison, kPlanned, kLabel, a placeholder for the value in help ("SEED"), kOfTrainingStep, and a letter
+/// as alias ('o'). The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
   std::string_view name;
@@ -112,9 +112,9 @@ struct Field {
   std::string_view help;
   Role role = Role::option;
   Output output = Output::none;
-  std::string_view value_name;  ///< empty: made from role, unit and type
-  char short_name = 0;          ///< 0 for none
-  std::optional<Range> range;   ///< of a number: what check_ranges() accepts; none: any
+  std::string_view value_name;  ///< empty: from role, unit and type
+  char short_name = 0;          ///< 0: none
+  std::optional<Range> range;   ///< for a number: accepted by check_ranges(); none: any
   std::optional<Comparison> comparison;
   double needs_unit_above = std::numeric_limits<double>::infinity();
   bool planned = false;
@@ -132,7 +132,7 @@ struct Field {
 
   constexpr bool is_output() const { return role == Role::output_file || output != Output::none; }
   constexpr bool is_operand() const { return role == Role::positional || role == Role::optional_positional; }
-  /// As a message names it: "--step-time", or the operand "SRC".
+  /// Its name in messages: "--step-time", or the operand "SRC".
   std::string spelling() const { return (is_operand() ? "" : "--") + std::string(name); }
 
  private:
@@ -147,14 +147,14 @@ struct Field {
   constexpr void add(Label) { label = true; }
 };
 
-/// The JSON name of a field: "step-time" with Unit::seconds is "step_time_seconds". A name that already says its unit
-/// in whole words ("bytes_fetched", "files_per_second") stays as it is; operands are lower-cased.
+/// The JSON name of a field: "step-time" with Unit::seconds is "step_time_seconds". A name that already contains its
+/// unit in whole words ("bytes_fetched", "files_per_second") is unchanged; operands are lower-cased.
 ///
-/// A group with a unit speaks for its members: in {"latency", Unit::seconds} a member {"p50", Unit::seconds} or
-/// {"p50"} without one is "p50", because "latency_seconds" says it already. `group` is the unit of that group.
+/// A group with a unit applies to its members: in {"latency", Unit::seconds} a member {"p50", Unit::seconds} or {"p50"}
+/// without one is "p50", because "latency_seconds" already contains it. `group` is the unit of that group.
 std::string json_name(const Field& field, Unit group = Unit::none);
 
-/// Names of an enum's values in order from 0. A function beside the enum makes it usable as a field:
+/// Names of an enum's values in order from 0. A function next to the enum makes it usable as a field:
 ///     constexpr auto enum_names(Validate) { return std::to_array<std::string_view>({"none", "header", "decode"}); }
 template <class E>
 concept NamedEnum = std::is_enum_v<E> && requires {
@@ -169,7 +169,7 @@ constexpr std::string_view enum_name(E value) {
   return kEnumNames<E>.at(static_cast<std::size_t>(value));
 }
 
-/// An enum as index and names, as visitors see it.
+/// An enum as index and names, for visitors.
 struct Choice {
   std::optional<std::size_t> index;  ///< empty: an optional one without a value
   std::span<const std::string_view> names;
@@ -183,13 +183,13 @@ concept Describable = std::is_class_v<T> && requires(T& value, FieldVisitor& vis
   value.describe(visitor);
 };
 
-/// A member that is no group, list or enum. Only results have an optional flag: an option is given or not.
+/// A member that is not a group, list or enum. Only results have an optional flag: an option is given or not.
 using FieldValue =
     std::variant<bool*, std::optional<bool>*, std::uint64_t*, std::optional<std::uint64_t>*, double*,
                  std::optional<double>*, std::string*, std::optional<std::string>*, std::vector<std::string>*>;
 
-/// Called once per member by describe(). Members are passed by reference so that a visitor may read or bind them.
-/// A member that is std::optional and empty is null in JSON and "not given" on the command line.
+/// Called once per member by describe(). Members are passed by reference so that a visitor may read or bind them. An
+/// empty std::optional is null in JSON and "not given" on the command line.
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
@@ -246,7 +246,7 @@ class FieldVisitor {
   using Assign = void (*)(void* target, std::size_t index);
   virtual void enumeration(const Field& field, Choice choice, Assign assign, void* target) = 0;
 
-  /// `optional`: the group may be absent, though this one is there.
+  /// `optional`: the group may be absent, although this one is present.
   virtual void begin_group(const Field& field, bool optional) = 0;
   virtual void end_group() = 0;
   virtual void null_group(const Field& field) = 0;

@@ -7,8 +7,8 @@
 #include <openssl/evp.h>
 #include <xxhash.h>
 
-// xxhash picks the widest vector unit at run time only through its dispatching entry points, which Debian's library
-// has on x86-64 alone.
+// xxhash picks the widest vector unit at run time only through its dispatching entry points, which Debian's library has
+// only on x86-64.
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
 #endif
@@ -45,7 +45,7 @@ Xxh3Stream& Xxh3Stream::operator=(const Xxh3Stream& other) {
   return *this;
 }
 
-// One state for both: XXH3_64bits_reset() and _update() do what those of 128 bits do.
+// One state for both: XXH3_64bits_reset() and _update() do the same as those of 128 bits.
 void Xxh3Stream::reset() { XXH3_128bits_reset(state_.get()); }
 
 void Xxh3Stream::update(Bytes bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
@@ -59,7 +59,7 @@ std::uint64_t Xxh3Stream::digest64() const { return XXH3_64bits_digest(state_.ge
 
 Md5Stream::Md5Stream() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
   if (EVP_DigestInit_ex(context_.get(), EVP_md5(), nullptr) == 1) return;
-  throw Error(ErrorCode::unsupported, "this system's OpenSSL does not allow MD5, which wids indexes are made of");
+  throw Error(ErrorCode::unsupported, "this system's OpenSSL does not allow MD5, which wids indexes need");
 }
 
 void Md5Stream::update(Bytes bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }

@@ -11,7 +11,7 @@ struct evp_md_ctx_st;  // of OpenSSL
 
 namespace shardkit {
 
-/// XXH3 with 64 bits and seed 0 over `bytes`: what `xxhsum -H3` prints.
+/// XXH3 with 64 bits and seed 0 over `bytes`, as printed by `xxhsum -H3`.
 std::uint64_t xxh3_64(Bytes bytes);
 
 /// A 128-bit XXH3 value.
@@ -21,19 +21,19 @@ struct Hash128 {
   bool operator==(const Hash128&) const = default;
 };
 
-/// XXH3 with 128 bits and seed 0 over `bytes`: what `xxh128sum` prints.
+/// XXH3 with 128 bits and seed 0 over `bytes`, as printed by `xxh128sum`.
 Hash128 xxh3_128(Bytes bytes);
 
 /// Lower-case hexadecimal, 16 and 32 digits, most significant first, as xxhsum prints them.
 std::string to_hex(std::uint64_t value);
 std::string to_hex(const Hash128& value);
 
-/// Reads 32 hexadecimal digits; false when `text` is anything else.
+/// Parses 32 hexadecimal digits; false for anything else.
 bool parse_hex(std::string_view text, Hash128& value);
 bool parse_hex(std::string_view text, std::uint64_t& value);
 
-/// Streaming XXH3, of which both hashes come: for contents too large to lie in memory. A copy continues from where the
-/// original stood, independently of it.
+/// Streaming XXH3 for both hashes, for contents too large for memory. A copy continues from the current state,
+/// independently.
 class Xxh3Stream {
  public:
   Xxh3Stream();
@@ -43,7 +43,7 @@ class Xxh3Stream {
   Xxh3Stream& operator=(Xxh3Stream&&) noexcept = default;
   ~Xxh3Stream() = default;
 
-  /// Forgets all bytes so far.
+  /// Discards all bytes so far.
   void reset();
   void update(Bytes bytes);
   /// xxh3_128() and xxh3_64() of all bytes since the last reset; more may follow.
@@ -57,8 +57,8 @@ class Xxh3Stream {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-/// Streaming MD5 (RFC 1321), for formats of others that ask for it. It protects from accidents only, and costs more
-/// than XXH3 by far. Throws Error{unsupported} where the system's OpenSSL forbids it (FIPS mode).
+/// Streaming MD5 (RFC 1321), for formats of other programs that need it. It only detects accidents, and is much slower
+/// than XXH3. Throws Error{unsupported} if the system's OpenSSL forbids it (FIPS mode).
 class Md5Stream {
  public:
   Md5Stream();

@@ -7,18 +7,18 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-/// JSON as text. The library's parser and writer are templates that take seconds to compile in each file that calls
+/// JSON as text. The library's parser and writer are templates that take seconds to compile in each file that uses
 /// them; here they are compiled once.
 namespace shardkit {
 
-/// The value that `text` holds; "discarded", which none of its is_...() functions but is_discarded() knows, where
-/// `text` is not JSON. Of two members of one name the last one counts.
+/// The value of `text`; "discarded", which only is_discarded() recognises, if `text` is not JSON. Of two members with
+/// one name the last one counts.
 nlohmann::json parse_json(std::string_view text);
-/// As parse_json; members keep their order.
+/// Like parse_json; members keep their order.
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
-/// A whole number from 0 to 2^64-1, written without sign, fraction and exponent; nothing for any other value. Numbers in
-/// files are read by this only: nlohmann converts a larger or fractional one without a word.
+/// A whole number from 0 to 2^64-1, written without sign, fraction and exponent; empty for any other value. Always use
+/// this for numbers in files: nlohmann silently converts larger or fractional ones.
 std::optional<std::uint64_t> json_count(const nlohmann::json& json);
 std::optional<std::uint64_t> json_count(const nlohmann::ordered_json& json);
 
@@ -26,13 +26,13 @@ std::optional<std::uint64_t> json_count(const nlohmann::ordered_json& json);
 std::string json_text(const nlohmann::json& json);
 std::string json_text(const nlohmann::ordered_json& json);
 
-/// `json` as a file holds it: a line for each value, indented by one space a level, with a line end. Bytes that are not
-/// UTF-8 become U+FFFD.
+/// `json` as in a file: one line per value, indented by one space per level, with a line end. Bytes that are not UTF-8
+/// become U+FFFD.
 std::string json_file_text(const nlohmann::json& json);
 std::string json_file_text(const nlohmann::ordered_json& json);
 
-/// As Python's json.dumps(json, indent=2) writes it: ASCII alone, without a line end. Throws nlohmann's type_error
-/// where a string is not UTF-8.
+/// Like Python's json.dumps(json, indent=2): only ASCII, without a line end. Throws nlohmann's type_error if a string
+/// is not UTF-8.
 std::string python_json_text(const nlohmann::ordered_json& json);
 
 }  // namespace shardkit

@@ -21,8 +21,8 @@ class Prng {
   /// The next 64 bits.
   std::uint64_t next();
 
-  /// Uniform in [0, bound), without bias; bound must not be 0. Lemire's multiplication with rejection
-  /// ("Fast Random Integer Generation in an Interval", 2019).
+  /// Uniform in [0, bound), without bias; bound must not be 0. Lemire's multiplication with rejection ("Fast Random
+  /// Integer Generation in an Interval", 2019).
   std::uint64_t below(std::uint64_t bound);
 
   /// Uniform in [0, 1), a multiple of 2^-53.
@@ -35,8 +35,8 @@ class Prng {
   std::array<std::uint64_t, 4> state_;
 };
 
-/// Fisher-Yates from the last element down, one below() draw per element. A function of the element count and the
-/// generator's state alone, the same on every machine.
+/// Fisher-Yates from the last element down, with one below() per element. Depends only on the element count and the
+/// generator's state, on every machine.
 template <class T>
 void shuffle(std::span<T> items, Prng& prng) {
   for (std::size_t i = items.size(); i > 1; --i) {

@@ -11,7 +11,7 @@
 
 namespace shardkit {
 
-/// A-Z as a-z; every other byte, of UTF-8 too, as it is. Whatever the locale.
+/// A-Z as a-z; every other byte, including UTF-8, unchanged. Independent of the locale.
 constexpr char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 inline std::string lower_case(std::string_view text) {
@@ -20,8 +20,8 @@ inline std::string lower_case(std::string_view text) {
   return lower;
 }
 
-/// Where the first byte stands that is not well-formed UTF-8 (Unicode 15, table 3-7: no surrogates, no overlong forms,
-/// nothing above U+10FFFF); npos when all is. A character cut by the text's end is not well-formed.
+/// Position of the first byte that is not well-formed UTF-8 (Unicode 15, table 3-7: no surrogates, no overlong forms,
+/// nothing above U+10FFFF); npos if there is none. A character cut by the text's end is not well-formed.
 std::size_t find_invalid_utf8(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == std::string_view::npos; }
@@ -30,10 +30,10 @@ inline bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == s
 std::string as_utf8(std::string_view text);
 
 /// Numbers in files, headers, URLs, /proc and command lines are read by the functions below, those in JSON by
-/// json_count(). A number that does not fit is not a number: nothing wraps, is cut or becomes the largest one.
+/// json_count(). A number that does not fit is invalid: it is never wrapped, cut or clamped.
 
-/// Reads a whole number that all of `text` is, without blanks and '+', and with '-' only where Number has a sign. False
-/// for anything else and for what Number cannot represent; `value` is as before then.
+/// Parses `text` as a whole number, without blanks and '+', and with '-' only if Number has a sign. False for anything
+/// else and for numbers that Number cannot represent; then `value` is unchanged.
 template <std::integral Number>
 bool parse_number(std::string_view text, Number& value, int base = 10) {
   Number number = 0;
@@ -44,17 +44,17 @@ bool parse_number(std::string_view text, Number& value, int base = 10) {
   return true;
 }
 
-/// The same, from 0 to `most`; empty where parse_number() is false.
+/// The same, from 0 to `most`; empty if parse_number() is false.
 std::optional<std::uint64_t> parse_count(std::string_view text, std::uint64_t most = UINT64_MAX);
 
-/// True for decimal digits and nothing else: a whole number, even if it is too large to be read.
+/// True for decimal digits only: a whole number, even if it is too large to be read.
 bool is_digits(std::string_view text);
 
-/// The finite decimal number that all of `text` is, "1.5" or "1e3"; empty when it is none.
+/// Parses `text` as a finite decimal number, "1.5" or "1e3"; empty if it is not one.
 std::optional<double> parse_decimal(std::string_view text);
 
-/// The finite decimal number without exponent that `text` begins with, such as 16 of "16.0 GT/s"; empty when it begins
-/// with none. `rest` becomes what follows it.
+/// The finite decimal number without exponent at the start of `text`, such as 16 in "16.0 GT/s"; empty if there is
+/// none. `rest` becomes the text after it.
 std::optional<double> leading_decimal(std::string_view text, std::string_view* rest = nullptr);
 
 /// True for a text that begins with `scheme` ("s3://"), in any case.
@@ -62,8 +62,9 @@ bool has_scheme(std::string_view text, std::string_view scheme);
 bool is_http_url(std::string_view text);
 /// True for a text that begins with a scheme and "://".
 bool is_url(std::string_view text);
-/// A text as it may be shown: URLs in it, or patterns of them, without login, and with "?..." for a query, which may
-/// hold a signature (in s3:// a '?' is of the key, and stays). A URL ends at a quote, its query at a blank too.
+/// A text that may be shown: URLs in it, or patterns of them, without login, and with "?..." instead of a query, which
+/// may contain a signature (in s3:// a '?' belongs to the key, and stays). A URL ends at a quote, its query also at a
+/// blank.
 std::string without_secrets(std::string_view text);
 
 }  // namespace shardkit

@@ -70,7 +70,7 @@ std::string with_prefix(double value, double step, double most, std::span<const 
   return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
 }
 
-/// What 64 bits hold: 0 where it is negative or no number.
+/// Limited to 64 bits: 0 if negative or not a number.
 std::uint64_t rounded(double value) {
   constexpr double kMost = 1e18;
   return value > 0 ? static_cast<std::uint64_t>(std::llround(std::min(value, kMost))) : 0;
@@ -88,7 +88,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   const auto bad = [&](std::string_view why) {
     return Error(ErrorCode::usage, fmt::format("'{}' is not a size: {} (examples: 1000, 256MiB, 1.5G)", text, why));
   };
-  if (is_digits(text)) {  // exact, where a double would round
+  if (is_digits(text)) {  // exact; a double would round
     const auto value = parse_count(text);
     return value ? Result<std::uint64_t>(*value) : bad("too large");
   }
@@ -106,7 +106,7 @@ Result<std::uint64_t> parse_rate(std::string_view text) {
   if (size.ends_with("/s")) size.remove_suffix(2);
   if (size.ends_with('b')) {
     return Error(ErrorCode::usage,
-                 fmt::format("'{}' could mean bits: write bytes with a capital B, such as 1.25GB/s for 10 Gb/s", text));
+                 fmt::format("'{}' may mean bits: use a capital B for bytes, such as 1.25GB/s for 10 Gb/s", text));
   }
   return parse_size(size);
 }

@@ -8,29 +8,29 @@
 
 namespace shardkit {
 
-/// What a number means. Decides how a field is parsed, printed and named.
+/// Meaning of a number: how a field is parsed, printed and named.
 enum class Unit {
   none,
   count,
   bytes,
   seconds,
   ratio,   ///< part of a whole: 0.25 is shown as 25 %
-  factor,  ///< how many times as much; named "_ratio" too
+  factor,  ///< a factor; also named "_ratio"
   bytes_per_second,
   per_second,
 };
 
 inline constexpr double kDay = 86400;  ///< seconds
 
-/// The ending a JSON field of this unit carries: "_bytes", "_seconds", ... ; empty for none and count.
+/// Suffix of a JSON field with this unit: "_bytes", "_seconds", ... ; empty for none and count.
 std::string_view unit_suffix(Unit unit);
 
 /// Reads "1000", "256MiB", "256MB", "1.5G": KiB/MiB/GiB/TiB are powers of 1024; K/M/G/T with or without B are powers
 /// of 1000. Rejects negative, fractional-byte-only ("0.5"), overflowing and unknown spellings with Error{usage}.
 Result<std::uint64_t> parse_size(std::string_view text);
 
-/// Reads "3.3GB/s" or "3.3GB" as bytes per second. A lower-case b is refused: it stands for bits, and eight times as
-/// much is no small slip. Error{usage} otherwise as parse_size().
+/// Reads "3.3GB/s" or "3.3GB" as bytes per second. Refuses a lower-case b, which means bits, a factor of eight.
+/// Error{usage} otherwise like parse_size().
 Result<std::uint64_t> parse_rate(std::string_view text);
 
 /// Reads "30s", "5m", "1.5h", "250ms", "2d" or plain seconds, as seconds. Error{usage} otherwise.
@@ -42,7 +42,7 @@ std::string format_size(std::uint64_t bytes);
 std::string exact_size(std::uint64_t bytes);
 /// The shortest duration that parse_duration() reads back exactly: "1d" of 86400, "100ms", "90s".
 std::string exact_duration(double seconds);
-/// Decimal prefixes, as network and disk rates are quoted: "3.30 GB/s".
+/// Decimal prefixes, as usual for network and disk rates: "3.30 GB/s".
 std::string format_rate(double bytes_per_second);
 /// "0.35 s", "4 min 10 s", "2 h 05 min".
 std::string format_duration(double seconds);
@@ -50,10 +50,10 @@ std::string format_duration(double seconds);
 std::string format_count(std::uint64_t count);
 /// "1 shard", "1,200 shards": for nouns whose plural takes an s.
 std::string format_count(std::uint64_t count, std::string_view noun);
-/// The same of computed numbers, rounded: what is negative or no number is 0, what is absurd stays printable.
+/// The same for computed numbers, rounded: negative values and NaN become 0, huge ones stay printable.
 std::string format_rounded_size(double bytes);
 std::string format_rounded_count(double count);
-/// How many times as much: "1.25"; "more than 1000" beyond, where the figure itself says no more.
+/// A factor: "1.25"; "more than 1000" above that, where the exact value does not matter.
 std::string format_factor(double factor);
 
 }  // namespace shardkit

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kDeepest = 16;
 
-/// One whole expansion; carries what error messages need.
+/// One whole expansion; has the data for error messages.
 class Expander {
  public:
   Expander(std::string_view pattern, std::size_t limit) : pattern_(pattern), limit_(limit) {}
@@ -46,7 +46,7 @@ class Expander {
     fail("has a '{' without its '}'");
   }
 
-  /// What stands between two braces.
+  /// The text between two braces.
   std::vector<std::string> group(std::string_view inside, int depth) const {
     std::vector<std::string_view> parts = split_at_commas(inside);
     std::vector<std::string> names;
@@ -85,7 +85,7 @@ class Expander {
 
   static bool padded(std::string_view text) { return text.size() > 1 && text.front() == '0'; }
 
-  /// "first..last" of whole numbers; false when `inside` is something else.
+  /// "first..last" of whole numbers; false if `inside` is something else.
   bool range(std::string_view inside, std::vector<std::string>& names) const {
     const std::size_t dots = inside.find("..");
     if (dots == std::string_view::npos) return false;
@@ -123,7 +123,7 @@ class Expander {
   std::size_t limit_;
 };
 
-/// Where a number stands in a name.
+/// The position of a number in a name.
 struct NumberPlace {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -132,7 +132,7 @@ struct NumberPlace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Where `next` counts on from `name`: both are equal but for one number of equal width, which is greater by one.
+/// Whether `next` counts on from `name`: both are equal except for one number of equal width, which is greater by one.
 std::optional<NumberPlace> counted_number(std::string_view name, std::string_view next) {
   if (name.size() != next.size()) return std::nullopt;
   const auto differ = std::mismatch(name.begin(), name.end(), next.begin()).first;

@@ -9,7 +9,7 @@
 namespace shardkit::formats {
 namespace {
 
-/// What the C++ streams that DALI reads lines with take for the end of a word.
+/// The characters that end a word for the C++ streams that DALI uses.
 bool has_space(std::string_view text) { return text.find_first_of(" \t\n\v\f\r") != std::string_view::npos; }
 
 }  // namespace
@@ -20,7 +20,7 @@ std::string dali_index_name(std::string_view shard) {
 
 namespace {
 
-/// Writes the lines after the first one, which counts them: they come first here so that nobody holds them in memory.
+/// Writes the lines after the first one, which counts them: they come first here so that they do not stay in memory.
 class DaliLines final : public ShardIndexLines {
  public:
   DaliLines(ByteSink& sink, const std::string& shard) : lines_(sink), shard_(shard) {}
@@ -57,9 +57,8 @@ class DaliLines final : public ShardIndexLines {
     };
     if (!has_space(sample.key) && std::ranges::none_of(sample.members, unreadable)) return;
     throw Error(ErrorCode::unsupported,
-                fmt::format("shard '{}', at byte {}: DALI cannot read an index that names '{}.{}', because it takes "
-                            "white space for the end of a name; write the shard anew with other names, or leave out "
-                            "--dali",
+                fmt::format("shard '{}', at byte {}: DALI cannot read an index with '{}.{}', because white space ends "
+                            "a name; write the shard again with other names, or leave out --dali",
                             shard_, sample.offset, sample.key, sample.members.front().spelling),
                 shard_, sample.offset);
   }
@@ -74,7 +73,7 @@ class DaliLines final : public ShardIndexLines {
 
 IndexKind dali_index_kind() {
   return {.name = "dali",
-          .help = "also <shard>.idx, which NVIDIA DALI's webdataset reader takes",
+          .help = "also write <shard>.idx for NVIDIA DALI's webdataset reader",
           .shard_file = dali_index_name,
           .shard_writer = [](ByteSink& sink, const std::string& shard) -> std::unique_ptr<ShardIndexLines> {
             return std::make_unique<DaliLines>(sink, shard);

@@ -11,9 +11,9 @@
 #include "formats/brace_pattern.hpp"
 #include "formats/index_kinds.hpp"
 
-/// What Megatron-Energon reads beside the shards, as `energon prepare` 7.4.1 writes it (flavors/webdataset: itar.py,
-/// prepare.py): "<shard>.idx" per tar, and in ".nv-meta" a count per shard, the split and the type of the samples.
-/// index.sqlite is left out: reading in order does not ask for it.
+/// The files that Megatron-Energon reads beside the shards, as `energon prepare` 7.4.1 writes them (flavors/webdataset:
+/// itar.py, prepare.py): "<shard>.idx" per tar, and in ".nv-meta" a count per shard, the split and the type of the
+/// samples. index.sqlite is left out: reading in order does not need it.
 namespace shardkit::formats {
 namespace {
 
@@ -25,7 +25,7 @@ constexpr const char* kVersion = "7.4.1";
 
 using Json = nlohmann::ordered_json;
 
-/// A YAML scalar as PyYAML writes it: plain where that is safe, else in single quotes, else in double quotes.
+/// A YAML scalar as PyYAML writes it: plain if that is safe, else in single quotes, else in double quotes.
 std::string yaml_text(const std::string& text) {
   constexpr std::string_view safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./";
   const bool plain = safe.find(text.front()) != std::string_view::npos &&
@@ -95,7 +95,7 @@ SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& p
   } else {
     dataset.code = "energon_sample_type";
     dataset.unknown = fmt::format(
-        "{} no image with a .cls label; write '{}{}' yourself, which tells Energon what the samples are",
+        "{} not an image with a .cls label; write '{}{}' yourself, which describes the samples for Energon",
         unclassified == 1 ? "a sample is" : fmt::format("{} samples are", unclassified), prefix, kDatasetName);
   }
   return {{{.name = kInfoName, .text = info_text(shards)},
@@ -120,7 +120,7 @@ std::vector<ShardCount> read_info(const std::string& text, const std::string& pa
 
 IndexKind energon_index_kind() {
   return {.name = "energon",
-          .help = "also <shard>.tar.idx and .nv-meta/ of Megatron-Energon",
+          .help = "also write <shard>.tar.idx and .nv-meta/ for Megatron-Energon",
           .shard_file = [](std::string_view shard) { return fmt::format("{}.idx", shard); },
           .shard_writer = [](ByteSink& sink, const std::string&) -> std::unique_ptr<ShardIndexLines> {
             return std::make_unique<EnergonOffsets>(sink);

@@ -13,25 +13,25 @@
 #include "core/context.hpp"
 #include "formats/sample_name.hpp"
 
-/// The kinds of index that lie beside shards: our own, and those of other readers. A kind is one row of index_kinds()
-/// and one file that implements it.
+/// The kinds of index next to shards: our own, and those of other readers. A kind is one row of index_kinds() and one
+/// file that implements it.
 namespace shardkit::formats {
 
-/// What the indexes of a whole set say about one shard.
+/// What the indexes of a whole set contain about one shard.
 struct IndexedShard {
   std::string name;
   std::uint64_t bytes = 0;
   std::uint64_t samples = 0;
-  std::uint64_t wids_samples = 0;           ///< as wids counts them
+  std::uint64_t wids_samples = 0;           ///< as counted by wids
   std::string md5 = {};                     ///< empty unless a kind needs it
   std::set<std::string> image_extensions;   ///< as spelled in the shard
   std::uint64_t unclassified = 0;           ///< samples that are not an image with a label
-  std::optional<std::string> wids_trouble;  ///< the first member that wids misreads, and why
+  std::optional<std::string> wids_trouble;  ///< the first member that wids reads incorrectly, and why
 
   void add(const Sample& sample);
 };
 
-/// Writes the index that a reader keeps beside one shard.
+/// Writes the index of a reader for one shard.
 class ShardIndexLines {
  public:
   virtual ~ShardIndexLines() = default;
@@ -39,16 +39,16 @@ class ShardIndexLines {
   virtual void add(const Sample& sample) = 0;
   /// No sample follows; the archive's content ends at byte `end`.
   virtual void finish(std::uint64_t end) = 0;
-  /// What comes before all that went to the sink; known after finish().
+  /// What precedes everything that was written to the sink; known after finish().
   virtual std::string head() const { return {}; }
 };
 
-/// A file over a whole set of shards.
+/// A file for a whole set of shards.
 struct SetIndexFile {
   std::string name;          ///< relative to the folder of the shards
   std::string text;          ///< unless `unknown`
   bool users_edit = false;   ///< a file with another text is kept, with a warning
-  std::string unknown = {};  ///< not empty: the user has to write it; a warning while it is missing
+  std::string unknown = {};  ///< not empty: the user must write it; a warning while it is missing
   std::string code = {};     ///< of that warning
 };
 
@@ -57,7 +57,7 @@ struct SetIndex {
   std::vector<Warning> warnings = {};
 };
 
-/// What an index of a whole set says of one shard.
+/// Contents of an index of a whole set about one shard.
 struct ShardCount {
   std::string shard;  ///< name or URL
   std::uint64_t samples = 0;
@@ -67,14 +67,14 @@ struct ShardCount {
 struct IndexKind {
   std::string_view name;       ///< in --index, and the option of `shardctl index`
   std::string_view help = {};  ///< of that option
-  /// The file beside each shard, relative to the shard's folder; null: there is none.
+  /// The file next to each shard, relative to the shard's folder; null: none.
   std::string (*shard_file)(std::string_view shard) = nullptr;
   /// Writes that file to `sink`; `shard` is the path of the tar, for messages. Both outlive the result.
   std::unique_ptr<ShardIndexLines> (*shard_writer)(ByteSink& sink, const std::string& shard) = nullptr;
-  /// The files over the whole set, relative to its folder; the first has the counts.
+  /// The files for the whole set, relative to its folder; the first contains the counts.
   std::vector<std::string> set_files = {};
-  /// Makes these files. `shards` are sorted by name and at least one; `prefix` is what names
-  /// stand behind in messages: the folder and a slash.
+  /// Creates these files. `shards` are sorted by name and at least one; `prefix` precedes names in messages: the folder
+  /// and a slash.
   SetIndex (*write_set)(const std::vector<IndexedShard>& shards, const std::string& prefix) = nullptr;
   /// Reads the first of them, for verify. Throws Error{corrupt, unsupported}; `path` is for messages.
   std::vector<ShardCount> (*read_set)(const std::string& text, const std::string& path) = nullptr;
@@ -83,10 +83,10 @@ struct IndexKind {
 
 /// All kinds. The first is our own: convert and index always write it.
 std::span<const IndexKind> index_kinds();
-/// Those of other readers, written when they are asked for.
+/// Those of other readers, written on request.
 std::span<const IndexKind> reader_index_kinds();
 
-/// The row of Megatron-Energon. The rows of DALI and wids stand in their headers, which others need too.
+/// The row of Megatron-Energon. The rows of DALI and wids are in their headers, which others need too.
 IndexKind energon_index_kind();
 
 }  // namespace shardkit::formats

@@ -114,7 +114,7 @@ std::string write_manifest(const Manifest& manifest) {
     root["classes"].push_back({{"label", item.label}, {"name", item.name}, {"samples", item.samples}});
   }
   // Bytes that are not UTF-8 cannot occur in shard names (we make them), but can in class names, where each becomes
-  // U+FFFD; the index keeps the original path.
+  // U+FFFD; the index has the original path.
   return json_file_text(root);
 }
 
@@ -145,7 +145,7 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   const Json& options = root.at("options");
   if (!options.is_object()) root.fail("options", "is not an object");
   for (const auto& [name, value] : options.items()) {
-    if (!value.is_string()) root.fail("options", "holds something else than texts");
+    if (!value.is_string()) root.fail("options", "contains something other than texts");
     manifest.options[name] = value.get<std::string>();
   }
   check_sums(manifest, root);

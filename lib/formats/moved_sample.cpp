@@ -24,7 +24,7 @@ void append_what_is_written(std::string& line, const MovedSample& sample) {
   append_escaped(line, sample.path);
 }
 
-/// "ext:offset:size:xxh3", the last "-" when unknown, and ":path" where the member has one.
+/// "ext:offset:size:xxh3", the last "-" if unknown, and ":path" if the member has one.
 bool parse_moved_member(std::string_view column, MovedMember& member) {
   std::array<std::string_view, 4> parts;
   member.xxh3.reset();

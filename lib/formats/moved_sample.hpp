@@ -7,15 +7,15 @@
 #include <string_view>
 #include <vector>
 
-/// The samples of a reshard's plan (docs/formats.md, "Plan of a reshard"): from which tar each comes, and as what.
+/// The samples of a reshard's plan (docs/formats.md, "Plan of a reshard"): the tar of each, and its new name.
 namespace shardkit::formats {
 
-/// A member of a sample that reshard takes from one tar to another.
+/// A member of a sample that reshard copies from one tar to another.
 struct MovedMember {
   std::string extension;              ///< in the output
   std::uint64_t offset = 0;           ///< of the first content byte in the input tar
   std::uint64_t size = 0;             ///< content bytes
-  std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content, where an index tells it
+  std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content, if an index has it
   std::string path = {};              ///< as IndexMember::path
   bool operator==(const MovedMember&) const = default;
 };
@@ -26,7 +26,7 @@ struct MovedSample {
   std::string source_key;              ///< key in the input
   std::string key;                     ///< key in the output
   std::optional<std::uint64_t> label;  ///< empty without a readable .cls
-  std::string path;                    ///< of the image before it was in any shard, where an index tells it
+  std::string path;                    ///< path of the original image, if an index has it
   std::vector<MovedMember> members;    ///< in output order: by extension
   bool operator==(const MovedSample&) const = default;
 };
@@ -34,17 +34,17 @@ struct MovedSample {
 /// The sample's line, without newline.
 std::string moved_sample_line(const MovedSample& sample);
 
-/// What of the sample the plan's hash covers: all but where it lies in the inputs.
+/// The part of the sample that the plan's hash covers: everything except its position in the inputs.
 std::string moved_sample_identity(const MovedSample& sample);
 
-/// Reads the columns of a line; false when they are none. `sample` is overwritten.
+/// Reads the columns of a line; false if they are invalid. `sample` is overwritten.
 bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample);
 
-/// The class whose folder the sample's path lies in, as its place among `classes`; 0 where the path tells none. For
-/// classes that a class map gave one label.
+/// The class of the sample's path, as index into `classes`; 0 if the path has none. For classes to which a class map
+/// gave one label.
 std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
 
-/// Bytes that the sample takes in a tar.
+/// Size of the sample in a tar.
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);
 
 }  // namespace shardkit::formats

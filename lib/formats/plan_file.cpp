@@ -15,7 +15,7 @@
 namespace shardkit::formats {
 namespace {
 
-constexpr std::uint64_t kTailBytes = 256;  // holds the closing line
+constexpr std::uint64_t kTailBytes = 256;  // contains the closing line
 
 /// "ext:size:mtime", or of an object "ext:size:@version"
 bool parse_file(std::string_view column, PlannedFile& file) {
@@ -27,7 +27,7 @@ bool parse_file(std::string_view column, PlannedFile& file) {
                                     : parse_number(parts[2], file.mtime_ns));
 }
 
-/// "-" where the sample has no class.
+/// "-" if the sample has no class.
 bool parse_class(std::string_view column, std::size_t classes, std::optional<std::uint32_t>& class_index) {
   class_index.reset();
   if (column == "-") return true;
@@ -73,7 +73,7 @@ PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), 
 void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
   throw Error(
       ErrorCode::corrupt,
-      fmt::format("plan '{}' is not readable at byte {}: {}; make it again with `shardctl plan`", name_, offset, why),
+      fmt::format("plan '{}' is not readable at byte {}: {}; create it again with `shardctl plan`", name_, offset, why),
       name_, offset);
 }
 
@@ -123,14 +123,14 @@ void PlanReader::read_head() {
     }
     if (!ok) damaged(lines.line_offset(), "the line is not readable");
   }
-  damaged(lines.next_offset(), "it is cut");
+  damaged(lines.next_offset(), "it is incomplete");
 }
 
 void PlanReader::read_table() {
   const std::uint64_t size = source_.size();
   const std::string tail = read_text(source_, size - std::min(size, kTailBytes), kTailBytes);
   const std::size_t end = tail.rfind("end\t");
-  if (end == std::string::npos || !tail.ends_with('\n')) damaged(size, "it is cut");
+  if (end == std::string::npos || !tail.ends_with('\n')) damaged(size, "it is incomplete");
   std::vector<std::string_view> columns;
   split_columns(std::string_view(tail).substr(end, tail.size() - 1 - end), columns);
   std::uint64_t count = 0;
@@ -149,7 +149,7 @@ void PlanReader::read_table() {
       damaged(lines.line_offset(), "the line is not readable");
     }
   }
-  if (shards_.size() != count) damaged(table_offset_, "its table of shards is cut");
+  if (shards_.size() != count) damaged(table_offset_, "its table of shards is incomplete");
 }
 
 std::uint64_t PlanReader::samples() const {
@@ -169,7 +169,7 @@ void PlanReader::check_bytes() const {
   const std::uint64_t length = source_.size() - own_column;
   Xxh3Stream hash;
   const std::uint64_t got = source_.stream(0, length, [&](Bytes bytes) { hash.update(bytes); });
-  if (got < length) damaged(got, "it is cut");
+  if (got < length) damaged(got, "it is incomplete");
   if (!(hash.digest() == checksum_)) damaged(0, "its bytes have changed since it was written");
 }
 
@@ -185,7 +185,7 @@ PlanReader::ShardLines::ShardLines(const PlanReader& plan, std::size_t shard)
 bool PlanReader::ShardLines::next() {
   if (left_ == 0) return false;
   std::string_view line;
-  if (!lines_.next(line)) plan_->damaged(lines_.next_offset(), "it is cut");
+  if (!lines_.next(line)) plan_->damaged(lines_.next_offset(), "it is incomplete");
   split_columns(line, columns_);
   --left_;
   return true;

@@ -14,13 +14,13 @@
 #include "formats/tsv.hpp"
 
 /// The plan file (docs/formats.md, "Plan", versions 1 to 4): which source file becomes which member of which shard.
-/// Lines of tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards
-/// alone and nobody holds more than one line.
+/// Lines of tab-separated text in shard order, then a table with the start of each shard, so that a part reads only its
+/// shards and only one line is in memory.
 namespace shardkit::formats {
 
 /// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples
-/// lie in tars. Versions 3 and 4 and the last are of plans that older programs do not follow: with nested keys, behind
-/// other plans, or with paths.
+/// are in tars. Versions 3 and 4 and the last are for plans that older programs do not support: with nested keys,
+/// appended ones, or with paths.
 inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
 inline constexpr std::string_view kObjectPlanMagic = "shardkit-plan\t2";
 inline constexpr std::string_view kNewPlanMagic = "shardkit-plan\t3";
@@ -28,25 +28,24 @@ inline constexpr std::string_view kAppendedPlanMagic = "shardkit-plan\t4";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 inline constexpr std::string_view kNewReshardMagic = "shardkit-reshard\t2";
 
-/// A source file as the scan found it. Size and mtime, or of an object its version, are how convert recognises that it
-/// has changed.
+/// A source file as found by the scan. Convert recognises changes by its size and mtime, or for an object its version.
 struct PlannedFile {
-  std::string extension;      ///< what follows stem and dot in the source, or, starting with '_' or '-', the stem alone
-  std::uint64_t size = 0;     ///< bytes
-  std::int64_t mtime_ns = 0;  ///< since 1970; of an object 0
+  std::string extension;   ///< the part after stem and dot in the source, or, starting with '_' or '-', after the stem
+  std::uint64_t size = 0;  ///< bytes
+  std::int64_t mtime_ns = 0;                ///< since 1970; 0 for an object
   std::optional<std::string> version = {};  ///< of an object of a store; may be empty
-  std::string path = {};  ///< relative to the source, of a file whose stem is another than its sample's
+  std::string path = {};                    ///< relative to the source, for a file with another stem than its sample's
   bool operator==(const PlannedFile&) const = default;
 };
 
 struct PlannedSample {
   std::optional<std::uint32_t> class_index = 0;  ///< into PlanHead::classes; empty: it has no label
   KeyMark mark = KeyMark::none;                  ///< of its key
-  /// Path without the last dot and extension: within the class folder, or, of a list's plan, below the source.
+  /// Path without the last dot and extension: within the class folder, or in a list's plan below the source.
   std::string stem;
   PlannedFile image;
   std::vector<PlannedFile> sidecars;  ///< the sample's other files; `extension` of one with a path is its field's name
-  std::string json = {};              ///< text of a .json member that no file holds; at most kLongestPlannedJson bytes
+  std::string json = {};              ///< text of a .json member without a file; at most kLongestPlannedJson bytes
   bool operator==(const PlannedSample&) const = default;
 };
 
@@ -57,7 +56,7 @@ struct PlanClass {
   bool operator==(const PlanClass&) const = default;
 };
 
-/// A tar that a reshard takes samples from, without its folder: inputs that moved are still the same.
+/// A tar that a reshard takes samples from, without its folder: moved inputs are still the same.
 struct PlanInput {
   std::string name;
   std::uint64_t bytes = 0;
@@ -65,55 +64,56 @@ struct PlanInput {
   bool operator==(const PlanInput&) const = default;
 };
 
-/// Where a plan that adds to a finished set begins.
+/// Start of a plan that adds to a finished set.
 struct PlanStart {
-  std::uint64_t shards = 0;      ///< of the earlier plans, and so the number of this one's first
+  std::uint64_t shards = 0;      ///< number of shards of the earlier plans, and so the number of this one's first
   Hash128 plan;                  ///< hash of the plan before it
-  std::uint64_t readmitted = 0;  ///< files that the earlier plans left out and this one has
+  std::uint64_t readmitted = 0;  ///< files that the earlier plans left out and this one contains
   bool operator==(const PlanStart&) const = default;
 };
 
-/// Its escaped form fits a line.
+/// Its escaped form fits into a line.
 inline constexpr std::size_t kLongestPlannedJson = 400'000;
 
 struct PlanHead {
   std::string name;                            ///< shard name prefix
-  std::map<std::string, std::string> options;  ///< those that shape the output
+  std::map<std::string, std::string> options;  ///< those that affect the output
   std::vector<PlanClass> classes;              ///< sorted by name; of a list with numbers by label
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
-  std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
+  std::vector<PlanInput> inputs = {};          ///< for a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders
   bool objects = false;                        ///< its images are objects of a store and have versions: version 2
   KeyRule keys = KeyRule::flat;                ///< as the option "keys" says; nested: version 3
-  bool paths = false;                          ///< indexes hold the paths of members: version 3, of a reshard 2
+  bool paths = false;                          ///< indexes contain the paths of members: version 3, for a reshard 2
   std::optional<PlanStart> start = {};         ///< of a plan that --append made: version 4
-  std::optional<std::uint64_t> parts = {};  ///< to be worked in; for schedulers that do not tell, no part of the hash
+  std::optional<std::uint64_t> parts =
+      {};  ///< number of parts; for schedulers that do not provide it, not part of the hash
   bool operator==(const PlanHead&) const = default;
 };
 
 struct PlanShard {
   std::uint64_t samples = 0;
-  std::uint64_t bytes = 0;   ///< of the tar when nothing is skipped
+  std::uint64_t bytes = 0;   ///< of the tar if nothing is skipped
   std::uint64_t offset = 0;  ///< of its first line within the plan file
 };
 
-/// The value of an option as far as it decides what is planned: --on-bad skip, which only comes into play where files
-/// are bad, counts as fail.
+/// The value of an option that matters for the plan: --on-bad skip, which has an effect only for bad files, counts as
+/// fail.
 std::string_view planned_value(std::string_view name, std::string_view value);
 
-/// Streams a plan out. Call begin_shard() before the samples of each shard.
+/// Writes a plan. Call begin_shard() before the samples of each shard.
 class PlanWriter {
  public:
   PlanWriter(ByteSink& sink, const PlanHead& head);
 
   void begin_shard();
   void add(const PlannedSample& sample);
-  /// Adds a sample as a line without its newline. `identity` is what of it the plan's hash covers, `tar_bytes` what it
-  /// takes in its shard.
+  /// Adds a sample as a line without its newline. `identity` is the part that the plan's hash covers, `tar_bytes` its
+  /// size in its shard.
   void add_line(std::string_view line, std::string_view identity, std::uint64_t tar_bytes);
 
-  /// Writes the table and returns the plan's hash: XXH3-128 over everything but mtimes and versions, so that a copy of
-  /// the same tree has the same plan. Options count by their planned_value().
+  /// Writes the table and returns the plan's hash: XXH3-128 over everything except mtimes and versions, so that a copy
+  /// of the same tree has the same plan. Options count by their planned_value().
   Hash128 finish();
   const std::vector<PlanShard>& shards() const { return shards_; }
 
@@ -142,7 +142,7 @@ class PlanReader {
   const Hash128& hash() const { return hash_; }
   std::uint64_t samples() const;
   std::uint64_t bytes() const;
-  /// Reads the whole file and throws Error{corrupt} when its bytes are not those that were written.
+  /// Reads the whole file and throws Error{corrupt} if its bytes differ from those written.
   void check_bytes() const;
   /// Number of the first shard; not 0 in a plan that adds to a set.
   std::uint64_t first_shard() const { return head_.start ? head_.start->shards : 0; }
@@ -156,7 +156,7 @@ class PlanReader {
     /// The next line's columns, valid until the next call; false after the last one.
     bool next();
     const std::vector<std::string_view>& columns() const { return columns_; }
-    /// Throws the Error{corrupt} for columns that are no sample.
+    /// Throws Error{corrupt} for columns that are not a sample.
     [[noreturn]] void unreadable() const;
 
    private:
@@ -190,7 +190,7 @@ class PlanReader {
   std::vector<PlanShard> shards_;
   std::uint64_t table_offset_ = 0;
   Hash128 hash_;
-  Hash128 checksum_;  ///< of all that stands before it
+  Hash128 checksum_;  ///< of everything before it
 };
 
 /// The name of a plan in .shardkit: "plan", and of the ones that --append added behind it "plan-1", "plan-2" and so on.
@@ -205,11 +205,11 @@ std::string file_path(const PlanHead& head, const PlannedSample& sample, const P
 /// Path of the sample's image relative to the source.
 std::string image_path(const PlanHead& head, const PlannedSample& sample);
 
-/// The key that the sample gets.
+/// The key of the sample.
 std::string sample_key(const PlanHead& head, const PlannedSample& sample);
 
-/// Bytes that the sample takes in its shard: image, side-cars, .json and label, each with header and padding.
-/// `label_digits`: bytes of the .cls member; nothing is there for 0.
+/// Size of the sample in its shard: image, side-cars, .json and label, each with header and padding. `label_digits`:
+/// bytes of the .cls member, 0 if there is none.
 std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits);
 
 /// Bytes of the .cls member of samples of each class.

@@ -49,7 +49,7 @@ std::string lower_portable(std::string_view text, std::string_view kept) {
   return out;
 }
 
-/// Cut to `longest` bytes where it is longer, with a mark by the hash of `hashed` at its end.
+/// Cut to `longest` bytes if longer, with a mark from the hash of `hashed` at its end.
 std::string shortened(std::string key, std::size_t longest, std::string_view hashed) {
   if (key.size() <= longest) return key;
   key.resize(longest - kHashMark);

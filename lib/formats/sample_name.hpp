@@ -12,20 +12,20 @@
 /// follow.
 namespace shardkit::formats {
 
-/// A member's name in two; the views are of the name given.
+/// The two parts of a member's name; views of the given name.
 struct SampleName {
   std::string_view key;        ///< folders and the file name up to its first dot
-  std::string_view extension;  ///< what follows that dot, in its own case
+  std::string_view extension;  ///< the part after that dot, with its case
 };
 
-/// Splits as `^((?:.*/|)[^.]+)[.]([^/]*)$` does; empty when it does not match: readers drop such members silently.
+/// Splits like `^((?:.*/|)[^.]+)[.]([^/]*)$`; empty if it does not match: readers drop such members silently.
 /// "a/._x.jpg" matches with the key "a/", as it does there.
 std::optional<SampleName> split_sample_name(std::string_view member);
 
 /// True when the first path component is "__...__": readers skip such members.
 bool is_metadata_name(std::string_view member);
 
-/// True for the extensions, without their dot and in any case, that torchvision takes for images
+/// True for the extensions, without their dot and in any case, that torchvision treats as images
 /// (torchvision/datasets/folder.py, IMG_EXTENSIONS).
 bool is_image_extension(std::string_view extension);
 
@@ -37,23 +37,23 @@ struct SampleMember {
   std::string extension;     ///< in lower case
   std::uint64_t offset = 0;  ///< of the content within the shard
   std::uint64_t size = 0;
-  std::string spelling;  ///< the extension as the archive spells it; key, dot and this make the member's name
+  std::string spelling;  ///< the extension as spelled in the archive; key, dot and this make the member's name
 };
 
 struct Sample {
   std::string key;
-  std::uint64_t offset = 0;           ///< where its first member's record starts
+  std::uint64_t offset = 0;           ///< start of its first member's record
   std::vector<SampleMember> members;  ///< in shard order, never empty; an extension may occur twice
 };
 
-/// Groups consecutive members of equal key into samples.
+/// Groups adjacent members with equal keys into samples.
 class SampleGrouper {
  public:
-  /// Takes the next member of the shard; returns the sample before when this one begins another. Members that are no
-  /// regular file, metadata or without an extension belong to no sample and do not end one.
+  /// Takes the next member of the shard; returns the previous sample when this one begins another. Members that are not
+  /// regular files, are metadata or have no extension belong to no sample and do not end one.
   std::optional<Sample> add(const TarEntry& entry);
 
-  /// The last sample, once no member follows.
+  /// The last sample, after the last member.
   std::optional<Sample> finish();
 
  private:

@@ -22,8 +22,8 @@ constexpr std::uint64_t kLongestEdgeLine = 4096;  // first and last line: a shar
 [[noreturn]] void damaged(const std::string& name, std::uint64_t offset, std::string_view why) {
   throw Error(
       ErrorCode::corrupt,
-      fmt::format("shard index '{}' is damaged at byte {}: {}; remove it and run the command that made it again", name,
-                  offset, why),
+      fmt::format("shard index '{}' is damaged at byte {}: {}; remove it and run the command that created it again",
+                  name, offset, why),
       name, offset);
 }
 
@@ -37,18 +37,18 @@ void parse_head(std::string_view line, const std::string& name, ShardSummary& su
                             kVersion, kPathsVersion),
                 name, 0);
   }
-  if (!unescape(columns[2], summary.shard)) damaged(name, 0, "bad escape in the shard's name");
+  if (!unescape(columns[2], summary.shard)) damaged(name, 0, "invalid escape in the shard's name");
   summary.plan = columns[3];
 }
 
-/// True when `line` is the closing line; then `summary` and `checksum` hold what it says.
+/// True if `line` is the closing line; then `summary` and `checksum` have its values.
 bool parse_end(const std::vector<std::string_view>& columns, ShardSummary& summary, Hash128& checksum) {
   return columns.size() == 6 && columns[0] == "end" && parse_number(columns[1], summary.samples) &&
          parse_number(columns[2], summary.skipped) && parse_number(columns[3], summary.bytes) &&
          parse_hex(columns[4], summary.xxh3_128) && parse_hex(columns[5], checksum);
 }
 
-/// "ext:offset:size:xxh3", and ":path" where the member has one.
+/// "ext:offset:size:xxh3", and ":path" if the member has one.
 bool parse_member(std::string_view column, IndexMember& member) {
   std::array<std::string_view, 4> parts;
   if (!split_parts(column, parts) || !unescape(parts[0], member.extension) || !parse_number(parts[1], member.offset) ||
@@ -157,7 +157,7 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
   LineReader lines(source, 0, source.size());
   std::string_view line;
   ShardSummary summary;
-  if (!lines.next(line)) damaged(name, 0, "it is empty or cut");
+  if (!lines.next(line)) damaged(name, 0, "it is empty or incomplete");
   parse_head(line, name, summary);
 
   Xxh3Stream hash;
@@ -188,12 +188,13 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
   hash.update(as_bytes(line.substr(0, line.rfind('\t'))));
   if (!(hash.digest() == checksum)) damaged(name, lines.line_offset(), "its checksum does not match its content");
   if (samples != summary.samples || skipped != summary.skipped) {
-    damaged(name, lines.line_offset(), "its closing line counts other samples than it lists");
+    damaged(name, lines.line_offset(), "its closing line has another number of samples than it lists");
   }
   if (members_end > summary.bytes) {
-    damaged(name, lines.line_offset(), "a member that it lists ends beyond the shard's end");
+    damaged(name, lines.line_offset(), "a member that it lists ends after the end of the shard");
   }
-  if (lines.next_offset() != source.size()) damaged(name, lines.next_offset(), "bytes follow the closing line");
+  if (lines.next_offset() != source.size())
+    damaged(name, lines.next_offset(), "there are bytes after the closing line");
   return summary;
 }
 
@@ -202,7 +203,7 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
   ShardSummary summary;
   std::string_view line;
   LineReader first(source, 0, std::min(size, kLongestEdgeLine));
-  if (!first.next(line)) damaged(name, 0, "it is empty or cut");
+  if (!first.next(line)) damaged(name, 0, "it is empty or incomplete");
   parse_head(line, name, summary);
 
   const std::uint64_t tail_offset = size - std::min(size, kLongestEdgeLine);

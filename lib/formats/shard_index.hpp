@@ -12,30 +12,30 @@
 
 /// The per-shard sample index `.shardkit/<shard>.index` (docs/formats.md, "Shard index", versions 1 and 2).
 ///
-/// Lines of tab-separated text, so that cut, grep and a five-line script read it. It is streamed in both directions:
-/// neither side holds more than one line.
+/// Lines of tab-separated text, so that cut, grep and a five-line script can read it. Both sides stream it with one
+/// line in memory.
 namespace shardkit::formats {
 
 /// One member of a sample, such as the image or its label.
 struct IndexMember {
-  std::string extension;     ///< "jpg", "cls": what follows the key and a dot
+  std::string extension;     ///< "jpg", "cls": the part after the key and a dot
   std::uint64_t offset = 0;  ///< of the first content byte within the shard
   std::uint64_t size = 0;    ///< content bytes
   std::uint64_t xxh3 = 0;    ///< XXH3-64 of the content
-  std::string path = {};     ///< of its file, relative to the source; empty where implied_path() tells it
+  std::string path = {};     ///< of its file, relative to the source; empty if implied_path() gives it
   bool operator==(const IndexMember&) const = default;
 };
 
 struct IndexSample {
   std::string key;
-  std::optional<std::uint64_t> label;  ///< empty when the shard carries no .cls
+  std::optional<std::uint64_t> label;  ///< empty if the shard has no .cls
   std::string path;                    ///< of the image, relative to the source; empty for shards made by others
   std::vector<IndexMember> members;    ///< in shard order, never empty
   bool operator==(const IndexSample&) const = default;
 };
 
-/// Where the file of a member lies unless an index says otherwise, by the path of its sample: the path itself for the
-/// file that started the sample, else the path with the member's extension in place of the last.
+/// Path of a member's file unless an index has another one, from the path of its sample: the path itself for the file
+/// that started the sample, else the path with the member's extension instead of the last.
 std::string implied_path(std::string_view sample_path, std::string_view extension);
 
 /// A source file that was left out, and why.
@@ -45,7 +45,7 @@ struct IndexSkip {
   bool operator==(const IndexSkip&) const = default;
 };
 
-/// What the first and last lines of an index say about its shard.
+/// Contents of the first and last lines of an index about its shard.
 struct ShardSummary {
   std::string shard;  ///< file name of the tar
   std::string plan;   ///< plan hash, 32 hex digits; empty for shards made by others
@@ -58,7 +58,7 @@ struct ShardSummary {
 
 class ShardIndexWriter {
  public:
-  /// Writes the head. `plan` may be empty. Members may have paths only where `paths` says so: then it is version 2.
+  /// Writes the head. `plan` may be empty. Members may have paths only if `paths` is true: then it is version 2.
   ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, bool paths = false);
 
   void add(const IndexSample& sample);
@@ -82,7 +82,7 @@ struct ShardIndexVisitor {
   std::function<void(IndexSkip&&)> skip = [](IndexSkip&&) {};
 };
 
-/// Reads a whole index. Throws Error{corrupt} with the offset of the line when the text is damaged, truncated or of
+/// Reads a whole index. Throws Error{corrupt} with the offset of the line if the text is damaged, truncated or of
 /// another version. `name` is the file's name for messages.
 ShardSummary read_shard_index(ByteSource& source, const std::string& name, const ShardIndexVisitor& visitor);
 

@@ -19,20 +19,19 @@ namespace {
 struct CsvField {
   std::size_t begin = 0;
   std::size_t length = 0;
-  bool doubled_quotes = false;  ///< holds quotes, each written twice
+  bool doubled_quotes = false;  ///< contains quotes, each written twice
 };
 
 }  // namespace
 
-/// Splits text into the records of a CSV file (RFC 4180; TableKind says what else goes). Reuses its
-/// memory.
+/// Splits text into the records of a CSV file (RFC 4180; TableKind lists further rules). Reuses its memory.
 class TableReader::CsvScanner {
  public:
-  /// Keeps the first `most_fields` of a record's fields, so that a line of nothing but separators takes no memory.
+  /// Stores the first `most_fields` of a record's fields, so that a line of only separators needs no memory.
   CsvScanner(char separator, std::size_t most_fields) : separator_(separator), most_fields_(most_fields) {}
 
   enum class Outcome {
-    record,      ///< a whole record stands at the start of the text
+    record,      ///< a whole record is at the start of the text
     unfinished,  ///< the text ends before the record does
     fault,       ///< no record: see fault()
   };
@@ -56,7 +55,7 @@ class TableReader::CsvScanner {
   std::size_t length_with_end() const { return length_with_end_; }
   const RowFault& fault() const { return fault_; }
 
-  /// A field's value: `text` is what was scanned.
+  /// A field's value: `text` is the scanned text.
   static std::string value(std::string_view text, const CsvField& field) {
     std::string value(text.substr(field.begin, field.length));
     if (!field.doubled_quotes) return value;
@@ -104,7 +103,7 @@ class TableReader::CsvScanner {
     return std::nullopt;
   }
 
-  /// What may stand behind a field: a separator, after which the next one starts, or the record's end.
+  /// Checks the text after a field: a separator, after which the next one starts, or the record's end.
   std::optional<Outcome> take_end(bool last) {
     const std::size_t left = text_.size() - at_;
     length_ = at_;
@@ -126,7 +125,7 @@ class TableReader::CsvScanner {
       length_with_end_ += 1;
       return Outcome::record;
     }
-    return failed(at_, "text behind a closing quote; quote the whole value, and write a quote within it twice");
+    return failed(at_, "text after a closing quote; quote the whole value, and write a quote within it twice");
   }
 
   void keep(const CsvField& field) {
@@ -164,7 +163,7 @@ class RowCheck {
   bool operator()(int depth, Json::parse_event_t event, const Json& value) {
     using Event = Json::parse_event_t;
     if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepest) {
-      throw RowFault{fmt::format("objects or lists stand more than {} deep; flatten the row", kDeepest)};
+      throw RowFault{fmt::format("objects or lists are nested more than {} deep; flatten the row", kDeepest)};
     }
     if (event == Event::object_start) names_.emplace_back();
     if (event == Event::object_end) names_.pop_back();
@@ -175,7 +174,7 @@ class RowCheck {
  private:
   void add(const std::string& name) {
     if (!names_.back().insert(name).second) {
-      throw RowFault{fmt::format("the name '{}' stands twice in one object; keep one", name.substr(0, 100))};
+      throw RowFault{fmt::format("the name '{}' is used twice in one object; keep one", name.substr(0, 100))};
     }
     if (names_.back().size() > kMostColumns) {
       throw RowFault{fmt::format("an object of more than {}; split it", format_count(kMostColumns, "name"))};
@@ -207,10 +206,10 @@ std::optional<RowFault> too_long(TableKind kind, std::string_view row) {
 
 std::optional<RowFault> wrong_count(TableKind kind, std::size_t fields, std::size_t columns) {
   if (fields == columns) return std::nullopt;
-  std::string_view remedy = "write an empty field for a value that is not there";
+  std::string_view remedy = "write an empty field for a missing value";
   if (fields > columns)
     remedy = kind == TableKind::tsv ? "quote a value that holds a tab" : "quote a value that holds a comma";
-  return RowFault{fmt::format("{} where the header names {}; {}", format_count(fields, "field"),
+  return RowFault{fmt::format("{} but the header has {}; {}", format_count(fields, "field"),
                               format_count(columns, "column"), remedy),
                   0};
 }
@@ -226,12 +225,13 @@ std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
   } catch (const RowFault& fault) {
     return fault;
   } catch (const Json::out_of_range&) {
-    return RowFault{"a number is too large to be kept; write it as a string"};
+    return RowFault{"a number is too large; write it as a string"};
   } catch (const Json::parse_error& error) {  // counts the byte that it stopped at
     const std::size_t at = std::clamp<std::size_t>(error.byte, 1, text.size() + 1) - 1;
-    return RowFault{fmt::format("not JSON from byte {} of the line on; a line holds one whole object", error.byte), at};
+    return RowFault{
+        fmt::format("not JSON from byte {} of the line onwards; a line contains one whole object", error.byte), at};
   }
-  if (!row.is_object()) return RowFault{"not a JSON object; a line holds one object, {\"name\": value, ...}"};
+  if (!row.is_object()) return RowFault{"not a JSON object; a line contains one object, {\"name\": value, ...}"};
   return std::nullopt;
 }
 
@@ -321,8 +321,7 @@ Json TableReader::row_at(ByteSource& source, std::uint64_t offset, std::uint64_t
   if (!is_row || read_fields(text, scanned, fields)) {
     throw Error(
         ErrorCode::conflict,
-        fmt::format("table '{}': the row at byte {} is not there any more; run again when nothing writes to the "
-                    "file",
+        fmt::format("table '{}': the row at byte {} no longer exists; run again when no process writes to the file",
                     name_, offset),
         name_, offset);
   }
@@ -352,7 +351,7 @@ bool TableReader::holds_row(bool last, Extent& extent) {
   }
   const CsvScanner::Outcome outcome = scanner_->scan(text, last);
   if (outcome == CsvScanner::Outcome::fault) {
-    // UTF-16 looks wrong in many ways: the zeros in it say best what is.
+    // UTF-16 causes many faults: the zeros in it identify it best.
     const auto nul = find_nul(text.substr(0, scanner_->fault().at + 1));
     fail(nul ? *nul : scanner_->fault());
   }

@@ -107,7 +107,7 @@ TarHeaderState read_tar_header(Bytes bytes, TarHeader& header) {
 
 TarType tar_type(char type_flag, std::string_view name) {
   switch (type_flag) {
-    case '\0':  // v7 marked directories by a slash alone
+    case '\0':  // v7 marked directories only by a slash
       return name.ends_with('/') ? TarType::directory : TarType::regular;
     case '0':
     case '7':  // contiguous file
@@ -187,7 +187,7 @@ void put(MutableBytes block, std::size_t at, std::string_view text) {
 
 void write_ustar_header(MutableBytes block, std::string_view name, std::uint64_t size) {
   if (name.empty() || name.size() > kTarNameLimit || size >= kTarSizeLimit) {
-    throw Error(ErrorCode::unsupported, fmt::format("'{}' with {} bytes does not fit a USTAR header", name, size));
+    throw Error(ErrorCode::unsupported, fmt::format("'{}' with {} bytes does not fit into a USTAR header", name, size));
   }
   std::fill(block.begin(), block.end(), std::byte{0});
   put(block, 0, name);

@@ -8,21 +8,21 @@
 
 /// Writing plain USTAR (POSIX.1-1988): the portable profile that every reader understands.
 ///
-/// One 512-byte tar header block, as POSIX.1-1988 (ustar), GNU tar and v7 tar lay it out.
+/// One 512-byte tar header block, in the layout of POSIX.1-1988 (ustar), GNU tar and v7 tar.
 namespace shardkit::formats {
 
 inline constexpr std::uint64_t kTarBlock = 512;
 /// Two zero blocks end an archive.
 inline constexpr std::uint64_t kTarEnd = 2 * kTarBlock;
-/// Longest member name without the prefix field, which some readers drop.
+/// Longest member name without the prefix field, which some readers ignore.
 inline constexpr std::size_t kTarNameLimit = 100;
-/// Sizes from here on need base-256, which some readers cannot read: 8 GiB.
+/// Larger sizes need base-256, which some readers cannot read: 8 GiB.
 inline constexpr std::uint64_t kTarSizeLimit = std::uint64_t{1} << 33U;
 
 /// Bytes of a member's content with its padding to whole blocks.
 constexpr std::uint64_t tar_padded(std::uint64_t size) { return (size + kTarBlock - 1) / kTarBlock * kTarBlock; }
 
-/// Bytes a member takes in all: header, content, padding.
+/// Total size of a member: header, content, padding.
 constexpr std::uint64_t tar_member_bytes(std::uint64_t size) { return kTarBlock + tar_padded(size); }
 
 /// Fills `block` (512 bytes) with the header of a regular file: mode 0444, uid, gid and mtime 0, no owner names, so
@@ -33,52 +33,52 @@ void write_ustar_header(MutableBytes block, std::string_view name, std::uint64_t
 struct TarHeader {
   char type = '0';  ///< the type flag as stored
   std::string_view name;
-  std::string_view prefix;  ///< what goes before the name and a slash; ustar only
+  std::string_view prefix;  ///< prefix of the name, without a slash; ustar only
   std::string_view link_target;
   std::uint64_t size = 0;
   bool base256_size = false;      ///< the size is stored in binary
-  bool sparse_continues = false;  ///< old GNU sparse file whose map goes on in the next block
+  bool sparse_continues = false;  ///< old GNU sparse file whose map continues in the next block
 };
 
 enum class TarHeaderState { good, zero, bad_checksum, bad_size };
 
-/// Decodes a block of exactly kTarBlock. `header` is complete only when the state is good.
+/// Decodes a block of exactly kTarBlock. `header` is complete only if the state is good.
 TarHeaderState read_tar_header(Bytes block, TarHeader& header);
 
 enum class TarType { regular, directory, hard_link, symbolic_link, other };
 
-/// What kind of member a type flag stands for; v7 marks folders by a slash at the end of the name alone.
+/// Kind of member for a type flag; v7 marks folders only by a slash at the end of the name.
 TarType tar_type(char type_flag, std::string_view name);
 
-/// Links, devices, folders and FIFOs store no content, whatever their size field says. Types unknown to POSIX do.
+/// Links, devices, folders and FIFOs store no content, whatever their size field is. Types unknown to POSIX do.
 bool stores_tar_content(char type_flag);
 
-/// True for headers that say something about the member after them: PAX headers and GNU long names.
+/// True for headers about the member after them: PAX headers and GNU long names.
 bool is_tar_extension(char type_flag);
 
-/// True when the block of an old GNU sparse map says that one more follows.
+/// True if the block of an old GNU sparse map is followed by another one.
 bool sparse_map_continues(Bytes block);
 
-/// True when the block claims to be ustar, pax or GNU by its magic, whatever its checksum says.
+/// True if the magic of the block is that of ustar, pax or GNU, whatever its checksum is.
 bool has_tar_magic(Bytes block);
 
-/// "gzip", "zstd", ...: what compressed data starts like this; empty when it is none that we know.
+/// "gzip", "zstd", ...: kind of compressed data with this start; empty if it is not a known one.
 std::string_view compression_name(Bytes start);
 
 /// Reads a numeric field: octal digits between optional spaces and a NUL, or GNU's base-256. Empty for negative
 /// numbers, those above 2^63 - 1 and anything that is not a number. A blank field is 0.
 std::optional<std::uint64_t> parse_tar_number(std::string_view field);
 
-/// Walks the records of a PAX extended header, each "<length> <keyword>=<value>\n" where the decimal length counts the
-/// whole record (POSIX.1-2017, pax, "pax Header Block").
+/// Iterates over the records of a PAX extended header, each "<length> <keyword>=<value>\n" where the decimal length
+/// counts the whole record (POSIX.1-2017, pax, "pax Header Block").
 class PaxRecords {
  public:
-  /// `text` stays the caller's and must outlive the reader.
+  /// The caller keeps `text`, which must outlive the reader.
   explicit PaxRecords(std::string_view text) : rest_(text) {}
 
-  /// Moves to the next record; false at the end or where the text is damaged.
+  /// Moves to the next record; false at the end or at damage.
   bool next();
-  /// True when next() stopped before the end because what follows is no record.
+  /// True if next() stopped before the end because the rest is not a record.
   bool damaged() const { return damaged_; }
 
   std::string_view keyword() const { return keyword_; }

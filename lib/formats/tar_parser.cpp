@@ -66,7 +66,7 @@ void TarParser::archive_ended(State state, std::uint64_t offset) {
       return find(TarFault::missing_end, archive_bytes_,
                   "the file ends without end-of-archive blocks; members after this point may have been cut off");
     case State::second_zero:
-      return find(TarFault::short_end, archive_bytes_, "the file ends with one end-of-archive block, two belong there");
+      return find(TarFault::short_end, archive_bytes_, "the file ends with one end-of-archive block instead of two");
     case State::extension:
     case State::sparse_map:
       return find(TarFault::truncated, offset, "the file ends within an extended header");
@@ -106,7 +106,7 @@ void TarParser::on_header(Bytes block) {
       return on_bad_checksum(block);
     case TarHeaderState::bad_size:
       return stop(TarFault::bad_size, offset,
-                  "the header's size is negative or no number; readers cannot find the members after it");
+                  "the size in the header is negative or not a number; readers cannot find the members after it");
     case TarHeaderState::good:
       return is_tar_extension(header.type) ? on_extension_header(header) : on_member_header(header);
   }
@@ -116,12 +116,12 @@ void TarParser::on_bad_checksum(Bytes block) {
   const std::uint64_t offset = wanted_.offset;
   if (offset > 0 || has_tar_magic(block)) {
     return stop(TarFault::bad_checksum, offset,
-                "here a tar header belongs, but its checksum is wrong; readers lose all that follows");
+                "the checksum of the tar header expected here is wrong; readers lose everything that follows");
   }
   const std::string_view compression = compression_name(block);
   if (!compression.empty()) {
     return stop(TarFault::compressed, 0,
-                fmt::format("this is {} data: no reader can seek in it and offsets mean nothing", compression));
+                fmt::format("this is {} data: readers cannot seek in it and offsets are meaningless", compression));
   }
   stop(TarFault::not_a_tar, 0, "the first block is not a tar header");
 }
@@ -141,7 +141,7 @@ void TarParser::on_extension_header(const TarHeader& header) {
   next_header_ = content + tar_padded(header.size);
   if (header.size > kMostWanted) {
     find(TarFault::oversized_extension, offset,
-         fmt::format("an extended header of {} bytes; what it says about the next member is ignored", header.size));
+         fmt::format("an extended header of {} bytes; its contents about the next member are ignored", header.size));
     return want(State::header, next_header_, kTarBlock);
   }
   if (header.size == 0) return want(State::header, next_header_, kTarBlock);
@@ -181,7 +181,7 @@ void TarParser::apply_pax(std::string_view text, Overrides& overrides) {
       const auto size = parse_count(value, std::numeric_limits<std::int64_t>::max());
       if (!size) {
         return stop(TarFault::bad_size, wanted_.offset,
-                    "the PAX header's size is negative or no number; readers cannot find the members after it");
+                    "the size in the PAX header is negative or not a number; readers cannot find the members after it");
       }
       overrides.size = *size;
     }
@@ -239,7 +239,7 @@ void TarParser::finish_member() {
   if (entry_.size > left) {
     entry_.facts.add(TarFact::truncated);
     return stop(TarFault::truncated, entry_.header_offset,
-                fmt::format("a member of {} bytes, of which the file holds {}", entry_.size, left));
+                fmt::format("a member of {} bytes, of which the file contains {}", entry_.size, left));
   }
   want(State::header, entry_.data_offset + tar_padded(entry_.size), kTarBlock);
 }

@@ -9,22 +9,22 @@
 #include "core/bytes.hpp"
 #include "formats/tar_header.hpp"
 
-/// A tar parser that does no input of its own: it says which bytes it needs next and is given them. So one state
-/// machine serves a reader that seeks past the members' content (TarScanner) and one that sees every byte (TarFeed).
+/// A tar parser that does no input itself: it requests the bytes that it needs next. So one state machine serves a
+/// reader that skips the members' content (TarScanner) and one that sees every byte (TarFeed).
 ///
-/// Reads v7, ustar, PAX (path, linkpath, size, global headers), GNU (long names and links, base-256 numbers) and
-/// steps over old GNU sparse files. Input may be hostile: memory stays below a few MiB, every size is checked against
-/// the archive's, and nothing throws but std::bad_alloc.
+/// Reads v7, ustar, PAX (path, linkpath, size, global headers), GNU (long names and links, base-256 numbers) and skips
+/// old GNU sparse files. Input may be hostile: memory stays below a few MiB, every size is compared with the archive's,
+/// and it throws only std::bad_alloc.
 namespace shardkit::formats {
 
-/// Properties of one member that some readers stumble over.
+/// Properties of one member that cause trouble in some readers.
 enum class TarFact : std::uint32_t {
-  pax_header = 1U << 0U,         ///< a PAX header of its own stands before it
-  pax_global_header = 1U << 1U,  ///< a PAX global header stands before it
-  gnu_long_name = 1U << 2U,      ///< its name, or its link's target, stands in a GNU 'L' or 'K' record
-  ustar_prefix = 1U << 3U,       ///< part of its name stands in the prefix field
+  pax_header = 1U << 0U,         ///< preceded by its own PAX header
+  pax_global_header = 1U << 1U,  ///< preceded by a PAX global header
+  gnu_long_name = 1U << 2U,      ///< its name, or its link's target, is in a GNU 'L' or 'K' record
+  ustar_prefix = 1U << 3U,       ///< part of its name is in the prefix field
   base256_size = 1U << 4U,       ///< its size is stored in binary
-  sparse = 1U << 5U,             ///< what is stored is not its content but the pieces between holes
+  sparse = 1U << 5U,             ///< only the pieces between holes are stored
   truncated = 1U << 6U,          ///< the archive ends within its content
 };
 
@@ -40,7 +40,7 @@ class TarFacts {
 
 /// One member. Offsets and sizes in bytes from the start of the archive.
 struct TarEntry {
-  std::string name;         ///< after prefix, long name and PAX path; a directory's slash at the end stays
+  std::string name;         ///< after prefix, long name and PAX path; a directory keeps the slash at the end
   std::string link_target;  ///< of hard and symbolic links
   TarType type = TarType::regular;
   TarFacts facts;
@@ -50,25 +50,25 @@ struct TarEntry {
   std::uint64_t size = 0;  ///< of the stored content; 0 for directories and links
 };
 
-/// What is wrong with the archive as such.
+/// Faults of the archive as a whole.
 enum class TarFault {
-  empty,                ///< no byte at all
+  empty,                ///< empty
   compressed,           ///< gzip, zstd, ...; ends the reading
-  not_a_tar,            ///< the first block is no header; ends the reading
-  bad_checksum,         ///< a later block is no header; ends the reading
-  bad_size,             ///< a size that is negative, above 2^63 - 1 or no number; ends the reading
+  not_a_tar,            ///< the first block is not a header; ends the reading
+  bad_checksum,         ///< a later block is not a header; ends the reading
+  bad_size,             ///< a size that is negative, above 2^63 - 1 or not a number; ends the reading
   bad_extension,        ///< a damaged PAX record; the rest of that header is ignored
   oversized_extension,  ///< a PAX header or long name above 1 MiB; ignored
   truncated,            ///< the archive ends within a header or a member
   missing_end,          ///< no end-of-archive block
-  short_end,            ///< one end-of-archive block where two belong
+  short_end,            ///< one end-of-archive block instead of two
   data_after_end,       ///< something other than zeros follows the end-of-archive blocks
 };
 
 struct TarFinding {
   TarFault fault = TarFault::empty;
   std::uint64_t offset = 0;
-  std::string text;  ///< what was found and what it means to a reader
+  std::string text;  ///< what was found and its effect on readers
 };
 
 class TarParser {
@@ -77,24 +77,24 @@ class TarParser {
     read,     ///< give wanted() to supply()
     entry,    ///< entry() is complete
     finding,  ///< finding() is complete
-    end,      ///< nothing more comes
+    end,      ///< the end
   };
   struct Range {
     std::uint64_t offset = 0;
     std::size_t length = 0;
   };
-  /// The longest range that is ever wanted.
+  /// The largest range that is requested.
   static constexpr std::size_t kMostWanted = 1U << 20U;
 
   explicit TarParser(std::uint64_t archive_bytes);
 
-  /// What comes next. Ranges are wanted in ascending order, never overlap and never pass archive_bytes. Findings made
-  /// on the way to an entry come before it.
+  /// The next step. Ranges are requested in ascending order, never overlap and never pass archive_bytes. Findings on
+  /// the way to an entry come before it.
   Step next();
 
   /// After Step::read: 1 to kMostWanted bytes.
   Range wanted() const { return wanted_; }
-  /// The bytes of wanted(). Fewer mean that the archive ends there after all.
+  /// The bytes of wanted(). Fewer mean that the archive ends there.
   void supply(Bytes bytes);
 
   /// After Step::entry; may be moved from.
@@ -104,7 +104,7 @@ class TarParser {
 
  private:
   enum class State { header, extension, sparse_map, second_zero, trailer, done };
-  /// What extended headers say about the next member, or about all that follow.
+  /// Values of extended headers for the next member, or for all that follow.
   struct Overrides {
     std::optional<std::string> name;
     std::optional<std::string> link_target;

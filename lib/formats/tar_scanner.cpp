@@ -89,7 +89,8 @@ void TarFeed::feed(Bytes bytes) {
   }
 }
 
-/// Gives the handler what `bytes` hold of the current member. Its content always ends before the next wanted range.
+/// Passes the part of the current member in `bytes` to the handler. Its content always ends before the next wanted
+/// range.
 void TarFeed::deliver_content(Bytes bytes) {
   if (!content_wanted_) return;
   const std::uint64_t end = std::min(content_end_, offset_ + bytes.size());
@@ -102,7 +103,7 @@ void TarFeed::deliver_content(Bytes bytes) {
   handler_.content_end();
 }
 
-/// Supplies the wanted range when `bytes` complete it; keeps what they hold of it otherwise.
+/// Delivers the wanted range if `bytes` complete it; otherwise keeps the part of it in them.
 bool TarFeed::supply_from(Bytes bytes) {
   const TarParser::Range range = parser_.wanted();
   const std::uint64_t begin = range.offset + carried_.size();

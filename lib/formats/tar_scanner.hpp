@@ -7,32 +7,33 @@
 #include "core/bytes.hpp"
 #include "formats/tar_parser.hpp"
 
-/// The two ways to drive a TarParser: pulling headers from a source that can seek, or being fed every byte.
+/// The two ways to use a TarParser: pulling headers from a source that can seek, or feeding it every byte.
 namespace shardkit::formats {
 
-/// Is told what an archive holds, in its order.
+/// Receives the contents of an archive, in order.
 class TarHandler {
  public:
   virtual ~TarHandler() = default;
-  /// True to be given the member's content.
+  /// Returns true to get the member's content.
   virtual bool entry(const TarEntry& entry) = 0;
-  /// The next piece of the content asked for, never empty.
+  /// The next piece of the requested content, never empty.
   virtual void content(Bytes /*piece*/) {}
-  /// All content asked for was given; comes also for empty members, not for one that the end of the archive cuts.
+  /// The requested content is complete; also called for empty members, but not for one that the end of the archive
+  /// cuts.
   virtual void content_end() {}
   virtual void finding(const TarFinding& finding) = 0;
 };
 
-/// Iterates over a source's members and reads only their headers. One small read-ahead buffer serves headers that
-/// stand close together, so that they do not cost a read each. One thread at a time.
+/// Iterates over a source's members and reads only their headers. A small read-ahead buffer serves headers that are
+/// close together, so that they do not cost a read each. One thread at a time.
 class TarScanner {
  public:
   using OnFinding = std::function<void(const TarFinding&)>;
-  /// `source` stays the caller's. What is wrong with the archive goes to `on_finding`.
+  /// The caller keeps `source`. Faults of the archive are passed to `on_finding`.
   explicit TarScanner(
       ByteSource& source, OnFinding on_finding = [](const TarFinding&) {});
 
-  /// The next member; false at the end. Throws what the source throws.
+  /// The next member; false at the end. Throws the errors of the source.
   bool next(TarEntry& entry);
 
  private:
@@ -46,19 +47,19 @@ class TarScanner {
   std::size_t buffered_ = 0;
 };
 
-/// Reads all of an archive's headers, and the content that the handler asks for. `before_member` may end it by
+/// Reads all of an archive's headers, and the content that the handler requests. `before_member` may end it by
 /// throwing.
 void scan_tar(
     ByteSource& source, TarHandler& handler, const std::function<void()>& before_member = [] {});
 
-/// Is fed a whole archive from start to end, in pieces of any length.
+/// Gets a whole archive from start to end, in pieces of any length.
 class TarFeed {
  public:
-  /// `handler` stays the caller's.
+  /// The caller keeps `handler`.
   TarFeed(TarHandler& handler, std::uint64_t archive_bytes) : handler_(handler), parser_(archive_bytes) {}
 
   void feed(Bytes bytes);
-  /// Nothing more comes: what is missing by then is reported as truncated.
+  /// The end of the input: what is missing now is reported as truncated.
   void finish();
 
  private:
@@ -68,8 +69,8 @@ class TarFeed {
   TarHandler& handler_;
   TarParser parser_;
   std::uint64_t offset_ = 0;        ///< of the piece that is being fed
-  std::vector<std::byte> carried_;  ///< start of a wanted range that goes on in the next piece
-  bool content_wanted_ = false;     ///< content_begin_ to content_end_ goes to the handler
+  std::vector<std::byte> carried_;  ///< start of a requested range that continues in the next piece
+  bool content_wanted_ = false;     ///< content_begin_ to content_end_ is passed to the handler
   std::uint64_t content_begin_ = 0;
   std::uint64_t content_end_ = 0;
 };

@@ -9,19 +9,19 @@
 #include "core/bytes.hpp"
 
 /// Lines of tab-separated columns. Inside a column, backslash, tab, newline and carriage return are written \\ \t \n
-/// \r, so that any file name fits and a line is always one record. All other bytes stand for themselves.
+/// \r, so that any file name fits and a line is always one record. All other bytes are unchanged.
 namespace shardkit::formats {
 
 /// Appends `text`, escaped.
 void append_escaped(std::string& line, std::string_view text);
 
-/// Undoes append_escaped; false when a backslash is followed by anything else.
+/// Reverses append_escaped; false if a backslash is followed by anything else.
 bool unescape(std::string_view column, std::string& text);
 
-/// Splits a line without its newline at tabs; the views live as long as the line. Reuses `columns`.
+/// Splits a line without its newline at tabs; the views are valid as long as the line. Reuses `columns`.
 void split_columns(std::string_view line, std::vector<std::string_view>& columns);
 
-/// Splits "a:b:c" into as many parts as `parts` has, the last with all that is left; false when there are fewer.
+/// Splits "a:b:c" into as many parts as `parts` has, the last with the rest; false if there are fewer.
 template <std::size_t count>
 bool split_parts(std::string_view column, std::array<std::string_view, count>& parts) {
   for (std::size_t i = 0; i + 1 < count; ++i) {
@@ -34,26 +34,26 @@ bool split_parts(std::string_view column, std::array<std::string_view, count>& p
   return true;
 }
 
-/// The `length` bytes from `offset` on; fewer only where the source ends.
+/// The `length` bytes from `offset`; fewer only at the end of the source.
 std::string read_text(ByteSource& source, std::uint64_t offset, std::uint64_t length);
 
-/// A stretch of a ByteSource in memory that moves from its start to its end: for formats whose records are parsed from
-/// one piece of text. Whoever finds a record cut grows the window and parses it again from its start: the window
-/// doubles then, so that the work stays linear.
+/// A part of a ByteSource in memory that moves from its start to its end: for formats whose records are parsed from one
+/// piece of text. If a record is incomplete, grow the window and parse it again from its start: the window doubles, so
+/// that the work stays linear.
 class SourceWindow {
  public:
-  /// Starts at byte `begin` and goes up to `end`, or the source's end.
+  /// Starts at byte `begin` and ends at `end`, or the source's end.
   explicit SourceWindow(ByteSource& source, std::uint64_t begin = 0, std::uint64_t end = UINT64_MAX)
       : source_(source), end_(end), offset_(begin) {}
 
-  /// The bytes in memory that were not passed; valid until grow().
+  /// The bytes in memory that were not yet passed; valid until grow().
   std::string_view text() const { return std::string_view(buffer_).substr(passed_); }
-  /// Where text() starts in the source.
+  /// Position of text() in the source.
   std::uint64_t offset() const { return offset_; }
 
-  /// Takes more bytes in behind text(); false when the source has none.
+  /// Adds bytes after text(); false if the source has no more.
   bool grow();
-  /// Leaves the first `count` bytes of text() behind.
+  /// Passes the first `count` bytes of text().
   void pass(std::size_t count);
 
  private:
@@ -65,19 +65,19 @@ class SourceWindow {
 };
 
 /// Reads a ByteSource line by line through one buffer. Lines end with '\n'; a last line without it is not returned,
-/// because all our line formats end with one: its absence means that the file was cut.
+/// because all our line formats end with one: without it the file is incomplete.
 class LineReader {
  public:
   /// Reads from byte `begin` up to `end`.
   LineReader(ByteSource& source, std::uint64_t begin, std::uint64_t end) : window_(source, begin, end) {}
 
   /// The next line without its newline, valid until the next call; false at the end. A line longer than 1 MiB ends the
-  /// reading as if the file were cut there.
+  /// reading as if the file ended there.
   bool next(std::string_view& line);
 
-  /// Where the line last returned starts in the source.
+  /// Position of the last returned line in the source.
   std::uint64_t line_offset() const { return line_offset_; }
-  /// Where the next line starts.
+  /// Position of the next line.
   std::uint64_t next_offset() const { return window_.offset(); }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kDigits = 32;
 
-/// All that stands before the MD5.
+/// Everything before the MD5.
 std::string binding(const ManifestShard& shard) {
   std::string line = "shardkit-md5\t1\t";
   append_escaped(line, shard.name);
@@ -59,7 +59,7 @@ WidsShard read_shard(const Json& json, std::size_t position, const std::string& 
   return {url->get<std::string>(), *samples, json_count(json.value("filesize", Json()))};
 }
 
-/// What wids takes for the key: all up to the first dot in the last component that has one.
+/// The key according to wids: everything up to the first dot in the last component that has one.
 std::string_view wids_key(std::string_view name) {
   const std::size_t last_dot = name.rfind('.');
   const std::size_t slash = name.substr(0, last_dot).rfind('/');
@@ -113,7 +113,7 @@ std::string write_wids_index(WidsIndex index) {
   try {
     return python_json_text(root);
   } catch (const Json::type_error&) {
-    throw Error(ErrorCode::unsupported, "a shard's name is not UTF-8, so no wids index can name it; rename it");
+    throw Error(ErrorCode::unsupported, "a shard's name is not UTF-8, so a wids index cannot contain it; rename it");
   }
 }
 
@@ -144,7 +144,7 @@ std::string_view wids_trouble(const TarEntry& entry) {
       std::ranges::none_of(entry.name, [](char c) { return (static_cast<unsigned char>(c) & 0x80U) != 0; });
   const bool elsewhere = entry.facts.has(TarFact::gnu_long_name) || entry.facts.has(TarFact::ustar_prefix) ||
                          (entry.facts.has(TarFact::pax_header) && (entry.name.size() > 100 || !ascii));
-  if (elsewhere) return "its name does not stand whole in its header, and wids reads no more than that";
+  if (elsewhere) return "its name is not stored completely in its header, and wids reads only that";
   if (entry.facts.has(TarFact::base256_size)) return "its size is stored in binary, which wids cannot read";
   return {};
 }
@@ -158,8 +158,9 @@ SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& p
   for (const IndexedShard& shard : shards) {
     index.shards.push_back({shard.name, shard.wids_samples, shard.bytes, shard.md5});
     if (!shard.wids_trouble) continue;
-    result.warnings.push_back({"wids_misreads", fmt::format("shard '{}{}', {}; write the shard anew with plain headers",
-                                                            prefix, shard.name, *shard.wids_trouble)});
+    result.warnings.push_back(
+        {"wids_misreads", fmt::format("shard '{}{}', {}; write the shard again with plain headers", prefix, shard.name,
+                                      *shard.wids_trouble)});
   }
   result.files.push_back({.name = kWidsIndexName, .text = write_wids_index(std::move(index))});
   return result;
@@ -177,7 +178,7 @@ std::vector<ShardCount> read_set(const std::string& text, const std::string& pat
 
 IndexKind wids_index_kind() {
   return {.name = "wids",
-          .help = "also shardindex.json of wids, WebDataset's indexed reader; takes each shard's MD5",
+          .help = "also write shardindex.json of wids, WebDataset's indexed reader; computes each shard's MD5",
           .set_files = {kWidsIndexName},
           .write_set = write_set,
           .read_set = read_set,

@@ -19,14 +19,14 @@ class CudaGate final : public Gate {
  public:
   CudaGate() {
     void* memory = nullptr;
-    check_cuda(cudaHostAlloc(&memory, sizeof(GateWords), cudaHostAllocMapped | cudaHostAllocPortable), "make a gate");
+    check_cuda(cudaHostAlloc(&memory, sizeof(GateWords), cudaHostAllocMapped | cudaHostAllocPortable), "create a gate");
     words_ = static_cast<GateWords*>(memory);
     words_->open = 0;
     words_->missed = 0;
     void* seen = nullptr;
     const cudaError_t result = cudaHostGetDevicePointer(&seen, memory, 0);
     if (result != cudaSuccess) cudaFreeHost(memory);
-    check_cuda(result, "make a gate");
+    check_cuda(result, "create a gate");
     device_words_ = static_cast<GateWords*>(seen);
   }
   ~CudaGate() override {
@@ -43,13 +43,13 @@ class CudaGate final : public Gate {
   bool held() const override { return words_->missed == 0; }
 
   /// Enqueues the kernel that waits.
-  void hold(cudaStream_t stream) { check_cuda(launch_hold(device_words_, kMostNanoseconds, stream), "hold a stream"); }
+  void hold(cudaStream_t stream) { check_cuda(launch_hold(device_words_, kMostNanoseconds, stream), "block a stream"); }
 
   /// Enqueues the kernel that computes until the gate opens, at most so long.
   void spin(cudaStream_t stream, int device, std::uint64_t nanoseconds) {
     int multiprocessors = 1;
     check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-               "ask the GPU what it is");
+               "query the GPU's properties");
     check_cuda(launch_spin(device_words_, static_cast<unsigned>(multiprocessors), nanoseconds, stream),
                "compute on the GPU");
   }
@@ -63,8 +63,8 @@ class CudaEvent final : public Event {
  public:
   explicit CudaEvent(int device) : device_(device) {
     select_cuda_device(device);
-    // Who waits sleeps: the core is wanted for decoding.
-    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync), "make an event");
+    // A waiting thread sleeps: the core is needed for decoding.
+    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync), "create an event");
   }
   ~CudaEvent() override { cudaEventDestroy(event_); }
   CudaEvent(const CudaEvent&) = delete;
@@ -80,7 +80,7 @@ class CudaEvent final : public Event {
   bool is_reached() const override {
     select_cuda_device(device_);
     const cudaError_t state = cudaEventQuery(event_);
-    if (state != cudaErrorNotReady) check_cuda(state, "ask for an event");
+    if (state != cudaErrorNotReady) check_cuda(state, "query an event");
     cudaGetLastError();  // else a launch would report that it was not ready
     return state == cudaSuccess;
   }
@@ -166,7 +166,7 @@ std::optional<std::uint64_t> numa_node(int index) {
 
 DeviceFacts facts_of(int index) {
   cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, index), "ask the GPU what it is");
+  check_cuda(cudaGetDeviceProperties(&properties, index), "query the GPU's properties");
   return {static_cast<std::uint64_t>(index), properties.name, properties.totalGlobalMem, pci_address(index),
           numa_node(index)};
 }
@@ -182,14 +182,14 @@ class CudaDevice final : public Device {
     select_cuda_device(index_);
     std::size_t available = 0;
     std::size_t total = 0;
-    check_cuda(cudaMemGetInfo(&available, &total), "ask for the GPU's free memory");
+    check_cuda(cudaMemGetInfo(&available, &total), "query the GPU's free memory");
     return available;
   }
 
   DeviceSpan allocate(std::size_t bytes) override {
     select_cuda_device(index_);
     void* memory = nullptr;
-    check_cuda(cudaMalloc(&memory, bytes), "allocate memory of the GPU");
+    check_cuda(cudaMalloc(&memory, bytes), "allocate GPU memory");
     return {static_cast<std::byte*>(memory), bytes};
   }
 
@@ -221,7 +221,7 @@ class CudaDevice final : public Device {
 
   void fill_pattern(DeviceSpan memory, std::uint64_t seed) override {
     CudaStream stream(index_);
-    check_cuda(launch_fill_pattern(memory.data, memory.size, seed, stream.handle()), "fill memory of the GPU");
+    check_cuda(launch_fill_pattern(memory.data, memory.size, seed, stream.handle()), "fill GPU memory");
     stream.synchronize();
   }
 
@@ -229,10 +229,10 @@ class CudaDevice final : public Device {
     unsigned long long count = 0;
     const DeviceBuffer counter(*this, sizeof(count));
     CudaStream stream(index_);
-    check_cuda(cudaMemsetAsync(counter.span().data, 0, sizeof(count), stream.handle()), "clear memory of the GPU");
+    check_cuda(cudaMemsetAsync(counter.span().data, 0, sizeof(count), stream.handle()), "clear GPU memory");
     check_cuda(launch_count_mismatches(memory.data, memory.size, seed,
                                        reinterpret_cast<unsigned long long*>(counter.span().data), stream.handle()),
-               "check memory of the GPU");
+               "check GPU memory");
     stream.copy_to_host(std::as_writable_bytes(std::span(&count, 1)), counter.span());
     stream.synchronize();
     return count;
@@ -246,7 +246,7 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::vector<std::unique_ptr<Device>> open_devices() {
-  int count = 0;  // left as it is where there is no driver
+  int count = 0;  // left as it is if there is no driver
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result != cudaSuccess || count == 0) {
     int driver = 0;

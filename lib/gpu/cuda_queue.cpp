@@ -10,15 +10,16 @@ void check_cuda(cudaError_t result, const char* action) {
   if (result == cudaSuccess) return;
   cudaGetLastError();  // else the next call would report it once more
   const bool memory = result == cudaErrorMemoryAllocation;
-  throw Error(memory ? ErrorCode::no_space : ErrorCode::io,
-              fmt::format("cannot {}: CUDA says {}: {}", action, static_cast<int>(result), cudaGetErrorString(result)));
+  throw Error(
+      memory ? ErrorCode::no_space : ErrorCode::io,
+      fmt::format("cannot {}: CUDA error {}: {}", action, static_cast<int>(result), cudaGetErrorString(result)));
 }
 
 void select_cuda_device(int device) { check_cuda(cudaSetDevice(device), "select the GPU"); }
 
 CudaQueue::CudaQueue(int device) : device_(device) {
   select_cuda_device(device);
-  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
+  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
 }
 
 CudaQueue::~CudaQueue() { cudaStreamDestroy(stream_); }

@@ -4,16 +4,15 @@
 
 namespace shardkit::gpu {
 
-/// Throws what a call of CUDA's runtime says when it is not success: Error{no_space} where memory is short, else
-/// Error{io}. `action` as in "copy to the GPU".
+/// Throws if a call of CUDA's runtime failed: Error{no_space} if there is not enough memory, else Error{io}. `action`
+/// as in "copy to the GPU".
 void check_cuda(cudaError_t result, const char* action);
 
-/// The device is a property of the calling thread. Any call of a thread without one makes a context on GPU 0, which may
-/// be another's.
+/// The device is a property of the calling thread. A call from a thread without one would create a context on GPU 0,
+/// which may not be ours.
 void select_cuda_device(int device);
 
-/// A stream of CUDA's that gives itself back: what the Device's streams and nvJPEG enqueue their work in. One thread at
-/// a time.
+/// A CUDA stream that destroys itself, for the work of Device's streams and nvJPEG. One thread at a time.
 class CudaQueue {
  public:
   explicit CudaQueue(int device);
@@ -23,9 +22,9 @@ class CudaQueue {
 
   int device() const { return device_; }
   cudaStream_t handle() const { return stream_; }
-  /// The same for a call at once: makes this GPU the calling thread's.
+  /// Makes this GPU the current one of the calling thread.
   cudaStream_t use() const;
-  /// Returns when all is done; throws what went wrong on the way.
+  /// Returns when all is done; throws the errors on the way.
   void synchronize();
 
  private:

@@ -14,13 +14,14 @@
 namespace shardkit::gpu {
 namespace {
 
-/// Else libcufile writes cufile.log into the working folder. Who set the variable knows better.
+/// Else libcufile writes cufile.log into the working folder. A variable set by the user is kept.
 SharedLibrary load_quietly() {
   ::setenv("CUFILE_LOGFILE_PATH", "/dev/null", 0);
   return {"GPUDirect Storage", {"libcufile.so.0"}};
 }
 
-/// The functions of libcufile that shardkit uses. Making one throws Error{unsupported} where it is missing or too old.
+/// The functions of libcufile that shardkit uses. The constructor throws Error{unsupported} if it is missing or too
+/// old.
 struct CufileLibrary {
   SharedLibrary library = load_quietly();
   decltype(cuFileDriverOpen)* driver_open = library.need("cuFileDriverOpen");
@@ -63,7 +64,7 @@ class CufileFile final : public DirectFile {
       const ssize_t got =
           cufile_.read(handle_, to.data, to.size - done, static_cast<off_t>(offset + done), static_cast<off_t>(done));
       if (got <= 0) {
-        const std::string why = got == 0 ? "the file ends before its size" : cufile_read_text(got);
+        const std::string why = got == 0 ? "the file ends before its reported size" : cufile_read_text(got);
         throw Error(ErrorCode::io, fmt::format("cuFile cannot read '{}' at byte {}: {}", path_, offset + done, why),
                     path_, offset + done);
       }
@@ -85,9 +86,9 @@ class CufileStorage final : public DirectStorage {
     const CUfileError_t result = cufile_.driver_open();
     if (result.err != CU_FILE_SUCCESS) {
       throw Error(ErrorCode::unsupported,
-                  fmt::format("no GPUDirect Storage: cuFileDriverOpen says {}", cufile_text(result)));
+                  fmt::format("no GPUDirect Storage: cuFileDriverOpen failed: {}", cufile_text(result)));
     }
-    // Level 3 counts the ways that reads take.
+    // Level 3 counts the paths of reads.
     counts_ = cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
               cufile_.set_stats_level(3).err == CU_FILE_SUCCESS && cufile_.stats_start().err == CU_FILE_SUCCESS;
   }
@@ -103,7 +104,7 @@ class CufileStorage final : public DirectStorage {
     CUfileHandle_t handle = nullptr;
     const CUfileError_t result = cufile_.handle_register(&handle, &description);
     if (result.err != CU_FILE_SUCCESS) {
-      throw Error(ErrorCode::unsupported, fmt::format("cuFile does not take '{}': {}", path, cufile_text(result)),
+      throw Error(ErrorCode::unsupported, fmt::format("cuFile does not support '{}': {}", path, cufile_text(result)),
                   path);
     }
     return std::make_unique<CufileFile>(cufile_, device_, handle, path);

@@ -20,7 +20,7 @@ std::vector<Device*> lent(const std::vector<std::unique_ptr<Device>>& devices) {
 Device& numbered_device(std::span<Device* const> devices, std::uint64_t number) {
   if (number < devices.size()) return *devices[number];
   throw Error(ErrorCode::unsupported,
-              fmt::format("--device {}: there is no such GPU; this process may use {}, counted from 0", number,
+              fmt::format("--device {}: there is no such GPU; this process can use {}, counted from 0", number,
                           format_count(devices.size(), "GPU")));
 }
 
@@ -61,16 +61,16 @@ constexpr int kUnknown = 999;
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 std::string reason(int error, std::string_view error_name, int driver, int runtime) {
-  if (error == kInsufficientDriver && driver == 0) return "no NVIDIA driver here";
+  if (error == kInsufficientDriver && driver == 0) return "there is no NVIDIA driver";
   if (error == kInsufficientDriver) {
-    return fmt::format("the NVIDIA driver is too old: it is for CUDA {} at most, this program for {}",
+    return fmt::format("the NVIDIA driver is too old: it supports CUDA up to {}, this program needs {}",
                        version_text(driver), version_text(runtime));
   }
   if (error == kNoDevice || error == 0) {
-    return "a driver is here, but no GPU that this process may use (CUDA_VISIBLE_DEVICES, the container's devices)";
+    return "there is a driver, but no GPU that this process may use (CUDA_VISIBLE_DEVICES, the container's devices)";
   }
   if (error == kUnknown) {
-    return fmt::format("{}: often a driver whose device nodes /dev/nvidia* are missing or closed to this user",
+    return fmt::format("{}: often a driver whose device nodes /dev/nvidia* are missing or not accessible to this user",
                        error_name);
   }
   return std::string(error_name);
@@ -79,7 +79,7 @@ std::string reason(int error, std::string_view error_name, int driver, int runti
 }  // namespace
 
 std::string cuda_absence(int error, std::string_view error_name, int driver, int runtime) {
-  return fmt::format("no GPU can be used: cudaGetDeviceCount says {}: {}", error,
+  return fmt::format("no GPU is available: cudaGetDeviceCount returned {}: {}", error,
                      reason(error, error_name, driver, runtime));
 }
 

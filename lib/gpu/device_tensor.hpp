@@ -11,7 +11,7 @@
 
 namespace shardkit::gpu {
 
-/// Where kernels write a tensor, with ImageNet's mean and deviation.
+/// Target of the kernels, with ImageNet's mean and deviation.
 template <class Value>
 TensorTarget<Value> target_of(const DeviceTensor& tensor) {
   TensorTarget<Value> target;

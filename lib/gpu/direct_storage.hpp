@@ -7,17 +7,17 @@
 
 #include "gpu/device.hpp"
 
-/// Reading files straight into a GPU's memory (GPUDirect Storage). cuFile stands behind it, in tests a plain reader.
+/// Reads files directly into GPU memory (GPUDirect Storage). Implemented with cuFile, and in tests with plain reads.
 namespace shardkit::gpu {
 
-/// Which way reads went so far.
+/// How reads were made so far.
 struct DirectReads {
-  std::uint64_t nvidia_fs = 0;     ///< straight to the GPU, by the kernel module nvidia-fs
-  std::uint64_t peer_to_peer = 0;  ///< straight to the GPU, by the kernel's own PCI peer-to-peer
+  std::uint64_t nvidia_fs = 0;     ///< directly to the GPU, by the kernel module nvidia-fs
+  std::uint64_t peer_to_peer = 0;  ///< directly to the GPU, by the kernel's own PCI peer-to-peer
   std::uint64_t posix = 0;         ///< compatibility mode: read to the host, then copied
 };
 
-/// A file that is read so. Thread-safe.
+/// A file for such reads. Thread-safe.
 class DirectFile {
  public:
   virtual ~DirectFile() = default;
@@ -29,18 +29,18 @@ class DirectFile {
 class DirectStorage {
  public:
   virtual ~DirectStorage() = default;
-  /// `fd` was opened with O_DIRECT and stays open longer than the file. Throws Error{unsupported} for what cannot be
-  /// read so.
+  /// `fd` was opened with O_DIRECT and stays open longer than the file. Throws Error{unsupported} if it cannot be read
+  /// in this way.
   virtual std::unique_ptr<DirectFile> open(int fd, const std::string& path) = 0;
-  /// Makes memory ready as a target, so that reads need no step between; false when that is refused (there is a limit).
+  /// Registers memory as a target, so that reads need no intermediate step; false if that fails (there is a limit).
   virtual bool register_memory(DeviceSpan memory) = 0;
   virtual void unregister_memory(DeviceSpan memory) = 0;
-  /// Empty when the library is too old to tell.
+  /// Empty if the library is too old to report it.
   virtual std::optional<DirectReads> reads() const = 0;
 };
 
-/// Reads into memory of this GPU. Throws Error{unsupported} whose one line says what is missing: cuFile in this build,
-/// its library, its driver.
+/// Reads into memory of this GPU. Throws Error{unsupported} with one line that names what is missing: cuFile in this
+/// build, its library, its driver.
 std::unique_ptr<DirectStorage> open_direct_storage(const Device& device);
 
 }  // namespace shardkit::gpu

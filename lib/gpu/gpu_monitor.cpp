@@ -59,7 +59,7 @@ system::PcieLink driver_link(const GpuState& state, system::PcieLink sys) {
   if (!state.pcie_generation || !state.pcie_lanes) return sys;
   take(state.pcie_generation, sys.speed);
   sys.width = state.pcie_lanes;
-  // What both can do stands for the slot: lanes that the GPU has alone NVML does not tell.
+  // The slot supports what both support: NVML does not report lanes that only the GPU has.
   take(state.max_pcie_generation, sys.slot_speed);
   take(state.gpu_pcie_generation ? state.gpu_pcie_generation : state.max_pcie_generation, sys.max_speed);
   if (state.max_pcie_lanes) {
@@ -89,39 +89,40 @@ GpuSight look_at_gpus() {
 }
 
 void GpuState::describe(FieldVisitor& v) {
-  v.field({"index", Unit::count, "number, as nvidia-smi counts"}, index);
+  v.field({"index", Unit::count, "number, as counted by nvidia-smi"}, index);
   v.field({"name", "model"}, name);
   v.field({"pci_address", "domain:bus:device.function"}, pci_address);
-  v.field({"numa_node", Unit::count, "NUMA node of the host that is nearest"}, numa_node);
-  v.field({"memory", Unit::bytes, "its memory"}, memory);
-  v.field({"memory_used", Unit::bytes, "of that in use, the driver's own share among it"}, memory_used);
-  v.field({"pcie_generation", Unit::count, "of its link now; a GPU at rest may lower it"}, pcie_generation);
-  v.field({"pcie_lanes", Unit::count, "of its link now"}, pcie_lanes);
-  v.field({"max_pcie_generation", Unit::count, "that GPU and slot can do"}, max_pcie_generation);
-  v.field({"max_pcie_lanes", Unit::count, "that GPU and slot have"}, max_pcie_lanes);
-  v.field({"gpu_pcie_generation", Unit::count, "that the GPU could do in another slot"}, gpu_pcie_generation);
-  v.field({"sm_clock_hertz", "clock of its processors now"}, sm_clock);
-  v.field({"max_sm_clock_hertz", "the highest that they can have"}, max_sm_clock);
-  v.field({"memory_clock_hertz", "clock of its memory now"}, memory_clock);
-  v.field({"max_memory_clock_hertz", "the highest that it can have"}, max_memory_clock);
-  v.field({"clock_limits", "what keeps clocks lower now, by NVML's names"}, clock_limits);
+  v.field({"numa_node", Unit::count, "nearest NUMA node of the host"}, numa_node);
+  v.field({"memory", Unit::bytes, "memory of the GPU"}, memory);
+  v.field({"memory_used", Unit::bytes, "memory in use, including that of the driver"}, memory_used);
+  v.field({"pcie_generation", Unit::count, "current PCIe generation; lower if the GPU is idle"}, pcie_generation);
+  v.field({"pcie_lanes", Unit::count, "current PCIe lanes"}, pcie_lanes);
+  v.field({"max_pcie_generation", Unit::count, "PCIe generation that GPU and slot support"}, max_pcie_generation);
+  v.field({"max_pcie_lanes", Unit::count, "PCIe lanes that GPU and slot support"}, max_pcie_lanes);
+  v.field({"gpu_pcie_generation", Unit::count, "PCIe generation that the GPU would support in another slot"},
+          gpu_pcie_generation);
+  v.field({"sm_clock_hertz", "current clock of the processors"}, sm_clock);
+  v.field({"max_sm_clock_hertz", "highest clock of the processors"}, max_sm_clock);
+  v.field({"memory_clock_hertz", "current clock of the memory"}, memory_clock);
+  v.field({"max_memory_clock_hertz", "highest clock of the memory"}, max_memory_clock);
+  v.field({"clock_limits", "reasons for lower clocks, as named by NVML"}, clock_limits);
   v.field({"performance_state", Unit::count, "0 is the fastest, 15 the slowest"}, performance_state);
-  v.field({"temperature_celsius", "of the GPU"}, temperature);
-  v.field({"power_watts", "that it takes now"}, power);
-  v.field({"power_limit_watts", "that it may take"}, power_limit);
-  v.field({"default_power_limit_watts", "that it may take as it is delivered"}, default_power_limit);
-  v.field({"gpu_busy", Unit::ratio, "share of the last second, or less, in which a kernel ran"}, gpu_busy);
+  v.field({"temperature_celsius", "temperature of the GPU"}, temperature);
+  v.field({"power_watts", "current power"}, power);
+  v.field({"power_limit_watts", "power limit"}, power_limit);
+  v.field({"default_power_limit_watts", "default power limit"}, default_power_limit);
+  v.field({"gpu_busy", Unit::ratio, "share of the last second or less in which a kernel ran"}, gpu_busy);
   v.field({"memory_busy", Unit::ratio, "share in which its memory was read or written"}, memory_busy);
   v.field({"decoder_busy", Unit::ratio, "share in which video was decoded"}, decoder_busy);
   v.field({"jpeg_busy", Unit::ratio, "share in which its JPEG engines decoded"}, jpeg_busy);
   v.field({"mig", "on: divided into instances; off"}, mig);
-  v.field({"persistence", "on: the driver stays loaded when nobody uses it; off"}, persistence);
+  v.field({"persistence", "on: the driver stays loaded when the GPU is unused; off"}, persistence);
 }
 
 void GpuSight::describe(FieldVisitor& v) {
-  v.field({"missing", "why the driver was not asked; null when it was"}, missing);
-  v.field({"driver_version", "as it says itself"}, driver_version);
-  v.field({"gpus", "every GPU that this process may see"}, gpus);
+  v.field({"missing", "why GPU metrics are not available; null if they are"}, missing);
+  v.field({"driver_version", "version of the driver"}, driver_version);
+  v.field({"gpus", "GPUs that this process may see"}, gpus);
 }
 
 }  // namespace shardkit::gpu

@@ -9,41 +9,40 @@
 #include "core/fields.hpp"
 #include "system/pcie.hpp"
 
-/// What GPUs say of themselves at a moment, by the management library of their driver (NVML). It needs no CUDA, starts
-/// nothing on a GPU, and knows GPUs that CUDA_VISIBLE_DEVICES hides. In tests a fake stands behind it
-/// (tests/support/fake_gpu_monitor.hpp).
+/// Current state of GPUs from the driver's management library (NVML). It needs no CUDA, starts nothing on a GPU, and
+/// includes GPUs that CUDA_VISIBLE_DEVICES hides. Tests use a fake (tests/support/fake_gpu_monitor.hpp).
 namespace shardkit::gpu {
 
-/// One GPU. Members that the GPU or its driver do not tell are empty, never 0.
+/// One GPU. Values that the GPU or its driver do not report are empty, never 0.
 struct GpuState {
-  std::uint64_t index = 0;  ///< as nvidia-smi counts
+  std::uint64_t index = 0;  ///< as counted by nvidia-smi
   std::string name;
-  std::string pci_address;                           ///< "0000:17:00.0", as /sys writes it
-  std::optional<std::uint64_t> numa_node;            ///< of the host, nearest to it
+  std::string pci_address;                           ///< "0000:17:00.0", as in /sys
+  std::optional<std::uint64_t> numa_node;            ///< nearest node of the host
   std::optional<std::uint64_t> memory;               ///< bytes
-  std::optional<std::uint64_t> memory_used;          ///< bytes, the driver's own among them
-  std::optional<std::uint64_t> pcie_generation;      ///< of its link now
-  std::optional<std::uint64_t> pcie_lanes;           ///< of its link now
-  std::optional<std::uint64_t> max_pcie_generation;  ///< that GPU and slot can do together
-  std::optional<std::uint64_t> max_pcie_lanes;       ///< that GPU and slot have both
-  std::optional<std::uint64_t> gpu_pcie_generation;  ///< that the GPU could do in another slot
+  std::optional<std::uint64_t> memory_used;          ///< bytes, including the driver's own
+  std::optional<std::uint64_t> pcie_generation;      ///< current link
+  std::optional<std::uint64_t> pcie_lanes;           ///< current link
+  std::optional<std::uint64_t> max_pcie_generation;  ///< supported by GPU and slot together
+  std::optional<std::uint64_t> max_pcie_lanes;       ///< of both GPU and slot
+  std::optional<std::uint64_t> gpu_pcie_generation;  ///< supported by the GPU in another slot
   std::optional<std::uint64_t> sm_clock;             ///< hertz
   std::optional<std::uint64_t> max_sm_clock;         ///< hertz
   std::optional<std::uint64_t> memory_clock;         ///< hertz
   std::optional<std::uint64_t> max_memory_clock;     ///< hertz
-  std::vector<std::string> clock_limits;             ///< by clock_limit_names(); empty when nothing limits the clocks
+  std::vector<std::string> clock_limits;             ///< from clock_limit_names(); empty if nothing limits the clocks
   std::optional<std::uint64_t> performance_state;    ///< 0 is the fastest
   std::optional<double> temperature;                 ///< degrees Celsius
   std::optional<double> power;                       ///< watts
-  std::optional<double> power_limit;                 ///< watts that it may take
-  std::optional<double> default_power_limit;         ///< watts that it may take unless somebody says otherwise
-  // Of the last sample period, a second or less: the share of time in which there was any work of the kind.
+  std::optional<double> power_limit;                 ///< power limit in watts
+  std::optional<double> default_power_limit;         ///< default power limit in watts
+  // From the last sample period, a second or less: the share of time with any work of the kind.
   std::optional<double> gpu_busy;
   std::optional<double> memory_busy;
   std::optional<double> decoder_busy;      ///< of video
   std::optional<double> jpeg_busy;         ///< of its JPEG engines
-  std::optional<std::string> mig;          ///< "on" where it is divided into instances, "off"
-  std::optional<std::string> persistence;  ///< "on" where the driver stays loaded when nobody uses it, "off"
+  std::optional<std::string> mig;          ///< "on" if it is divided into instances, "off"
+  std::optional<std::string> persistence;  ///< "on" if the driver stays loaded when the GPU is unused, "off"
 
   void describe(FieldVisitor& v);
 };
@@ -53,25 +52,25 @@ class GpuMonitor {
  public:
   virtual ~GpuMonitor() = default;
   virtual const std::string& driver_version() const = 0;
-  /// Every GPU that this process may see, as it is now, in order of its index; takes some milliseconds for each.
+  /// All GPUs that this process may see, in order of their index; takes some milliseconds for each.
   virtual std::vector<GpuState> look() const = 0;
-  /// The one with this PCI address; empty when there is none.
+  /// The one with this PCI address; empty if there is none.
   virtual std::optional<GpuState> look_at(const std::string& pci_address) const = 0;
-  /// Bytes per second that the GPU takes in over its PCIe link, counted for the 20 ms that this takes. Empty for a GPU
-  /// that does not count them, as virtual ones do.
+  /// Bytes per second that the GPU receives over its PCIe link, counted for the 20 ms of this call. Empty for a GPU
+  /// without such counters, such as a virtual one.
   virtual std::optional<double> pcie_intake(const std::string& pci_address) const = 0;
 };
 
-/// Throws Error{unsupported} whose one line says what is missing: NVML in this build, its library, a driver.
+/// Throws Error{unsupported} with one line that names what is missing: NVML in this build, its library, a driver.
 std::unique_ptr<GpuMonitor> open_gpu_monitor();
-/// The same for who can do without: a monitor, or the line that says what is missing.
+/// The same for callers for which it is optional: a monitor, or that line.
 struct GpuMonitorSearch {
   std::unique_ptr<GpuMonitor> monitor;
   std::optional<std::string> missing;
 };
 GpuMonitorSearch find_gpu_monitor();
 
-/// One look at all GPUs, or why there is none.
+/// One sample of all GPUs, or why there is none.
 struct GpuSight {
   std::optional<std::string> missing;  ///< a line
   std::string driver_version;
@@ -83,15 +82,14 @@ struct GpuSight {
 };
 GpuSight look_at_gpus();
 
-/// Why clocks are lower than they could be, by NVML's names: "sw_power_cap", ... for bits of nvmlClocksEventReasons.
+/// Reasons for lower clocks, by NVML's names: "sw_power_cap", ... for bits of nvmlClocksEventReasons.
 std::vector<std::string> clock_limit_names(std::uint64_t reasons);
 
-/// Of these limits those that a machine has when something is wrong with it: heat and lack of power. At rest, or at the
-/// power that its owner allows, a GPU that is well has limits too.
+/// Those of the reasons that are a problem: heat and lack of power. A healthy GPU has reasons too when it is idle or at
+/// its configured power limit.
 std::vector<std::string> slowdowns(const std::vector<std::string>& clock_limits);
 
-/// The link as the driver sees it, where it tells, else as /sys has it: in a virtual machine /sys knows a slot of the
-/// hypervisor's making, or none.
+/// The link from the driver if it reports it, else from /sys: in a virtual machine /sys shows a virtual slot, or none.
 system::PcieLink driver_link(const GpuState& state, system::PcieLink sys);
 
 }  // namespace shardkit::gpu

@@ -7,10 +7,10 @@
 
 #include "gpu/tensor_math.hpp"
 
-/// Kernels that make a batch's tensor; Value is std::uint8_t, std::uint16_t (a half) or float. Each call enqueues one
-/// and returns what the launch says.
+/// Kernels that make a batch's tensor; Value is std::uint8_t, std::uint16_t (a half) or float. Each call queues one and
+/// returns the result of the launch.
 ///
-/// What shardkit lets a GPU compute. Each call enqueues one kernel and returns what the launch says.
+/// The kernels of shardkit. Each call queues one and returns the result of the launch.
 namespace shardkit::gpu {
 
 /// normalise_pixel() for every pixel of `samples`.
@@ -26,7 +26,7 @@ cudaError_t launch_crops(const TensorTarget<Value>& target, const CropJob* jobs,
 /// The two words, in pinned host memory, that a gate consists of; the addresses are the GPU's.
 struct GateWords {
   volatile unsigned open;    ///< not 0: open
-  volatile unsigned missed;  ///< not 0: a stream gave up waiting
+  volatile unsigned missed;  ///< not 0: a stream timed out
 };
 
 /// Keeps `stream` busy until the gate opens, or for `most_nanoseconds`.

@@ -5,7 +5,7 @@ namespace shardkit::gpu {
 
 std::vector<std::unique_ptr<Device>> open_devices() {
   throw Error(ErrorCode::unsupported,
-              "no GPU can be used: this program was built without CUDA (cmake -DSHARDKIT_CUDA=ON builds it with it)");
+              "no GPU is available: this program was built without CUDA (build it with cmake -DSHARDKIT_CUDA=ON)");
 }
 
 TraceRange::TraceRange(const char* /*name*/) {}

@@ -4,9 +4,9 @@
 namespace shardkit::gpu {
 
 std::unique_ptr<DirectStorage> open_direct_storage(const Device&) {
-  throw Error(ErrorCode::unsupported,
-              "no GPUDirect Storage: this program was built without cuFile's header (scripts/install-deps --cuda "
-              "fetches it)");
+  throw Error(
+      ErrorCode::unsupported,
+      "no GPUDirect Storage: this program was built without cuFile's header (scripts/install-deps --cuda installs it)");
 }
 
 }  // namespace shardkit::gpu

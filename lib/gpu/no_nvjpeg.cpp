@@ -5,7 +5,7 @@ namespace shardkit::gpu {
 
 std::unique_ptr<DeviceJpegDecoder> open_jpeg_decoder(const Device&, unsigned) {
   throw Error(ErrorCode::unsupported,
-              "no nvJPEG: this program was built without its header (scripts/install-deps --cuda fetches it)");
+              "no nvJPEG: this program was built without its header (scripts/install-deps --cuda installs it)");
 }
 
 }  // namespace shardkit::gpu

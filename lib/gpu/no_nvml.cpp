@@ -4,10 +4,9 @@
 namespace shardkit::gpu {
 
 std::unique_ptr<GpuMonitor> open_gpu_monitor() {
-  throw Error(
-      ErrorCode::unsupported,
-      "the GPUs' driver is not asked: this program was built without NVML's header (scripts/install-deps --cuda "
-      "fetches it)");
+  throw Error(ErrorCode::unsupported,
+              "GPU metrics are not available: this program was built without NVML's header (scripts/install-deps "
+              "--cuda installs it)");
 }
 
 }  // namespace shardkit::gpu

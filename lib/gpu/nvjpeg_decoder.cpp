@@ -18,20 +18,21 @@
 namespace shardkit::gpu {
 namespace {
 
-// What each status means, in the header's order.
+// The meaning of each status, in the header's order.
 constexpr std::array kStatusTexts{"success",
                                   "it is not initialised",
-                                  "an argument is wrong",
-                                  "no valid JPEG",
-                                  "a kind of JPEG that it does not decode",
-                                  "memory is short, of the GPU or pinned; fewer images at once take less",
-                                  "the GPU could not do it",
-                                  "this GPU cannot do that",
-                                  "an error of its own",
-                                  "this engine does not decode that",
-                                  "the bytes end too early"};
+                                  "invalid argument",
+                                  "not a valid JPEG",
+                                  "unsupported kind of JPEG",
+                                  "not enough GPU or pinned memory; use smaller batches",
+                                  "execution on the GPU failed",
+                                  "not supported by this GPU",
+                                  "internal error",
+                                  "not supported by this engine",
+                                  "the data is incomplete"};
 
-/// The functions of libnvjpeg that shardkit uses. Making one throws Error{unsupported} where it is missing or too old.
+/// The functions of libnvjpeg that shardkit uses. The constructor throws Error{unsupported} if it is missing or too
+/// old.
 struct NvjpegLibrary {
   // Not libnvjpeg.so.11: under that name nvjpegImage_t has changed its layout.
   SharedLibrary library{"nvJPEG", {"libnvjpeg.so.13", "libnvjpeg.so.12"}};
@@ -85,13 +86,13 @@ std::string nvjpeg_text(nvjpegStatus_t status) {
   return fmt::format("{}: {}", index, index < kStatusTexts.size() ? kStatusTexts[index] : "unknown");
 }
 
-/// Throws what a call says that has nothing to do with an image: Error{no_space} where memory is short, else Error{io}.
-/// `action` as in "set up a decoder".
+/// Throws for a status that has nothing to do with an image: Error{no_space} if memory is low, else Error{io}. `action`
+/// as in "set up a decoder".
 void check_nvjpeg(nvjpegStatus_t status, const char* action) {
   if (status == NVJPEG_STATUS_SUCCESS) return;
   const bool memory = status == NVJPEG_STATUS_ALLOCATOR_FAILURE;
   throw Error(memory ? ErrorCode::no_space : ErrorCode::io,
-              fmt::format("cannot {}: nvJPEG says {}", action, nvjpeg_text(status)));
+              fmt::format("cannot {}: nvJPEG: {}", action, nvjpeg_text(status)));
 }
 
 /// Whether an image decoded: false when the image is at fault. Throws, as check_nvjpeg() does, for any other reason.
@@ -109,7 +110,7 @@ bool is_decoded(nvjpegStatus_t status) {
   }
 }
 
-/// Something of nvJPEG's that gives itself back by a function of the library.
+/// An object of nvJPEG that a function of the library releases.
 template <class T>
 using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<T>, nvjpegStatus_t (*)(T)>;
 
@@ -131,7 +132,7 @@ nvjpegImage_t nvjpeg_target(const DeviceImage& image) {
   return target;
 }
 
-/// The decoders in silicon: whole batches. One thread at a time.
+/// The hardware decoders: whole batches. For one thread at a time.
 class NvjpegHardware {
  public:
   NvjpegHardware(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
@@ -140,8 +141,8 @@ class NvjpegHardware {
         stream_(device),
         state_(make_nvjpeg<nvjpegJpegState_t>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
 
-  /// Adds the indexes of those that did not decode to `failed`; `first` is that of the first job. nvJPEG does not tell
-  /// which image of a batch it was.
+  /// Adds the indexes of those that did not decode to `failed`; `first` is that of the first job. nvJPEG does not
+  /// report which image of a batch it was.
   void decode(std::span<const DeviceJpeg> jobs, std::size_t first, std::vector<std::size_t>& failed) {
     if (jobs.empty() || decode_batch(jobs)) return;
     if (jobs.size() == 1) {
@@ -163,7 +164,7 @@ class NvjpegHardware {
       lengths.push_back(job.encoded.size());
       targets.push_back(nvjpeg_target(job.image));
     }
-    // Each time: it also clears what a batch that failed left behind. Threads are of no use to hardware.
+    // Each time, because it also clears the state of a failed batch. Threads have no effect on hardware.
     check_nvjpeg(
         nvjpeg_.batched_initialize(handle_, state_.get(), static_cast<int>(jobs.size()), 1, NVJPEG_OUTPUT_RGBI),
         "set up a batch for the GPU's decoders");
@@ -179,8 +180,8 @@ class NvjpegHardware {
   NvjpegOwned<nvjpegJpegState_t> state_;
 };
 
-/// What one thread of the CPU needs to decode one image after the other with the hybrid engines: it undoes the entropy
-/// coding of one, or prepares that, while the GPU works on the one before. One thread at a time.
+/// The state of one CPU thread to decode one image after the other with the hybrid engines: it undoes the entropy
+/// coding of one, or prepares that, while the GPU works on the previous one. For one thread at a time.
 class NvjpegWorker {
  public:
   NvjpegWorker(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
@@ -206,11 +207,11 @@ class NvjpegWorker {
         NVJPEG_STATUS_SUCCESS) {
       return false;
     }
-    check_nvjpeg(nvjpeg_.attach_pinned(state, page.pinned.get()), "give nvJPEG memory");
+    check_nvjpeg(nvjpeg_.attach_pinned(state, page.pinned.get()), "allocate memory for nvJPEG");
     if (!is_decoded(nvjpeg_.decode_host(handle_, decoder, state, params_.get(), parsed))) return false;
     finish();  // the image before had the device buffer, and the other page, until here
     ++turn_;   // not for an image that failed before: the next one would write the page that the GPU still reads
-    check_nvjpeg(nvjpeg_.attach_device(state, device_buffer_.get()), "give nvJPEG memory");
+    check_nvjpeg(nvjpeg_.attach_device(state, device_buffer_.get()), "allocate memory for nvJPEG");
     nvjpegImage_t target = nvjpeg_target(job.image);
     return is_decoded(nvjpeg_.decode_transfer(handle_, decoder, state, parsed, stream_.handle())) &&
            is_decoded(nvjpeg_.decode_device(handle_, decoder, state, &target, stream_.handle()));
@@ -223,7 +224,7 @@ class NvjpegWorker {
     NvjpegOwned<nvjpegJpegDecoder_t> decoder;
     NvjpegOwned<nvjpegJpegState_t> state;
   };
-  /// What the CPU writes while the GPU reads the other.
+  /// The CPU writes one while the GPU reads the other.
   struct Page {
     NvjpegOwned<nvjpegJpegStream_t> parsed;
     NvjpegOwned<nvjpegBufferPinned_t> pinned;
@@ -252,7 +253,7 @@ class NvjpegWorker {
   std::size_t turn_ = 0;
 };
 
-/// One whose batches go to decoders in silicon, where the device has them.
+/// A handle whose batches go to the hardware decoders, if the device has them.
 NvjpegOwned<nvjpegHandle_t> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
   select_cuda_device(device);  // nvJPEG's objects belong to the device that was current when they were made
   nvjpegHandle_t handle = nullptr;
@@ -260,7 +261,7 @@ NvjpegOwned<nvjpegHandle_t> make_handle(const NvjpegLibrary& nvjpeg, int device,
   if (hardware) return {handle, nvjpeg.destroy};
   const nvjpegStatus_t status = nvjpeg.create(NVJPEG_BACKEND_DEFAULT, nullptr, nullptr, 0, &handle);
   if (status == NVJPEG_STATUS_SUCCESS) return {handle, nvjpeg.destroy};
-  throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} says {}", device,
+  throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} failed: {}", device,
                                                   nvjpeg.library.name(), nvjpeg_text(status)));
 }
 
@@ -296,7 +297,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
     select_cuda_device(device_);
     const auto parser = parsers_.borrow();
     const nvjpegJpegStream_t parsed = parser->get();
-    // All of it, not the header alone: of some damaged files hardware says only that it failed.
+    // The whole image, not only the header: for some damaged files hardware only reports a failure.
     if (nvjpeg_.stream_parse(handle_.get(), nvjpeg_bytes(encoded), encoded.size(), 0, 0, parsed) !=
         NVJPEG_STATUS_SUCCESS) {
       return std::nullopt;
@@ -305,7 +306,8 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
     unsigned width = 0;
     unsigned height = 0;
     if (!encoding || nvjpeg_.stream_dimensions(parsed, &width, &height) != NVJPEG_STATUS_SUCCESS) return std::nullopt;
-    // Memory is had for the sides that the header tells shardkit: of others the GPU would write past its end.
+    // Memory is allocated for the size in the header that shardkit parsed: for another size the GPU would write past
+    // its end.
     const image::JpegHeader header = image::read_jpeg_header(encoded).header;
     if (width != header.width || height != header.height) return std::nullopt;
     int refused = 1;
@@ -319,7 +321,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   std::vector<std::size_t> decode(JpegEngine engine, std::span<const DeviceJpeg> jobs) override {
     select_cuda_device(device_);
     if (engine != JpegEngine::hardware) return decode_hybrid(engine, jobs);
-    if (!hardware_) throw Error(ErrorCode::unsupported, fmt::format("GPU {} has no decoders in silicon", device_));
+    if (!hardware_) throw Error(ErrorCode::unsupported, fmt::format("GPU {} has no hardware decoders", device_));
     std::vector<std::size_t> failed;
     hardware_->decode(jobs, 0, failed);
     return failed;
@@ -327,19 +329,19 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
 
  private:
   using Parser = NvjpegOwned<nvjpegJpegStream_t>;
-  /// How an image is coded, where nvJPEG decodes such images as libjpeg does, by some engine.
+  /// The encoding of an image, if some engine of nvJPEG decodes such images as libjpeg does.
   std::optional<nvjpegJpegEncoding_t> usual_encoding(nvjpegJpegStream_t parsed) const {
     unsigned components = 0;
     unsigned precision = 8;
     nvjpegJpegEncoding_t encoding{};
     nvjpegChromaSubsampling_t subsampling = NVJPEG_CSS_UNKNOWN;
-    const bool told =
+    const bool known =
         nvjpeg_.stream_components(parsed, &components) == NVJPEG_STATUS_SUCCESS &&
         nvjpeg_.stream_encoding(parsed, &encoding) == NVJPEG_STATUS_SUCCESS &&
         nvjpeg_.stream_subsampling(parsed, &subsampling) == NVJPEG_STATUS_SUCCESS &&
         (!nvjpeg_.stream_precision || nvjpeg_.stream_precision(parsed, &precision) == NVJPEG_STATUS_SUCCESS);
     const bool usual =
-        told && (components == 1 || components == 3) && precision == 8 && subsampling != NVJPEG_CSS_UNKNOWN &&
+        known && (components == 1 || components == 3) && precision == 8 && subsampling != NVJPEG_CSS_UNKNOWN &&
         (encoding == NVJPEG_ENCODING_BASELINE_DCT || encoding == NVJPEG_ENCODING_EXTENDED_SEQUENTIAL_DCT_HUFFMAN ||
          encoding == NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN);
     return usual ? std::optional(encoding) : std::nullopt;

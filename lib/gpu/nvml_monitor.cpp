@@ -12,9 +12,9 @@
 namespace shardkit::gpu {
 namespace {
 
-/// The functions of libnvidia-ml that shardkit uses. Those without which nothing can be told are always there; others,
-/// which older drivers lack, may be null. Their types are written out where older or newer headers lack them or call
-/// them deprecated. Making one throws Error{unsupported} where the library is missing or too old.
+/// The functions of libnvidia-ml that shardkit uses. The essential ones are always set; others, which older drivers
+/// lack, may be null. Types are written out that older or newer headers lack or call deprecated. The constructor throws
+/// Error{unsupported} if the library is missing or too old.
 struct NvmlLibrary {
   using Number = nvmlReturn_t(nvmlDevice_t, unsigned*);
   using Clock = nvmlReturn_t(nvmlDevice_t, nvmlClockType_t, unsigned*);
@@ -67,14 +67,14 @@ std::string text_of(const std::array<char, N>& text) {
   return std::string(text.data());
 }
 
-/// What a call says; empty where the library, the driver or the GPU does not know it.
+/// The value of a call; empty if the library, the driver or the GPU does not know it.
 std::optional<std::uint64_t> number(NvmlLibrary::Number* call, nvmlDevice_t gpu) {
   unsigned value = 0;
   if (!call || call(gpu, &value) != NVML_SUCCESS) return std::nullopt;
   return value;
 }
 
-/// The same of what is never 0: some drivers say 0 for what they do not know.
+/// The same for values that are never 0: some drivers report 0 for unknown.
 std::optional<std::uint64_t> positive(NvmlLibrary::Number* call, nvmlDevice_t gpu) {
   const auto value = number(call, gpu);
   return value && *value > 0 ? value : std::nullopt;
@@ -106,7 +106,7 @@ class NvmlMonitor final : public GpuMonitor {
   NvmlMonitor() {
     const nvmlReturn_t result = nvml_.init();
     if (result != NVML_SUCCESS) {
-      throw Error(ErrorCode::unsupported, fmt::format("the NVIDIA driver does not answer: nvmlInit says {}: {}",
+      throw Error(ErrorCode::unsupported, fmt::format("the NVIDIA driver does not answer: nvmlInit failed: {}: {}",
                                                       static_cast<int>(result), nvml_.error_string(result)));
     }
     std::array<char, NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE> version{};

@@ -30,7 +30,7 @@ std::uint64_t count_mismatches(Bytes bytes, std::uint64_t seed) {
   std::uint64_t count = 0;
   for (std::size_t at = 0; at < bytes.size(); at += kWord) {
     const std::uint64_t expected = pattern_word(seed, at / kWord);
-    std::uint64_t found = expected;  // what lies behind the end counts as equal
+    std::uint64_t found = expected;  // bytes after the end count as equal
     std::memcpy(&found, bytes.data() + at, std::min(kWord, bytes.size() - at));
     if (found != expected) count += differing_bytes(found, expected);
   }

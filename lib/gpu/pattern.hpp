@@ -4,8 +4,8 @@
 
 #include "core/bytes.hpp"
 
-/// Bytes that copies are checked with. Word i of a buffer is a mix of a seed and i, so that a byte that is old, lost or
-/// in another place is seen. The host and the GPU make the same (gpu/kernels.cu).
+/// Bytes to check copies with. Word i of a buffer is a mix of a seed and i, so that a byte that is old, lost or
+/// misplaced is noticed. The host and the GPU generate the same (gpu/kernels.cu).
 namespace shardkit::gpu {
 
 /// Bytes 8 * index to 8 * index + 7 of a buffer, the lowest byte first. The mix is the last step of splitmix64.
@@ -18,7 +18,7 @@ constexpr std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
 
 void fill_pattern(MutableBytes bytes, std::uint64_t seed);
 
-/// How many bytes are not those of the pattern.
+/// How many bytes differ from the pattern.
 std::uint64_t count_mismatches(Bytes bytes, std::uint64_t seed);
 
 }  // namespace shardkit::gpu

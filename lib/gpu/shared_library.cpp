@@ -9,7 +9,7 @@
 namespace shardkit::gpu {
 namespace {
 
-/// What the loader says of the call before, on one line.
+/// The loader's error of the previous call, on one line.
 std::string loader_text() {
   const char* const text = ::dlerror();
   std::string line = text ? text : "no reason given";
@@ -30,7 +30,7 @@ SharedLibrary::SharedLibrary(std::string_view what, const std::vector<std::strin
     why = loader_text();
   }
   throw Error(ErrorCode::unsupported,
-              fmt::format("no {} here: {} cannot be loaded ({})", what_, fmt::join(names, ", "), why));
+              fmt::format("{} is not available: cannot load {} ({})", what_, fmt::join(names, ", "), why));
 }
 
 SharedLibrary::Function SharedLibrary::want(const char* symbol) const { return {::dlsym(handle_, symbol)}; }
@@ -38,8 +38,7 @@ SharedLibrary::Function SharedLibrary::want(const char* symbol) const { return {
 SharedLibrary::Function SharedLibrary::need(const char* symbol) const {
   const Function found = want(symbol);
   if (found.address) return found;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("the {} here is too old: {} has no function {}", what_, name_, symbol));
+  throw Error(ErrorCode::unsupported, fmt::format("{} is too old: {} has no function {}", what_, name_, symbol));
 }
 
 }  // namespace shardkit::gpu

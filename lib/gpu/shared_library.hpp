@@ -6,18 +6,18 @@
 
 namespace shardkit::gpu {
 
-/// A library that is loaded when it is asked for, so that programs start where it is not installed. It stays loaded
-/// until the process ends: vendors' libraries start threads of their own.
+/// A library that is loaded on demand, so that programs start without it. It stays loaded until the process ends,
+/// because vendor libraries start threads.
 class SharedLibrary {
  public:
-  /// Loads the first of `names` that is there, such as "libnvjpeg.so.13". Throws Error{unsupported} that says in one
-  /// line which were tried and what the loader says of the last; `what` is what they are for, as in "nvJPEG".
+  /// Loads the first existing one of `names`, such as "libnvjpeg.so.13". Throws Error{unsupported} with the names and
+  /// the loader's error for the last one, in one line; `what` is what they are for, as in "nvJPEG".
   SharedLibrary(std::string_view what, const std::vector<std::string>& names);
 
-  /// Which of them it is.
+  /// Name of the loaded one.
   const std::string& name() const { return name_; }
 
-  /// A function of the library, for a pointer of its type; null where the library lacks it.
+  /// A function of the library, for a pointer of its type; null if the library lacks it.
   struct Function {
     void* address;
     template <class Type>
@@ -28,7 +28,7 @@ class SharedLibrary {
 
   /// The function called `symbol`. Throws Error{unsupported}: the library is too old.
   Function need(const char* symbol) const;
-  /// The same; null when the library has no such function.
+  /// The same; null if the library has no such function.
   Function want(const char* symbol) const;
 
  private:

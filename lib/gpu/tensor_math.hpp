@@ -6,15 +6,15 @@
 
 #include "image/tensor_type.hpp"
 
-/// How a GPU makes a batch's tensor, pixel by pixel. Kernels (gpu/kernels.cu) and the fake device of tests run
-/// these same functions. They compute what image/augment.hpp and image/resize.hpp do, to the bit: divisions are
+/// How a GPU makes a batch's tensor, pixel by pixel. Kernels (gpu/kernels.cu) and the fake device of tests use these
+/// same functions. They compute the same as image/augment.hpp and image/resize.hpp, bit for bit: divisions are
 /// divisions, and the kernels' file is compiled so that no multiplication is fused with an addition.
 namespace shardkit::gpu {
 
 inline constexpr unsigned kTensorChannels = 3;
 
-/// Where values go, and how levels become values: std::uint8_t keeps them, float normalises, std::uint16_t stands for a
-/// half. Passed to kernels by value.
+/// Target of values, and their conversion: std::uint8_t keeps them, float normalises, std::uint16_t represents a half.
+/// Passed to kernels by value.
 template <class Value>
 struct TensorTarget {
   Value* values = nullptr;
@@ -30,13 +30,14 @@ struct TensorTarget {
 struct CropJob {
   const std::uint8_t* image = nullptr;  ///< RGB, rows without gaps
   std::uint32_t image_width = 0;
-  std::uint32_t x = 0;  ///< the part, which lies in the image and is not empty
+  std::uint32_t x = 0;  ///< the part, which is inside the image and not empty
   std::uint32_t y = 0;
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   std::uint32_t flip = 0;  ///< not 0: mirrored
   std::uint64_t sample = 0;
-  double scale_x = 0;  ///< width over the sample's side; computed on the host, as divisions of doubles cost much here
+  double scale_x = 0;  ///< width divided by the sample's side; computed on the host, because divisions of doubles are
+                       ///< expensive on the GPU
   double scale_y = 0;
 };
 
@@ -64,8 +65,8 @@ constexpr void put_level(const TensorTarget<Value>& target, std::size_t sample, 
       tensor_value<Value>(level, target.mean[channel], target.deviation[channel]);
 }
 
-/// Pixel `index` of a batch of crops that have the tensor's side: levels pixel by pixel, sample by sample. `flips` has
-/// a byte for each sample, not 0 where it is to be mirrored.
+/// Pixel `index` of a batch of crops that have the tensor's side. `flips` has one byte per sample, not 0 if it is
+/// mirrored.
 template <class Value>
 constexpr void normalise_pixel(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
                                std::size_t index) {

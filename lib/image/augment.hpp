@@ -11,22 +11,22 @@
 #include "image/pixels.hpp"
 #include "image/tensor_type.hpp"
 
-/// What training does with a decoded crop before it is a sample of a batch.
+/// Augmentation of a decoded crop before it is a sample of a batch.
 namespace shardkit::image {
 
-/// Draws a crop as torchvision's RandomResizedCrop.get_params does with its defaults: area 8 % to 100 % of the image,
-/// aspect ratio log-uniform in 3/4 to 4/3, place uniform; after ten draws that do not fit, the largest central crop
-/// whose ratio is allowed. The box lies in the image and is never empty; both sides must be at least 1.
+/// Chooses a crop like torchvision's RandomResizedCrop.get_params with its defaults: area 8 % to 100 % of the image,
+/// aspect ratio log-uniform in 3/4 to 4/3, uniform position; after ten attempts that do not fit, the largest central
+/// crop with an allowed ratio. The box is inside the image and never empty; width and height must be at least 1.
 CropBox draw_resized_crop(std::uint32_t width, std::uint32_t height, Prng& prng);
 
 /// Mean and deviation of ImageNet's channels (red, green, blue) in [0, 1], as torchvision's models document them.
 inline constexpr std::array<float, 3> kImageNetMean{0.485F, 0.456F, 0.406F};
 inline constexpr std::array<float, 3> kImageNetDeviation{0.229F, 0.224F, 0.225F};
 
-/// True for one sample in two: torchvision's RandomHorizontalFlip at its default.
+/// True for every second sample: torchvision's RandomHorizontalFlip with its default.
 inline bool draw_flip(Prng& prng) { return (prng.next() >> 63U) != 0; }
 
-/// to_half() for a whole row, by F16C where the processor has it. `halves` is as long as `values`.
+/// to_half() for a whole row, with F16C if the processor has it. `halves` is as long as `values`.
 void to_half(std::span<const float> values, std::span<std::uint16_t> halves);
 
 /// Flips, normalises and lays out RGB pixels as one sample of a batch tensor. f32 is (x / 255 - mean) / deviation in

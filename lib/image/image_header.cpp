@@ -102,7 +102,7 @@ unsigned read_orientation(Bytes segment) {
   return 1;
 }
 
-/// Takes in what one segment says; false when it contradicts the format.
+/// Adds the facts of one segment; false if it contradicts the format.
 bool read_segment(unsigned marker, Bytes segment, JpegHeader& header) {
   if (is_frame_header(marker)) return read_frame(segment, marker, header);
   if (marker == kApp1 && header.orientation == 1) header.orientation = read_orientation(segment);
@@ -238,7 +238,7 @@ ImageKind promised_kind(std::string_view extension) {
   return found == promises.end() ? ImageKind::unknown : found->kind;
 }
 
-/// What is wrong with the structure of a JPEG, by the walk over its markers and its end-of-image marker.
+/// The fault in the structure of a JPEG, found by a walk over its markers and its end-of-image marker.
 std::optional<ImageProblem> jpeg_problem(Bytes file) {
   const JpegHeaderResult read = read_jpeg_header(file);
   if (read.status == JpegHeaderStatus::truncated) {
@@ -256,7 +256,7 @@ std::optional<ImageProblem> jpeg_problem(Bytes file) {
   return std::nullopt;
 }
 
-/// Whether the bytes end before the file says it ends; only kinds whose end is known without a walk.
+/// Whether the bytes end before the end that the file declares; only kinds whose end is known without a walk.
 bool ends_early(Bytes file, ImageKind kind) {
   if (kind == ImageKind::png) return as_text(file).rfind("IEND") == std::string_view::npos;
   if (kind == ImageKind::webp) return file.size() < std::uint64_t{little_u32(file, 4)} + 8;
@@ -309,7 +309,7 @@ std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension
     return ImageProblem{ImageFlaw::not_an_image, "the first bytes are not those of an image"};
   }
   if (promised == ImageKind::unknown || promised == kind) return std::nullopt;
-  return ImageProblem{ImageFlaw::other_format, fmt::format("the name says {} but the bytes are {}",
+  return ImageProblem{ImageFlaw::other_format, fmt::format("the name says {} but the content is {}",
                                                            image_kind_name(promised), image_kind_name(kind))};
 }
 

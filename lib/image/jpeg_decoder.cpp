@@ -51,7 +51,7 @@ void cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t pixels, bool stores_light
 }  // namespace
 
 struct JpegDecoder::Codec {
-  /// What a row-by-row read left in `region`, and where in it the wanted box lies.
+  /// The rows that a row-by-row read left in `region`, and the position of the wanted box in it.
   struct Region {
     PixelView pixels;
     CropBox box;
@@ -59,7 +59,7 @@ struct JpegDecoder::Codec {
 
   explicit Codec(const DecodeOptions& chosen) : options(chosen), reader(chosen.max_scans) {}
 
-  /// Everything before the first pixel; what came of it when that was a failure.
+  /// Everything before the first pixel; the outcome if that was a failure.
   std::optional<Decoded> open(Bytes jpeg) {
     const ImageKind kind = sniff_image(jpeg);
     if (kind != ImageKind::jpeg) return Decoded{DecodeFailure::not_jpeg, {}, image_kind_name(kind)};
@@ -113,7 +113,7 @@ struct JpegDecoder::Codec {
     return finished({target, size, size});
   }
 
-  /// The failure that libjpeg's error or warning stands for.
+  /// The failure for libjpeg's error or warning.
   DecodeFailure reason() const {
     const JpegErrors& errors = reader.errors();
     if (reader.too_many_scans()) return DecodeFailure::too_many_scans;

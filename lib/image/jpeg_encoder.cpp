@@ -26,8 +26,8 @@ Factors luma_factors(Subsampling subsampling) {
     case Subsampling::s420:
       return {2, 2};
     default:
-      throw Error(ErrorCode::usage, fmt::format("a JPEG of colour pixels is made with 4:4:4, 4:2:2 or 4:2:0, not {}",
-                                                subsampling_name(subsampling)));
+      throw Error(ErrorCode::usage,
+                  fmt::format("a colour JPEG uses 4:4:4, 4:2:2 or 4:2:0, not {}", subsampling_name(subsampling)));
   }
 }
 
@@ -45,7 +45,7 @@ void check(const EncodeOptions& options) {
   }
 }
 
-/// The least Exif segment that says an orientation (Exif 2.3, 4.5 and 4.6): its name, a big-endian TIFF header, and one
+/// The smallest Exif segment with an orientation (Exif 2.3, 4.5 and 4.6): its name, a big-endian TIFF header, and one
 /// directory of one entry: tag 0x0112, a SHORT, one of them, its value; no directory follows.
 constexpr std::array<std::uint8_t, 32> exif_segment(unsigned orientation) {
   const auto value = static_cast<std::uint8_t>(orientation);
@@ -125,7 +125,7 @@ Bytes JpegEncoder::encode(const PixelView& pixels, const EncodeOptions& options)
   check(options);
   const Factors luma = pixels.channels == 1 ? Factors{1, 1} : luma_factors(options.subsampling);
   if (!codec_->run(pixels, options, luma)) {
-    throw Error(ErrorCode::usage, fmt::format("libjpeg made no JPEG of these pixels: {}", codec_->errors.text));
+    throw Error(ErrorCode::usage, fmt::format("libjpeg could not encode these pixels: {}", codec_->errors.text));
   }
   return std::as_bytes(std::span(codec_->bytes, codec_->size));
 }

@@ -10,12 +10,12 @@
 
 namespace shardkit::image {
 
-/// libjpeg's error manager with a way out. libjpeg reports errors by a callback that must not return; it jumps to the
-/// function below it that called libjpeg.
+/// libjpeg's error manager with a jump. libjpeg reports errors with a callback that must not return; it jumps to the
+/// function that called libjpeg.
 struct JpegErrors {
-  jpeg_error_mgr base;  // first: libjpeg hands its address around
+  jpeg_error_mgr base;  // first: libjpeg passes its address
   std::jmp_buf landing;
-  char text[JMSG_LENGTH_MAX];  ///< the first warning's or the error's words
+  char text[JMSG_LENGTH_MAX];  ///< text of the first warning or the error
   int error_code;              ///< libjpeg's message code of the error; 0 without one
   bool warned;
   bool input_ended;  ///< libjpeg asked for bytes after the last
@@ -25,10 +25,10 @@ struct JpegErrors {
   void reset();
 };
 
-/// One libjpeg decompressor whose calls return false where libjpeg would exit. One thread at a time, one image after
-/// the other: read_header, start, then columns, rows, finish. After a false only read_header() may follow.
+/// One libjpeg decompressor whose calls return false if libjpeg would exit. One thread at a time, one image after the
+/// other: read_header, start, then columns, rows, finish. After a false only read_header() may follow.
 ///
-/// Functions that can jump hold nothing but trivial locals: a jump over a destructor is undefined.
+/// Functions that can jump have only trivial locals: a jump over a destructor is undefined.
 class JpegReader {
  public:
   explicit JpegReader(unsigned max_scans);
@@ -36,22 +36,22 @@ class JpegReader {
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
 
-  /// Forgets the last image, finished or not, and reads the next one's bytes up to its first scan. The bytes must stay
-  /// until its last row is read.
+  /// Discards the last image, finished or not, and reads the next one's bytes up to its first scan. The bytes must stay
+  /// valid until its last row is read.
   bool read_header(Bytes jpeg);
   std::uint32_t image_width() const { return info_.image_width; }
   std::uint32_t image_height() const { return info_.image_height; }
 
-  /// Starts to decode at 1 / `scale_divisor` of the size, into RGB; into CMYK where the image is CMYK or YCCK, and into
-  /// gray where it is gray and `keep_gray`. Without `smooth_chroma`, skip_rows() is not to be used: libjpeg-turbo 2.1.5
-  /// writes through a stale pointer then.
+  /// Starts to decode at 1 / `scale_divisor` of the size, into RGB; into CMYK if the image is CMYK or YCCK, and into
+  /// gray if it is gray and `keep_gray`. Without `smooth_chroma`, do not use skip_rows(): libjpeg-turbo 2.1.5 then
+  /// writes through a stale pointer.
   bool start(unsigned scale_divisor, bool keep_gray = false, bool smooth_chroma = true);
   std::uint32_t output_width() const { return info_.output_width; }
   std::uint32_t output_height() const { return info_.output_height; }
   unsigned output_channels() const { return static_cast<unsigned>(info_.out_color_components); }
   bool has_adobe_marker() const { return info_.saw_Adobe_marker != 0; }
 
-  /// Narrows rows to the columns from `x` on, `width` of them. Both come back as libjpeg widened them to the left.
+  /// Narrows rows to `width` columns from `x`. Both return as libjpeg widened them to the left.
   bool crop_columns(std::uint32_t& x, std::uint32_t& width);
   /// Leaves out the first `count` rows. At most once an image, before any row is read: a later skip of libjpeg-turbo
   /// 2.1.5 can return stale rows.

@@ -17,7 +17,7 @@ namespace {
 constexpr int kQualityStep = 5;
 constexpr int kLowestQuality = 10;
 
-/// The header of a JPEG with pixels; empty for all that is none, which decoding tells apart.
+/// The header of a JPEG with pixels; empty for all others, which decoding reports.
 std::optional<JpegHeader> header_of(Bytes jpeg) {
   const JpegHeaderResult read = read_jpeg_header(jpeg);
   const bool sound = sniff_image(jpeg) == ImageKind::jpeg && read.status == JpegHeaderStatus::ok &&
@@ -93,7 +93,7 @@ JpegResizer::~JpegResizer() = default;
 Resized JpegResizer::resize(Bytes jpeg, std::size_t most_bytes) {
   const std::optional<JpegHeader> header = header_of(jpeg);
   if (header && shorter_side(*header) <= codec_->options.shorter) return {.jpeg = jpeg, .message = {}};
-  // Without a sound header decoding only tells what is wrong, at the least cost.
+  // Without a sound header, decoding is only done to get the error, at the lowest cost.
   const unsigned divisor = header ? divisor_for(*header, codec_->options.shorter) : 8;
   const Decoded decoded = codec_->decoder.decode_shrunk(jpeg, divisor);
   if (decoded.failure != DecodeFailure::none)

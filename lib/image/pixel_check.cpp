@@ -18,7 +18,7 @@ constexpr std::uint32_t kLongestPngSide = 1'000'000;  // libpng's own limit
 
 PixelVerdict failed(DecodeFailure failure, std::string message = {}) { return {failure, std::move(message)}; }
 
-/// libpng over bytes in memory. Its errors land in read(), where nothing lives that needs a destructor.
+/// libpng over bytes in memory. Its errors jump to read(), where no object needs a destructor.
 class PngReader {
  public:
   explicit PngReader(Bytes file) : left_(file) {
@@ -92,7 +92,7 @@ struct DeleteDemuxer {
 PixelVerdict check_frame(const WebPData& frame) {
   constexpr int most_side = 64;
   WebPDecoderConfig config;
-  if (WebPInitDecoderConfig(&config) == 0) return failed(DecodeFailure::corrupt, "libwebp is of another version");
+  if (WebPInitDecoderConfig(&config) == 0) return failed(DecodeFailure::corrupt, "libwebp has another version");
   if (const VP8StatusCode status = WebPGetFeatures(frame.bytes, frame.size, &config.input); status != VP8_STATUS_OK) {
     return failed(status == VP8_STATUS_NOT_ENOUGH_DATA ? DecodeFailure::truncated : DecodeFailure::corrupt);
   }
@@ -109,7 +109,7 @@ PixelVerdict check_frame(const WebPData& frame) {
     case VP8_STATUS_SUSPENDED:
       return failed(DecodeFailure::truncated);
     case VP8_STATUS_OUT_OF_MEMORY:
-      return failed(DecodeFailure::too_large, "libwebp found no memory for it");
+      return failed(DecodeFailure::too_large, "libwebp ran out of memory");
     default:
       return failed(DecodeFailure::corrupt);
   }

@@ -6,7 +6,7 @@
 
 namespace shardkit::image {
 
-/// Pixels in row order without padding, `channels` bytes each: 3 for RGB, 1 for gray. The memory is someone else's.
+/// Pixels in row order without padding, `channels` bytes each: 3 for RGB, 1 for gray. The memory is borrowed.
 struct PixelView {
   std::span<const std::uint8_t> bytes;  ///< width * height * channels
   std::uint32_t width = 0;

@@ -91,9 +91,9 @@ void BilinearResizer::resize(const PixelView& source, const CropBox& box, std::u
 
 namespace {
 
-constexpr std::int64_t kOne = 1 << 15;  // what the weights of a pixel sum to
+constexpr std::int64_t kOne = 1 << 15;  // the sum of a pixel's weights
 
-/// sums[i] += weight * row[i]. A function of its own, on plain pointers, is what the compiler turns into vectors.
+/// sums[i] += weight * row[i]. The compiler vectorises this because it is a separate function on plain pointers.
 void add_row(std::uint32_t* __restrict sums, const std::uint8_t* __restrict row, std::uint16_t weight,
              std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) {

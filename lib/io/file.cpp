@@ -83,8 +83,7 @@ std::string read_text_file(const std::string& path, std::uint64_t limit) {
     const std::size_t got = file.read_at(before, std::as_writable_bytes(std::span(text)).subspan(before));
     text.resize(before + got);
     if (text.size() > limit) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the {} bytes that it may have", path, limit),
-                  path);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the allowed {} bytes", path, limit), path);
     }
     if (got < block) return text;
   }
@@ -152,7 +151,7 @@ File open_below(const File& folder, const std::string& name) {
 
 std::vector<std::string> names_in(const File& folder) {
   std::vector<std::string> names;
-  const int fd = ::openat(folder.fd(), ".", kFolder);  // with a position of its own
+  const int fd = ::openat(folder.fd(), ".", kFolder);  // with its own position
   if (fd < 0 && errno == ENOENT) return names;
   if (fd < 0) throw system_error(errno, "list", folder.path());
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd), &::closedir);

@@ -52,7 +52,7 @@ class FileSource final : public ByteSource {
   explicit FileSource(File file) : file_(std::move(file)), size_(file_.size()) {}
   std::uint64_t size() const override { return size_; }
   std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override { return file_.read_at(offset, buffer); }
-  /// Tells the kernel to read ahead where all of the file is wanted.
+  /// Tells the kernel to read ahead if all of the file will be read.
   std::uint64_t stream(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) override {
     if (length > size_) ::posix_fadvise(file_.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
     return ByteSource::stream(offset, length, write);
@@ -67,15 +67,15 @@ class FileSource final : public ByteSource {
 /// Appends all of `bytes` where the file stands. Throws Error{io, no_space}.
 void write_all(const File& file, Bytes bytes);
 
-/// The whole of a small file. Throws Error{corrupt} when it holds more than `limit` bytes.
+/// The content of a small file. Throws Error{corrupt} if it has more than `limit` bytes.
 std::string read_text_file(const std::string& path, std::uint64_t limit = 1U << 30U);
 
-/// When a file was last modified, in nanoseconds since 1970, as plans keep it.
+/// Modification time of a file, in nanoseconds since 1970, as in plans.
 inline std::int64_t mtime_ns(const struct stat& info) {
   return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
 }
 
-/// Memory that direct I/O accepts: starts on a page. Grows on demand, never shrinks; what it held is lost then.
+/// Memory for direct I/O: starts on a page. Grows on demand, never shrinks; then its content is lost.
 class AlignedBuffer {
  public:
   static constexpr std::size_t kAlignment = 4096;
@@ -99,23 +99,23 @@ class AlignedBuffer {
   std::size_t size_ = 0;
 };
 
-/// Folders below a folder under names that a stranger chose; FileSystem makes the files in them. No link is ever
-/// followed on the way: each component is opened by itself from its parent's descriptor with O_NOFOLLOW, so that a link
-/// planted below the folder leads nowhere, however it came there. Thread-safe.
+/// Access to folders below a folder with untrusted names; FileSystem creates the files in them. Links are never
+/// followed: each component is opened from its parent's descriptor with O_NOFOLLOW, so that a link planted below the
+/// folder leads nowhere. Thread-safe.
 class ContainedFolder {
  public:
-  /// Opens the folder at `path`, which the user named and which may be a link itself.
+  /// Opens the folder at `path`, which the user gave and which may be a link itself.
   explicit ContainedFolder(std::string path) : path_(std::move(path)), root_(File::open_read(path_, O_DIRECTORY)) {}
 
   const std::string& path() const { return path_; }
 
-  /// Opens the folder `relative` ("" is the folder itself, else "a/b" without "." and ".."). What is missing on the way
-  /// is made with mode 0777 less umask when `make`, else the answer is empty. Throws Error{conflict} where a link or a
-  /// file stands in the way.
+  /// Opens the folder `relative` ("" is the folder itself, else "a/b" without "." and ".."). With `make`, missing
+  /// folders are created with mode 0777 minus umask; otherwise the result is empty. Throws Error{conflict} if there is
+  /// a link or a file in the path.
   std::optional<File> folder(std::string_view relative, bool make) const;
 
-  /// Removes the folder `relative`, which is not the folder itself, when it is empty; else, and when it is gone, does
-  /// nothing. Throws as folder().
+  /// Removes the folder `relative`, which is not the folder itself, if it is empty; otherwise, or if it does not exist,
+  /// does nothing. Throws like folder().
   void remove_if_empty(std::string_view relative) const;
 
   /// The folder itself.
@@ -126,11 +126,11 @@ class ContainedFolder {
   File root_;
 };
 
-/// What stands under one name of a folder; a link is itself.
+/// What exists with one name in a folder; links are not followed.
 enum class Standing { nothing, file, other };
 Standing standing_at(const File& folder, const std::string& name);
 
-/// Names of all that lies in `folder`, wherever that was moved since it was opened; none when it was removed meanwhile.
+/// Names of everything in `folder`, wherever it was moved since it was opened; none if it was removed.
 std::vector<std::string> names_in(const File& folder);
 
 /// Opens a file of `folder` for reading, never through a link.

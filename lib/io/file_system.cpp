@@ -30,7 +30,8 @@ int set_lock(int fd, short type) {
 
 [[noreturn]] void refuse_without_locks(const std::string& path) {
   throw Error(ErrorCode::unsupported,
-              fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", path), path);
+              fmt::format("the file system of '{}' does not support locks; choose a folder on a local disk", path),
+              path);
 }
 
 class PosixFile final : public WritableFile {
@@ -62,7 +63,7 @@ class PosixPatchFile final : public PatchFile {
   void write_at(std::uint64_t offset, Bytes bytes) override {
     if (is_direct_ && is_aligned(offset, bytes)) {
       if (write_to(direct_, offset, bytes) != EINVAL) return;
-      is_direct_ = false;  // the file system has taken the flag and not meant it
+      is_direct_ = false;  // the file system accepted the flag and ignored it
     }
     if (write_to(file_, offset, bytes) != 0) throw system_error(EINVAL, "write", file_.path());
   }
@@ -77,7 +78,7 @@ class PosixPatchFile final : public PatchFile {
 
   void reserve(std::uint64_t size) override {
     if (file_.size() >= size || ::fallocate(file_.fd(), 0, 0, static_cast<off_t>(size)) == 0) return;
-    if (errno != EOPNOTSUPP && errno != ENOSYS) throw system_error(errno, "take room for", file_.path());
+    if (errno != EOPNOTSUPP && errno != ENOSYS) throw system_error(errno, "reserve space for", file_.path());
     resize(size);
   }
 
@@ -99,14 +100,14 @@ class PosixPatchFile final : public PatchFile {
   const File& file() const override { return file_; }
 
  private:
-  static constexpr std::uint64_t kBlock = 4096;  // what every disk and file system accepts
+  static constexpr std::uint64_t kBlock = 4096;  // accepted by every disk and file system
 
   static bool is_aligned(std::uint64_t offset, Bytes bytes) {
     return offset % kBlock == 0 && bytes.size() % kBlock == 0 &&
            reinterpret_cast<std::uintptr_t>(bytes.data()) % kBlock == 0;
   }
 
-  /// EINVAL when that is what the first write ends with, else 0 or an Error.
+  /// EINVAL if the first write ends with it, else 0 or an Error.
   static int write_to(const File& file, std::uint64_t offset, Bytes bytes) {
     for (bool first = true; !bytes.empty(); first = false) {
       const ssize_t wrote = ::pwrite(file.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -130,7 +131,7 @@ class PosixFileSystem final : public FileSystem {
     while (true) {
       File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
       if (!file) throw system_error(errno, "create", path);
-      // Until it is locked, another process's remove_stale_temps() may take it for a leftover.
+      // Until it is locked, another process's remove_stale_temps() may treat it as a leftover.
       if (try_lock(file) != LockAttempt::held_elsewhere && is_linked(file)) {
         return std::make_unique<PosixFile>(std::move(file));
       }
@@ -224,7 +225,7 @@ class PosixFileSystem final : public FileSystem {
     return ::fstat(file.fd(), &info) != 0 || info.st_nlink > 0;
   }
 
-  /// False when `path` is another file by now: who held the lock before has renamed or removed it.
+  /// False if `path` is another file by now: the previous holder of the lock has renamed or removed it.
   static bool has_name(const File& file, const std::string& path) {
     struct stat open {};
     struct stat named {};
@@ -245,8 +246,8 @@ std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixF
 
 namespace {
 
-/// Opens a lock file, of another user perhaps: without O_CREAT, which fs.protected_regular refuses in sticky folders,
-/// and in the end for reading alone, which is enough to share.
+/// Opens a lock file, possibly of another user: without O_CREAT, which fs.protected_regular refuses in sticky folders,
+/// and finally only for reading, which is enough to share.
 int open_lock(const std::string& path) {
   constexpr int kAlways = O_NOFOLLOW | O_CLOEXEC;
   int fd = ::open(path.c_str(), O_RDWR | O_CREAT | kAlways, 0666);
@@ -272,13 +273,14 @@ bool FolderLock::try_take(Hold hold) {
   const int error = set_lock(file_.fd(), hold == Hold::shared ? F_RDLCK : F_WRLCK);
   if (error == EAGAIN || error == EACCES) return false;
   if (error == 0) return true;
-  if (error == EBADF) {  // what a descriptor for reading alone cannot do
-    throw Error(ErrorCode::denied,
-                fmt::format("'{}' belongs to another user and may only be read, so nothing can be changed beside it; "
-                            "users who share a folder need write permission on it by a common group (chmod g+ws on the "
-                            "folder, umask 002)",
-                            file_.path()),
-                file_.path());
+  if (error == EBADF) {  // not possible with a descriptor for reading only
+    throw Error(
+        ErrorCode::denied,
+        fmt::format(
+            "'{}' belongs to another user and is read-only for this one, so nothing can be changed next to it. Users "
+            "who share a folder need write permission through a common group (chmod g+ws on the folder, umask 002)",
+            file_.path()),
+        file_.path());
   }
   refuse_without_locks(file_.path());
 }
@@ -291,12 +293,12 @@ bool is_locked(const std::string& path) {
   if (!file) throw system_error(errno, "open", path);
   struct flock other {};
   other.l_type = F_WRLCK;
-  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "look at the lock of", path);
+  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
   return other.l_type != F_UNLCK;
 }
 
 void wait_for_lock(const std::string& path, const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("stopped while waiting for '{}'", path));
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("interrupted while waiting for '{}'", path));
   // Asking again and again, because a wait in the kernel would not end with the stop token.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }

@@ -38,7 +38,7 @@ class MappedFile final : public ReadFile {
   [[noreturn]] void refuse(int failure) const {
     const Error error = system_error(failure, "map", file().path());
     if (failure != ENODEV) throw error;
-    throw Error(ErrorCode::unsupported, fmt::format("{}; --engine pread reads it", error.what()), file().path());
+    throw Error(ErrorCode::unsupported, fmt::format("{}; use --engine pread", error.what()), file().path());
   }
 
   void* map_ = nullptr;
@@ -72,7 +72,7 @@ class MmapEngine final : public ReadEngine {
 std::unique_ptr<ReadEngine> make_mmap_engine(const ReadEngineOptions& options) {
   if (options.direct) {
     throw Error(ErrorCode::unsupported,
-                "engine 'mmap' reads through the page cache: --direct needs --engine pread or uring");
+                "engine 'mmap' reads through the page cache; --direct needs --engine pread or uring");
   }
   return std::make_unique<MmapEngine>(options.random);
 }

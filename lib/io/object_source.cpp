@@ -22,7 +22,7 @@ constexpr std::uint64_t kBlock = 1U << 20U;  // stays in the second-level cache 
 
 using FolderId = std::pair<dev_t, ino_t>;
 
-/// Size and modification time: what rsync's quick check goes by.
+/// Size and modification time, as in rsync's quick check.
 std::string version_of(const struct stat& info) {
   return fmt::format("{}-{}.{:09}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
@@ -37,12 +37,12 @@ struct stat stat_of(const std::string& path) {
   return info;
 }
 
-/// Who opens a pipe waits for its writer, for ever.
+/// Opening a pipe would wait for its writer, for ever.
 [[noreturn]] void refuse_special_file(const std::string& path) {
   throw Error(ErrorCode::unsupported, fmt::format("'{}' is neither a file nor a folder", path), path);
 }
 
-/// Whether an open file has still the bytes of `object`, as far as can be told.
+/// Whether an open file still has the bytes of `object`, judged by size and time.
 bool is_version(const File& file, const ObjectInfo& object) {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
@@ -104,7 +104,7 @@ class FolderObjects final : public ObjectSource {
     AlignedBuffer memory;
     const MutableBytes block = memory.get(std::min<std::uint64_t>(kBlock, length));
     for (std::uint64_t done = 0; done < length;) {
-      if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while reading", path);
+      if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while reading", path);
       const std::uint64_t want = std::min<std::uint64_t>(block.size(), length - done);
       const std::size_t got = file.read_at(offset + done, block.first(want));
       if (got == 0) return Fetched::changed;
@@ -126,7 +126,8 @@ class FolderObjects final : public ObjectSource {
     const struct stat self = stat_of(folder);
     const FolderId id{self.st_dev, self.st_ino};
     if (!above.insert(id).second) {
-      throw Error(ErrorCode::conflict, fmt::format("the link '{}' leads into a folder that holds it", folder), folder);
+      throw Error(ErrorCode::conflict, fmt::format("the link '{}' leads into a folder that contains it", folder),
+                  folder);
     }
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -157,13 +158,14 @@ namespace {
 [[noreturn]] void refuse_changed(const std::string& path) {
   throw Error(
       ErrorCode::io,
-      fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it", path),
+      fmt::format("'{}' has changed since it was listed; run the same command again when no process writes to it",
+                  path),
       path);
 }
 
 constexpr std::uint64_t kFirstAhead = 64U << 10U;
 constexpr std::uint64_t kMostAhead = 8U << 20U;
-constexpr std::uint64_t kGap = 1U << 20U;  // what is passed over costs less than another request
+constexpr std::uint64_t kGap = 1U << 20U;  // skipping these bytes costs less than another request
 
 }  // namespace
 
@@ -216,7 +218,7 @@ void ObjectReader::load_whole() {
   const std::string path = source_->address_of(object_.name);
   if (object_.size > kLargestWhole) {
     throw Error(ErrorCode::unsupported,
-                fmt::format("'{}': the server gives files only as a whole, so no part of it can be read; bring it to "
+                fmt::format("'{}': the server sends files only as a whole, so parts of it cannot be read; copy it to "
                             "this machine with `shardctl stage` first",
                             path),
                 path);
@@ -251,7 +253,7 @@ std::uint64_t ObjectReader::stream(std::uint64_t offset, std::uint64_t length, c
   return length;
 }
 
-/// Every attempt begins with the first byte: what was handed on already is passed over.
+/// Every attempt begins with the first byte: bytes that were already passed on are skipped.
 Fetched ObjectReader::stream_whole(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) {
   std::uint64_t next = offset;
   const auto start = [&]() -> BodyWriter {
@@ -295,7 +297,7 @@ std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint
 
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
   if (!S_ISDIR(stat_of(location).st_mode)) {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is a file; name the folder that holds the shards", location),
+    throw Error(ErrorCode::usage, fmt::format("'{}' is a file; give the folder that contains the shards", location),
                 location);
   }
   return std::make_unique<FolderObjects>(std::filesystem::canonical(location));

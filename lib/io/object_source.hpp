@@ -13,62 +13,63 @@
 
 namespace shardkit::io {
 
-/// A file of a folder, or an object below a prefix, as it was when it was looked at.
+/// A file of a folder, or an object below a prefix, as it was when listed or looked up.
 struct ObjectInfo {
-  std::string name;  ///< relative to the source, folders parted by '/'
+  std::string name;  ///< relative to the source, folders separated by '/'
   std::uint64_t size = 0;
   std::string version;  ///< changes with the bytes as far as the source can tell: an ETag, or size and mtime of a file
 };
 
-/// What became of a request for bytes.
+/// Outcome of a request for bytes.
 enum class Fetched {
-  whole,      ///< all that was asked for came
-  no_ranges,  ///< the source gives objects as a whole only, and nothing was read: use fetch_whole()
-  changed,    ///< the object is another one by now, shorter or gone; bytes that came so far may be of either
+  whole,      ///< all requested bytes were received
+  no_ranges,  ///< the source sends objects only as a whole, and nothing was read: use fetch_whole()
+  changed,    ///< the object has changed, became shorter or was deleted; bytes received so far may be of either version
 };
 
-/// Where bytes are fetched from. Thread-safe.
+/// A source of bytes. Thread-safe.
 class ObjectSource {
  public:
   virtual ~ObjectSource() = default;
 
-  /// The source in full, for messages and records, with no secret in it: an absolute path, "s3://bucket/folder".
+  /// The complete address for messages and records, without secrets: an absolute path, "s3://bucket/folder".
   virtual const std::string& location() const = 0;
 
-  /// One object in full, for messages, with no secret in it: what location() is to the whole.
+  /// The complete address of one object for messages, without secrets.
   virtual std::string address_of(const std::string& name) const;
 
   /// Everything below `folder` ("" for the source itself), by name. Names are relative to the source. Throws
   /// Error{not_found, denied, io}; Error{conflict} for a folder link that leads into itself, Error{unsupported} for
-  /// what is no file, such as a pipe.
+  /// special files such as a pipe.
   virtual std::vector<ObjectInfo> list(const std::string& folder = {}) = 0;
 
-  /// Names, relative to the source, of what lies right below `folder` ("" for the source itself), in any order; those
-  /// of folders end with '/'. One listing, and nothing is asked of single objects. Empty when there is no such folder,
-  /// and where the source cannot list.
+  /// Names, relative to the source, of the direct contents of `folder` ("" for the source itself), in any order; those
+  /// of folders end with '/'. One listing, without requests for single objects. Empty if there is no such folder, or
+  /// the source cannot list.
   virtual std::vector<std::string> names_in(const std::string& folder) = 0;
 
-  /// One object as it is now; empty when it is not there, or is a folder. Throws Error{unsupported} for what is
-  /// neither, such as a pipe.
+  /// One object now; empty if it does not exist, or is a folder. Throws Error{unsupported} for anything else, such as a
+  /// pipe.
   virtual std::optional<ObjectInfo> find(const std::string& name) = 0;
 
-  /// Hands the bytes [offset, offset + length) of that very version to `write`, in order and each once. The range lies
-  /// within object.size; an empty version is any. Throws what the source and `write` throw; Error{cancelled} on a stop.
+  /// Passes the bytes [offset, offset + length) of exactly that version to `write`, in order and each once. The range
+  /// is inside object.size; an empty version matches any. Throws the errors of the source and `write`; Error{cancelled}
+  /// on a stop.
   virtual Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
                         const std::stop_token& stop) = 0;
 
-  /// All bytes of that version in one stream, from any source. `start` is called for each attempt, also when an earlier
-  /// one had delivered bytes, and returns what takes them from the first on.
+  /// All bytes of that version in one stream, from any source. `start` is called for each attempt, also if an earlier
+  /// one had delivered bytes, and returns the receiver of all bytes.
   virtual Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
                               const std::stop_token& stop) = 0;
 };
 
-/// An object as bytes at offsets, always of the same version. Small reads that follow each other come from a block
-/// that is read ahead, of 64 KiB at first and of 8 MiB at most; large reads elsewhere ask for their bytes only. Where
-/// the source gives objects only as a whole, small ones are kept in memory. Thread-safe.
+/// An object as bytes at offsets, always of the same version. Small adjacent reads use a read-ahead block of 64 KiB at
+/// first and of 8 MiB at most; large reads elsewhere request only their bytes. If the source sends objects only as a
+/// whole, small ones are kept in memory. Thread-safe.
 ///
-/// Reading throws Error{io} when the object has changed, Error{unsupported} for reads within a large object that the
-/// source gives only as a whole, Error{cancelled} on a stop, and what the source throws.
+/// Reading throws Error{io} if the object has changed, Error{unsupported} for reads in a large object that the source
+/// sends only as a whole, Error{cancelled} on a stop, and the errors of the source.
 class ObjectReader final : public ByteSource {
  public:
   static constexpr std::uint64_t kLargestWhole = 64U << 20U;
@@ -77,7 +78,7 @@ class ObjectReader final : public ByteSource {
 
   std::uint64_t size() const override { return object_.size; }
   std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override;
-  /// One request for all of it, but for small pieces that follow each other.
+  /// One request for all of it, except for small adjacent pieces.
   std::uint64_t stream(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) override;
 
  private:
@@ -99,15 +100,15 @@ class ObjectReader final : public ByteSource {
   std::uint64_t last_ = 0;   ///< where the last request ended
 };
 
-/// Fills `out`, which has the object's size, with all bytes of that very version. Never Fetched::no_ranges.
+/// Fills `out`, which has the object's size, with all bytes of exactly that version. Never Fetched::no_ranges.
 Fetched fetch_bytes(ObjectSource& source, const ObjectInfo& object, MutableBytes out, const std::stop_token& stop);
 
-/// A small object as text, of that very version. Throws Error{corrupt} when it is larger than `limit`, Error{io} when
-/// it has changed.
+/// A small object as text, of exactly that version. Throws Error{corrupt} if it is larger than `limit`, Error{io} if it
+/// has changed.
 std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
                        const std::stop_token& stop);
 
-/// The source that a local folder is. Throws Error{not_found} when there is none, Error{usage} for a file.
+/// A local folder as source. Throws Error{not_found} if it does not exist, Error{usage} for a file.
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location);
 
 }  // namespace shardkit::io

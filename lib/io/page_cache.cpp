@@ -25,7 +25,7 @@ namespace {
 constexpr auto kTmpfs = 0x01021994L;
 constexpr auto kRamfs = 0x858458f6L;
 constexpr auto kOverlay = 0x794c7630L;
-constexpr auto kZfs = 0x2fc12fc1L;  // as OpenZFS says it
+constexpr auto kZfs = 0x2fc12fc1L;  // the name that OpenZFS uses
 
 constexpr long kCachestatCall = 451;  // Linux 6.5; glibc has no wrapper. The number is the same on all architectures.
 
@@ -93,22 +93,24 @@ std::optional<std::uint64_t> cached_bytes(const File& file) {
 }
 
 void drop_from_cache(const File& file) {
-  if (lives_in_memory(file)) refuse_drop(file, "its file system keeps files in memory alone");
-  if (lies_on_zfs(file)) refuse_drop(file, "ZFS keeps a cache of its own (ARC), which nobody can drop by file");
+  if (lives_in_memory(file)) refuse_drop(file, "its file system keeps files only in memory");
+  if (lies_on_zfs(file)) refuse_drop(file, "ZFS has its own cache (ARC), which cannot be dropped per file");
   // DONTNEED passes over dirty pages, so they go to disk first. Some file systems do not sync; the check below sees.
   ::fdatasync(file.fd());
   for (int attempt = 0; attempt < kDropAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
     const auto left = cached_bytes(file);
-    if (!left) refuse_drop(file, "this user may not see what is cached of it (neither owner nor writer)");
+    if (!left) refuse_drop(file, "this user may not see how much of it is cached (neither owner nor writer)");
     if (*left == 0) return;
   }
   const bool may_drop = mincore_tells_the_truth(file);  // the same users
-  refuse_drop(file, fmt::format("{} of its {} bytes stay; {}", cached_bytes(file).value_or(0), file.size(),
-                                may_drop ? "another process may map or read it"
-                                         : "this user neither owns nor may write it, and some kernels let only those "
-                                           "who do drop it"));
+  refuse_drop(
+      file,
+      fmt::format("{} of its {} bytes stay; {}", cached_bytes(file).value_or(0), file.size(),
+                  may_drop
+                      ? "another process may map or read it"
+                      : "this user neither owns it nor may write it, and some kernels let only those users drop it"));
 }
 
 bool warm_cache(const File& file, const std::function<bool()>& go_on) {
@@ -135,13 +137,13 @@ namespace {
 
 constexpr std::size_t kRowsAtOnce = 256;
 
-/// Rows of FIEMAP from `offset` on; empty at the end. False where the file system does not tell.
+/// Rows of FIEMAP from `offset` on; empty at the end. False if the file system does not support it.
 bool rows_from(const File& file, std::uint64_t offset, std::vector<fiemap_extent>& rows) {
   alignas(fiemap) std::array<std::byte, sizeof(fiemap) + kRowsAtOnce * sizeof(fiemap_extent)> memory{};
   auto* const request = reinterpret_cast<fiemap*>(memory.data());
   request->fm_start = offset;
   request->fm_length = FIEMAP_MAX_OFFSET - offset;
-  request->fm_flags = FIEMAP_FLAG_SYNC;  // what is dirty has no place on the disk yet
+  request->fm_flags = FIEMAP_FLAG_SYNC;  // dirty data has no place on the disk yet
   request->fm_extent_count = kRowsAtOnce;
   if (::ioctl(file.fd(), FS_IOC_FIEMAP, request) != 0) return false;
   const auto* const first = reinterpret_cast<const fiemap_extent*>(memory.data() + sizeof(fiemap));
@@ -162,15 +164,15 @@ FileExtents by_seeking(const File& file) {
   const auto size = static_cast<off_t>(file.size());
   for (off_t at = 0; at < size;) {
     const off_t hole = ::lseek(file.fd(), at, SEEK_HOLE);
-    if (hole < 0 || hole >= size) break;  // an error: this file system does not tell
+    if (hole < 0 || hole >= size) break;  // an error: this file system does not support it
     const off_t data = ::lseek(file.fd(), hole, SEEK_DATA);
     const off_t end = data < 0 ? size : data;  // ENXIO: nothing but hole follows
     found.holes += static_cast<std::uint64_t>(end - hole);
     at = end;
   }
   int flags = 0;
-  const bool told = ::ioctl(file.fd(), FS_IOC_GETFLAGS, &flags) == 0;
-  if (told && (static_cast<unsigned>(flags) & FS_COMPR_FL) != 0) found.compressed = file.size() - found.holes;
+  const bool has_flags = ::ioctl(file.fd(), FS_IOC_GETFLAGS, &flags) == 0;
+  if (has_flags && (static_cast<unsigned>(flags) & FS_COMPR_FL) != 0) found.compressed = file.size() - found.holes;
   return found;
 }
 

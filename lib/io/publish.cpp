@@ -35,8 +35,8 @@ std::string host_name() {
   return host;
 }
 
-/// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<number>.tmp"); empty when it is none of
-/// ours.
+/// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<number>.tmp"); empty if it is not such
+/// a name.
 std::string_view temp_host(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kTempEnd)) return {};
   name.remove_suffix(kTempEnd.size());
@@ -56,8 +56,8 @@ bool is_older_than_a_day(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && std::time(nullptr) - info.st_mtime > kForeignTempAge;
 }
 
-/// Removes the temporary of a process of this host unless that is alive: it would hold the file's lock. Ours is kept
-/// until the name is gone, so that a writer that created the file but had not locked it yet finds out.
+/// Removes the temporary file of a process of this host unless that process is alive: it would hold the file's lock.
+/// Keeps our lock until the name is removed, so that a writer that created the file but had not locked it yet notices.
 bool remove_if_abandoned(FileSystem& files, const std::string& path) {
   const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
   if (!file) return false;
@@ -68,7 +68,7 @@ bool remove_if_abandoned(FileSystem& files, const std::string& path) {
   return true;
 }
 
-/// Creates the temporary; a failure names the file that it stands for.
+/// Creates the temporary file; a failure names the final file.
 std::unique_ptr<WritableFile> create(FileSystem& files, const std::string& temp, const std::string& path) {
   try {
     return files.create(temp);
@@ -117,7 +117,7 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   file_->sync();
-  files_.rename(temp_, path_);  // still open, so still locked: nobody takes it for a leftover
+  files_.rename(temp_, path_);  // still open, so still locked: no process removes it as a leftover
   temp_.clear();
   files_.sync_directory(parent_folder(path_));
 }
@@ -149,12 +149,12 @@ std::string published_path(const std::string& path) {
   if (!std::filesystem::exists(status)) return path;
   if (std::filesystem::is_regular_file(status)) {
     if (!holds_data(path)) return std::filesystem::canonical(path, error).string();
-    throw Error(ErrorCode::usage, fmt::format("'{}' holds data, which a text would replace; name another file", path),
-                path);
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' contains data, which a text would replace; choose another file", path), path);
   }
   const bool folder = std::filesystem::is_directory(status);
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' is {}; name a file{}", path, folder ? "a folder" : "a pipe or a device",
+              fmt::format("'{}' is {}; give a file{}", path, folder ? "a folder" : "a pipe or a device",
                           folder ? " in it" : ""),
               path);
 }
@@ -208,7 +208,7 @@ File create_new(const std::string& path, bool direct) {
   if (!file && direct && errno == EINVAL) {
     const int leftover = ::unlink(path.c_str());  // some file systems refuse after the file was made
     static_cast<void>(leftover);
-    refuse_direct(path, "its file system does not offer it");
+    refuse_direct(path, "its file system does not support it");
   }
   if (!file) throw system_error(errno, "create", path);
   return file;
@@ -219,7 +219,7 @@ File create_new(const std::string& path, bool direct) {
 RawWriter::RawWriter(const std::string& path, bool direct) : file_(create_new(path, direct)) {
   if (!direct || !lives_in_memory(file_)) return;
   ::unlink(path.c_str());
-  refuse_direct(path, "its file system keeps files in memory and only pretends");
+  refuse_direct(path, "its file system keeps files in memory and ignores the flag");
 }
 
 void RawWriter::write_at(std::uint64_t offset, Bytes bytes) {

@@ -19,7 +19,7 @@ ReadFile::ReadFile(File file, std::uint32_t step) : file_(std::move(file)), size
 ReadWindow ReadFile::window(std::uint64_t offset, std::size_t length) const {
   if (offset > size_ || length > size_ - offset) {
     throw Error(ErrorCode::io,
-                fmt::format("'{}' has {} bytes, but was longer when it was listed: it changes while it is read",
+                fmt::format("'{}' has {} bytes, but was longer when it was listed: it changed while being read",
                             file_.path(), size_),
                 file_.path(), size_);
   }
@@ -41,7 +41,7 @@ void ReadFile::report_failure(int error_number, std::uint64_t offset) const {
 
 void ReadFile::report_shrunk(std::uint64_t offset) const {
   throw Error(ErrorCode::io,
-              fmt::format("'{}' ends at byte {}, but had {} bytes when it was opened: it changes while it is read",
+              fmt::format("'{}' ends at byte {}, but had {} bytes when it was opened: it changed while being read",
                           file_.path(), offset, size_),
               file_.path(), offset);
 }
@@ -57,7 +57,7 @@ namespace {
   throw Error(ErrorCode::unsupported, fmt::format("'{}' cannot be read with O_DIRECT: {}", path, why), path);
 }
 
-/// Asks by reading: file systems older than STATX_DIOALIGN answer EINVAL to what does not suit them.
+/// Probes by reading: file systems older than STATX_DIOALIGN return EINVAL for unsuitable alignments.
 std::uint32_t probe_step(const File& file) {
   AlignedBuffer buffer;
   for (std::uint32_t step = 512; step <= AlignedBuffer::kAlignment; step *= 2) {
@@ -71,7 +71,7 @@ std::uint32_t probe_step(const File& file) {
 
 std::shared_ptr<const ReadFile> FileOpener::open_direct(const std::string& path) const {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
-  if (fd < 0 && errno == EINVAL) refuse_direct(path, "its file system does not offer it");
+  if (fd < 0 && errno == EINVAL) refuse_direct(path, "its file system does not support it");
   if (fd < 0) throw system_error(errno, "open", path);
   File file(fd, path);
   const std::uint32_t step = step_of(file);
@@ -79,23 +79,23 @@ std::shared_ptr<const ReadFile> FileOpener::open_direct(const std::string& path)
 }
 
 std::uint32_t FileOpener::step_of(const File& file) const {
-  if (lives_in_memory(file)) refuse_direct(file.path(), "its file system keeps files in memory and only pretends");
-  if (lies_on_zfs(file)) refuse_direct(file.path(), "ZFS accepts the flag and may read through its own cache (ARC)");
+  if (lives_in_memory(file)) refuse_direct(file.path(), "its file system keeps files in memory and ignores the flag");
+  if (lies_on_zfs(file)) refuse_direct(file.path(), "ZFS accepts the flag but may read through its own cache (ARC)");
   struct statx info {};
   const bool asked = ::statx(file.fd(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0;
-  const bool told = asked && (info.stx_mask & STATX_DIOALIGN) != 0;
-  if (told && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not offer it");
-  if (told && info.stx_dio_mem_align > AlignedBuffer::kAlignment) {
-    refuse_direct(file.path(), "it wants memory aligned above 4096");
+  const bool reported = asked && (info.stx_mask & STATX_DIOALIGN) != 0;
+  if (reported && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not support it");
+  if (reported && info.stx_dio_mem_align > AlignedBuffer::kAlignment) {
+    refuse_direct(file.path(), "it needs memory aligned to more than 4096 bytes");
   }
-  if (told) return info.stx_dio_offset_align;
+  if (reported) return info.stx_dio_offset_align;
   if (lies_on_overlay(file)) {
-    refuse_direct(file.path(), "overlay accepts the flag without saying whether the file system below it obeys");
+    refuse_direct(file.path(), "overlay accepts the flag, but the file system below may ignore it");
   }
   return probed_step(file);
 }
 
-/// Probing reads, so that each device is asked once: who opens a file per sample would pay for it each time.
+/// Probing reads, so each device is probed only once: a loader that opens a file per sample would pay each time.
 std::uint32_t FileOpener::probed_step(const File& file) const {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
@@ -103,7 +103,7 @@ std::uint32_t FileOpener::probed_step(const File& file) const {
   const auto known = by_device_.find(info.st_dev);
   if (known != by_device_.end()) return known->second;
   const std::uint32_t step = probe_step(file);
-  // A read behind the end of a small file may succeed whatever its alignment: that says nothing of other files.
+  // A read after the end of a small file may succeed with any alignment: that proves nothing for other files.
   if (static_cast<std::uint64_t>(info.st_size) > AlignedBuffer::kAlignment) by_device_[info.st_dev] = step;
   return step;
 }
@@ -166,10 +166,11 @@ class PreadEngine final : public ReadEngine {
 
 std::unique_ptr<ReadEngine> make_read_engine(EngineKind kind, const ReadEngineOptions& options) {
   if (options.depth > 1 && !engine_takes_depth(kind)) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("engine '{}' has one read under way for each thread: more --threads have more, and so has "
-                            "--engine uring with --depth",
-                            enum_name(kind)));
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format(
+            "engine '{}' allows one read in flight per thread; use more --threads, or --engine uring with --depth",
+            enum_name(kind)));
   }
   if (kind == EngineKind::pread) return std::make_unique<PreadEngine>(options);
   if (kind == EngineKind::mmap) return make_mmap_engine(options);

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kInstead = "or use --engine pread";
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw Error(ErrorCode::unsupported, fmt::format("engine 'uring' cannot be had: {}, {}", why, kInstead));
+  throw Error(ErrorCode::unsupported, fmt::format("engine 'uring' is not available: {}, {}", why, kInstead));
 }
 
 /// "0", "1", "2"; empty before Linux 6.6.
@@ -34,7 +34,7 @@ std::string disabled_setting() {
   }
 }
 
-/// Setting a ring up is what kernel.io_uring_disabled forbids.
+/// kernel.io_uring_disabled forbids the setup of a ring.
 void refuse_disabled() {
   const std::string disabled = disabled_setting();
   if (disabled == "2") {
@@ -42,31 +42,29 @@ void refuse_disabled() {
   }
   if (disabled == "1") {
     refuse(
-        "kernel.io_uring_disabled is 1 (EPERM), which leaves it to CAP_SYS_ADMIN and the group "
-        "kernel.io_uring_group; join that group, allow it to all (sysctl kernel.io_uring_disabled=0)");
+        "kernel.io_uring_disabled is 1 (EPERM), which allows it only to CAP_SYS_ADMIN and the group "
+        "kernel.io_uring_group; join that group, or allow it to all (sysctl kernel.io_uring_disabled=0)");
   }
 }
 
-/// What `call` ended with, why that may be, and what to do.
+/// The error of `call`, a possible reason, and the remedy.
 [[noreturn]] void refuse_call(const char* call, int error_number) {
   switch (error_number) {
     case ENOSYS:
       refuse(
-          fmt::format("{} is not there (ENOSYS): this kernel has no io_uring, or a filter says so; use Linux 5.6 or "
+          fmt::format("{} does not exist (ENOSYS): this kernel has no io_uring, or a filter hides it; use Linux 5.6 or "
                       "later with CONFIG_IO_URING",
                       call));
     case EPERM:
     case EACCES:
       refuse(
-          fmt::format("{} is not permitted ({}): a seccomp filter, such as Docker's default profile, refuses it; "
-                      "start the container with a profile that allows io_uring (docker run --security-opt "
-                      "seccomp=FILE)",
+          fmt::format("{} is not permitted ({}): a seccomp filter, such as Docker's default profile, blocks it; start "
+                      "the container with a profile that allows io_uring (docker run --security-opt seccomp=FILE)",
                       call, error_number == EPERM ? "EPERM" : "EACCES"));
     case ENOMEM:
-      refuse(
-          fmt::format("{}: its memory may not be locked (ENOMEM); raise the limit (ulimit -l), lower --depth or "
-                      "--threads",
-                      call));
+      refuse(fmt::format(
+          "{}: its memory cannot be locked (ENOMEM); raise the limit (ulimit -l), or lower --depth or --threads",
+          call));
     default:
       refuse(
           fmt::format("{} failed: {} (errno {})", call, std::generic_category().message(error_number), error_number));
@@ -78,7 +76,7 @@ void refuse_disabled() {
   refuse_call("io_uring_setup", error_number);
 }
 
-/// Asks what the ring can do; 0, or why it does not say.
+/// Queries the ring's features; 0, or the reason for a failure.
 int probe(io_uring& ring, bool& reads) {
   constexpr unsigned kOperations = 256;
   std::vector<std::uint64_t> memory((sizeof(io_uring_probe) + kOperations * sizeof(io_uring_probe_op)) / 8);
@@ -89,16 +87,16 @@ int probe(io_uring& ring, bool& reads) {
 }
 
 [[noreturn]] void refuse_probe(int error_number) {
-  // Both came with Linux 5.6; an older kernel does not know what it is asked.
+  // Both exist since Linux 5.6; an older kernel does not know the query.
   if (error_number == EINVAL) refuse("this kernel's io_uring is older than Linux 5.6 (EINVAL); use a later one");
   if (error_number == 0) {
-    refuse("this kernel's io_uring has no reads (IORING_OP_READ), which came with Linux 5.6; use a later one");
+    refuse("this kernel's io_uring has no reads (IORING_OP_READ), which need Linux 5.6; use a later one");
   }
   refuse_call("io_uring_register (IORING_REGISTER_PROBE)", error_number);
 }
 
-/// Completions are handled when this thread asks for them, without interrupting it: what fio asks for, too. Kernels
-/// before 6.1 know no such flags.
+/// Completions are handled when this thread asks for them, without interrupting it, as in fio. Kernels before 6.1 do
+/// not know these flags.
 int set_up(unsigned entries, io_uring& ring) {
   constexpr unsigned kFlags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
   const int result = ::io_uring_queue_init(entries, &ring, kFlags);
@@ -139,13 +137,13 @@ class UringLane final : public ReadLane {
   }
 
   ~UringLane() override {
-    // The kernel writes into our memory until a read is done; after a failure nobody has waited for the others.
+    // The kernel writes into our memory until a read is done; after a failure the others are still in flight.
     try {
       while (under_way_ > 0) {
         next_result();
         --under_way_;
       }
-    } catch (const Error&) {  // NOLINT: the ring is broken; its end cancels what is left
+    } catch (const Error&) {  // NOLINT: the ring is broken; its end cancels the rest
     }
   }
 
@@ -194,7 +192,7 @@ class UringLane final : public ReadLane {
 
   unsigned under_way() const override { return under_way_; }
 
-  /// 0, or the errno that registering the buffers gave.
+  /// 0, or the errno of registering the buffers.
   int buffer_failure() const { return buffer_failure_; }
 
  private:
@@ -215,7 +213,7 @@ class UringLane final : public ReadLane {
         -::io_uring_register_buffers(&uring_.ring(), buffers.data(), static_cast<unsigned>(buffers.size()));
   }
 
-  /// Prepares the read of what is missing of a slot.
+  /// Prepares the read of the missing part of a slot.
   void prepare(std::size_t slot) {
     const Slot& state = slots_[slot];
     io_uring_sqe* const sqe = ::io_uring_get_sqe(&uring_.ring());  // there is one for each slot
@@ -231,7 +229,7 @@ class UringLane final : public ReadLane {
     ::io_uring_sqe_set_data64(sqe, slot);
   }
 
-  /// Hands what was prepared to the kernel, and waits for one to be done when none is. Returns a slot and its result.
+  /// Submits the prepared reads to the kernel, and waits for one if none is done. Returns a slot and its result.
   std::pair<std::size_t, int> next_result() {
     io_uring_cqe* cqe = nullptr;
     while (::io_uring_peek_cqe(&uring_.ring(), &cqe) != 0) enter(1);
@@ -241,7 +239,7 @@ class UringLane final : public ReadLane {
     return result;
   }
 
-  /// Hands what was prepared to the kernel and waits for `least`; tries again while the kernel is short of room.
+  /// Submits the prepared reads to the kernel and waits for `least`; tries again while the kernel lacks resources.
   void enter(unsigned least) {
     while (true) {
       const int result = ::io_uring_submit_and_wait(&uring_.ring(), least);
@@ -280,8 +278,7 @@ class UringEngine final : public ReadEngine {
     const int failure = buffer_failure_;
     if (failure == 0) return std::nullopt;
     return fmt::format(
-        "the buffers of engine 'uring' could not be registered ({}), so each direct read pins its memory "
-        "anew; {}",
+        "the buffers of engine 'uring' could not be registered ({}), so each direct read pins its memory again; {}",
         std::generic_category().message(failure),
         failure == ENOMEM ? "raise the limit of locked memory (ulimit -l) to --threads x --depth x --block"
                           : "a smaller --block may help");

@@ -28,10 +28,10 @@ constexpr std::size_t kLongestOutput = 256UL << 10U;
 constexpr system::Seconds kProgramTime{60};
 
 Error failure(const char* how) {
-  return Error(ErrorCode::denied, fmt::format("the program that should print credentials {}", how));
+  return Error(ErrorCode::denied, fmt::format("the program of credential_process {}", how));
 }
 
-/// A shell in a process group of its own, killed with all in it unless it has ended.
+/// A shell in its own process group; the group is killed unless it has ended.
 class Shell {
  public:
   Shell(const std::string& command, int output) {
@@ -42,7 +42,7 @@ class Shell {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    // What this process does about signals is not for its children.
+    // Signal settings of this process must not apply to its children.
     sigset_t blocked;
     sigset_t defaults;
     sigemptyset(&blocked);
@@ -92,7 +92,7 @@ std::string program_output(const std::string& command, std::size_t limit, system
   const system::Seconds deadline = system::system_clock().monotonic() + time;
   std::string output;
   for (std::array<char, 4096> block{};;) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for credentials");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while looking for credentials");
     if (system::system_clock().monotonic() > deadline) throw failure("takes too long");
     pollfd ready{reading.fd(), POLLIN, 0};
     if (::poll(&ready, 1, kPollMs) <= 0) continue;
@@ -196,12 +196,12 @@ class ProfileCredentials {
     const AwsProfiles profiles(around_);
     if (profiles.find(profile_) == nullptr) {
       if (profile_ == "default" && asked_.empty()) return std::nullopt;
-      throw Error(ErrorCode::not_found, fmt::format("{} has neither {}", name(), profiles.places()));
+      throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", name(), profiles.places()));
     }
     std::set<std::string> above;
     auto found = resolve(profiles, profile_, above, stop);
     if (found || asked_.empty()) return found;
-    throw Error(ErrorCode::denied, fmt::format("{} in {} names no credentials", name(), profiles.places()));
+    throw Error(ErrorCode::denied, fmt::format("{} in {} has no credentials", name(), profiles.places()));
   }
 
  private:
@@ -211,7 +211,7 @@ class ProfileCredentials {
     const std::string source = fmt::format("profile '{}'", name);
     const AwsProfile* profile = profiles.find(name);
     if (profile == nullptr)
-      throw Error(ErrorCode::not_found, fmt::format("{} is in neither {}", source, profiles.places()));
+      throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", source, profiles.places()));
     const auto setting = [&](const char* key) { return setting_of(*profile, key); };
     const bool seen = !above.insert(name).second;
     if (!setting("role_arn").empty() && !seen) return by_role(profiles, *profile, source, above, stop);
@@ -239,28 +239,26 @@ class ProfileCredentials {
       return assume_role_with_token(around_, role, token, stop);
     }
     if (!setting("mfa_serial").empty())
-      refuse(source, "asks for a one-time code (mfa_serial), which nobody is there to type");
+      refuse(source, "needs a one-time code (mfa_serial), which cannot be typed here");
     const std::string base_name = setting("source_profile");
-    if (base_name.empty()) refuse(source, "takes a role without source_profile (credential_source is not supported)");
+    if (base_name.empty()) refuse(source, "assumes a role without source_profile (credential_source is not supported)");
     const auto base = resolve(profiles, base_name, above, stop);
     if (!base)
       throw Error(ErrorCode::denied,
-                  fmt::format("the source_profile '{}' of {} names no credentials", base_name, source));
+                  fmt::format("the source_profile '{}' of {} has no credentials", base_name, source));
     return assume_role(around_, role, base->key, stop);
   }
 
   [[noreturn]] static void refuse_sso(const std::string& source, const std::string& name) {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("{} signs in by SSO, which takes a browser; sign in with 'aws sso login --profile {}', then set "
-                    "what 'aws configure export-credentials --profile {} --format env' prints",
-                    source, name, name));
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{} uses SSO, which needs a browser; sign in with 'aws sso login --profile {}', then set "
+                            "the variables that 'aws configure export-credentials --profile {} --format env' prints",
+                            source, name, name));
   }
 
   [[noreturn]] static void refuse(const std::string& source, const char* why) {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("{} {}; set the keys in the environment, or let credential_process print them", source, why));
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{} {}; set the keys in the environment, or use credential_process", source, why));
   }
 
   CloudSurroundings around_;

@@ -13,7 +13,7 @@ namespace shardkit::net {
 namespace {
 
 /// Blanks within texts belong to keys; entities are resolved; a document type, which could define its own, is not read.
-/// Line ends stay as they are: radosgw's token is a raw key, which may hold a carriage return.
+/// Line ends stay as they are: radosgw's token is a raw key, which may contain a carriage return.
 constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata_single;
 
 constexpr std::size_t kLongestMessage = 300;
@@ -38,7 +38,7 @@ class Document {
 std::string text_of(const pugi::xml_node& parent, const char* name) { return parent.child_value(name); }
 
 [[noreturn]] void refuse(const std::string& url, std::string_view what) {
-  throw Error(ErrorCode::corrupt, fmt::format("'{}' answers with no listing of objects: {}", url, what), url);
+  throw Error(ErrorCode::corrupt, fmt::format("'{}' did not answer with a listing of objects: {}", url, what), url);
 }
 
 io::ObjectInfo read_object(const pugi::xml_node& entry, bool is_encoded, const std::string& url) {
@@ -78,8 +78,8 @@ S3Listing read_listing(std::string_view xml, const std::string& url) {
   const std::string truncated = text_of(root, "IsTruncated");
   if (truncated != "true" && truncated != "false") refuse(url, "IsTruncated is missing");
   if (truncated == "false") return listing;
-  listing.next_token = text_of(root, "NextContinuationToken");  // never encoded, whatever EncodingType says
-  if (listing.next_token.empty()) refuse(url, "it is not the last page and names no next one");
+  listing.next_token = text_of(root, "NextContinuationToken");  // never encoded, even with EncodingType
+  if (listing.next_token.empty()) refuse(url, "it is not the last page but has no token for the next one");
   return listing;
 }
 

@@ -6,7 +6,7 @@
 
 #include "net/object_store.hpp"
 
-/// The XML that S3 and STS answer with ("ListObjectsV2", "Error responses", "AssumeRole" of their API references).
+/// The XML answers of S3 and STS ("ListObjectsV2", "Error responses", "AssumeRole" of their API references).
 namespace shardkit::net {
 
 /// One page of a listing. Names are whole keys, decoded; versions are ETags with their quotes.
@@ -15,20 +15,20 @@ struct S3Listing {
   std::string next_token;  ///< empty on the last page
 };
 
-/// Throws Error{corrupt} for what is no listing: broken XML, an element missing, a size that is no number, a page that
-/// says it is not the last and names no next one. `url` is for messages.
+/// Throws Error{corrupt} for an invalid listing: broken XML, a missing element, an invalid size, a page that is not the
+/// last but has no token for the next one. `url` is for messages.
 S3Listing read_listing(std::string_view xml, const std::string& url);
 
-/// The error in an answer; all members empty when it holds none that can be read.
+/// The error in an answer; all members empty if it contains none that can be read.
 struct S3ErrorBody {
   std::string code;     ///< "NoSuchKey", ...
-  std::string message;  ///< for people
-  std::string region;   ///< of the bucket, where the store tells
+  std::string message;  ///< human-readable
+  std::string region;   ///< of the bucket, if the store reports it
 };
 
 S3ErrorBody read_error_body(std::string_view xml);
 
-/// What STS lends, as text.
+/// Credentials from STS, as text.
 struct StsGrant {
   std::string access_key_id;
   std::string secret_access_key;
@@ -36,7 +36,7 @@ struct StsGrant {
   std::string expiration;  ///< ISO 8601
 };
 
-/// Of an AssumeRole or AssumeRoleWithWebIdentity answer; empty when it is none.
+/// From an AssumeRole or AssumeRoleWithWebIdentity answer; empty if it is not one.
 std::optional<StsGrant> read_sts_grant(std::string_view xml);
 
 }  // namespace shardkit::net

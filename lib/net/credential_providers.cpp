@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t kLongestAnswer = 256UL << 10U;
 constexpr unsigned kStsAttempts = 4;
-constexpr const char* kStsRegion = "us-east-1";  // what the global STS is signed for
+constexpr const char* kStsRegion = "us-east-1";  // the signing region of the global STS
 
 struct ServiceAnswer {
   int status = 0;
   std::string body;
 };
 
-/// Sends `request` a few times until there is an answer below 500. `what` names the service in errors, which never hold
-/// the answer.
+/// Sends `request` a few times until there is a response below 500. `what` names the service in errors, which never
+/// contain the response.
 ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& request, const std::string& what,
                           unsigned attempts, const std::stop_token& stop) {
   RetryOptions options;
@@ -36,7 +36,7 @@ ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& re
       answer.status = around.http->send(request, collect_body(answer.body, kLongestAnswer), stop).status;
       if (answer.status < 500 && answer.status != 429) return answer;
       failure.emplace(ErrorCode::network,
-                      fmt::format("{} at '{}' answers with status {}", what, request.url.display(), answer.status),
+                      fmt::format("{} at '{}' answered with status {}", what, request.url.display(), answer.status),
                       request.url.display());
     } catch (const Error& error) {
       if (error.code() != ErrorCode::network) throw;
@@ -79,7 +79,7 @@ Credentials granted(const CloudSurroundings& around, const HttpRequest& request,
             role.source};
   }
   const S3ErrorBody error = read_error_body(answer.body);
-  throw Error(ErrorCode::denied, fmt::format("STS does not lend the role '{}' of {}: status {} {} {}", role.role_arn,
+  throw Error(ErrorCode::denied, fmt::format("STS does not grant the role '{}' of {}: status {} {} {}", role.role_arn,
                                              role.source, answer.status, error.code, error.message));
 }
 
@@ -96,7 +96,7 @@ Credentials credentials_of_json(std::string_view json, const char* token_name, c
                     source};
   if (!found.key.access_key_id.empty() && !found.key.secret_access_key.empty()) return found;
   const std::string code = text("Code");
-  throw Error(ErrorCode::denied, fmt::format("{} answers without AccessKeyId and SecretAccessKey{}{}", source,
+  throw Error(ErrorCode::denied, fmt::format("{} answered without AccessKeyId and SecretAccessKey{}{}", source,
                                              code.empty() || code == "Success" ? "" : ": ", code));
 }
 
@@ -105,7 +105,7 @@ Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRe
   auto token = around.file(token_file);
   if (!token) {
     throw Error(ErrorCode::not_found,
-                fmt::format("the web identity token '{}' of {} is not there", token_file, role.source), token_file);
+                fmt::format("the web identity token '{}' of {} does not exist", token_file, role.source), token_file);
   }
   while (token->ends_with('\n')) token->pop_back();
   const HttpRequest request =
@@ -130,7 +130,7 @@ CredentialProvider environment_provider(const CloudSurroundings& around) {
     const auto key = around.environment("AWS_SECRET_ACCESS_KEY");
     if (!id && !key) return std::nullopt;
     if (!id || !key) {
-      throw Error(ErrorCode::usage, fmt::format("{} is set and {} is not; set both or none",
+      throw Error(ErrorCode::usage, fmt::format("{} is set but {} is not; set both or none",
                                                 id ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
                                                 id ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID"));
     }
@@ -194,18 +194,16 @@ std::optional<Url> container_address(const CloudSurroundings& around) {
   if (!full) return std::nullopt;
   Url url = parse_url(*full);
   if (url.scheme == "https" || is_local(url.host)) return url;
-  throw Error(
-      ErrorCode::denied,
-      fmt::format("AWS_CONTAINER_CREDENTIALS_FULL_URI names '{}' without TLS; credentials are asked for over plain "
-                  "HTTP only from this machine and the addresses of ECS and EKS",
-                  url.host));
+  throw Error(ErrorCode::denied, fmt::format("AWS_CONTAINER_CREDENTIALS_FULL_URI is '{}', without TLS; plain HTTP is "
+                                             "allowed only for this machine and the addresses of ECS and EKS",
+                                             url.host));
 }
 
 std::string container_authorization(const CloudSurroundings& around) {
   if (const auto path = around.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
     const auto token = around.file(*path);
     if (!token)
-      throw Error(ErrorCode::not_found, fmt::format("the token '{}' of {} is not there", *path, kContainer), *path);
+      throw Error(ErrorCode::not_found, fmt::format("the token '{}' of {} does not exist", *path, kContainer), *path);
     return without_line_end(*token);
   }
   return around.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or("");
@@ -220,13 +218,13 @@ CredentialProvider container_provider(const CloudSurroundings& around) {
     HttpRequest request = local_request(*url, kContainerTime);
     const std::string token = container_authorization(around);
     if (token.find_first_of("\r\n") != std::string::npos) {
-      throw Error(ErrorCode::denied, "the container's authorization token holds a line break");
+      throw Error(ErrorCode::denied, "the container's authorization token contains a line break");
     }
     if (!token.empty()) request.headers.add("Authorization", token);
     const ServiceAnswer answer = ask_service(around, request, kContainer, kContainerAttempts, stop);
     if (answer.status == 200) return credentials_of_json(answer.body, "Token", kContainer);
     throw Error(ErrorCode::denied,
-                fmt::format("{}: '{}' answers with status {}", kContainer, url->display(), answer.status));
+                fmt::format("{}: '{}' answered with status {}", kContainer, url->display(), answer.status));
   };
   return {kContainer, find};
 }
@@ -240,7 +238,7 @@ class InstanceMetadata {
  public:
   explicit InstanceMetadata(const CloudSurroundings& around) : around_(around) {}
 
-  /// Empty where no such service answers: most machines.
+  /// Empty if no such service responds, as on most machines.
   std::optional<std::string> session_token(const std::stop_token& stop) const {
     HttpRequest request = local_request(url("/latest/api/token"), kInstanceTime);
     request.method = "PUT";
@@ -290,7 +288,7 @@ CredentialProvider instance_provider(const CloudSurroundings& around) {
     const auto document = service.get(percent_encode(first), *token, stop);
     if (document) return credentials_of_json(*document, "Token", kInstance);
     throw Error(ErrorCode::denied,
-                fmt::format("the metadata service names the role '{}' and gives no keys of it", first));
+                fmt::format("the metadata service names the role '{}' but returns no keys for it", first));
   };
   return {kInstance, find};
 }

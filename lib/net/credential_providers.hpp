@@ -8,16 +8,16 @@
 #include "net/http.hpp"
 #include "system/probe.hpp"
 
-/// The providers of the AWS SDKs' default chain, as "Understand credential providers" of the AWS SDKs and Tools
-/// reference has it.
+/// The providers of the AWS SDKs' default chain, as described in "Understand credential providers" of the AWS SDKs and
+/// Tools reference.
 namespace shardkit::net {
 
-/// What providers look at and ask: the seam for tests. What the members refer to outlives all providers.
+/// Everything that providers read and ask: the interface for tests. Referenced objects outlive all providers.
 struct CloudSurroundings {
   system::EnvironmentLookup environment;
-  /// The content of a small file; empty when it is not there. Throws Error when it cannot be read.
+  /// The content of a small file; empty if it does not exist. Throws Error if it cannot be read.
   std::function<std::optional<std::string>(const std::string& path)> file;
-  /// What a shell command prints. Throws Error when it fails.
+  /// The output of a shell command. Throws Error if it fails.
   std::function<std::string(const std::string& command, const std::stop_token& stop)> run;
   system::Clock* clock = nullptr;
   Http* http = nullptr;
@@ -33,17 +33,17 @@ CredentialProvider web_identity_provider(const CloudSurroundings& around);
 /// loopback, 169.254.170.2, 169.254.170.23 and [fd00:ec2::23] only: Error{denied} for others.
 CredentialProvider container_provider(const CloudSurroundings& around);
 
-/// The role of an EC2 instance by IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true". Gives up within about a second
-/// where no metadata service answers.
+/// The role of an EC2 instance with IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true". Gives up within about a second
+/// without a metadata service.
 CredentialProvider instance_provider(const CloudSurroundings& around);
 
-// What profiles share with the other providers.
+// Shared by profiles and the other providers.
 
-/// Reads {"AccessKeyId", "SecretAccessKey", `token_name`, "Expiration"}, as metadata services and programs print it.
-/// Throws Error{denied} that shows none of the text.
+/// Reads {"AccessKeyId", "SecretAccessKey", `token_name`, "Expiration"} from metadata services and programs. Throws
+/// Error{denied} without any of the text.
 Credentials credentials_of_json(std::string_view json, const char* token_name, const std::string& source);
 
-/// A role to take by STS.
+/// A role to assume with STS.
 struct RoleRequest {
   std::string role_arn;
   std::string session_name;  ///< empty: "shardkit"
@@ -52,7 +52,7 @@ struct RoleRequest {
   std::string source;  ///< for messages
 };
 
-/// AssumeRoleWithWebIdentity with the token in `token_file`, read anew each time: it is rotated. Not signed.
+/// AssumeRoleWithWebIdentity with the token in `token_file`, read again each time, because it is rotated. Not signed.
 Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRequest& role,
                                    const std::string& token_file, const std::stop_token& stop);
 

@@ -33,7 +33,7 @@ std::shared_ptr<const Credentials> CredentialCache::get(const std::stop_token& s
     if (usable()) return current_;
     const std::uint64_t failures = failures_;
     changed_.wait(lock, stop, [&] { return !refreshing_; });
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for credentials");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while looking for credentials");
     if (failures_ != failures) throw Error(*failure_);
     if (current_) return current_;  // unless renew() has dropped them already
   }
@@ -89,8 +89,8 @@ std::shared_ptr<const Credentials> CredentialCache::find(const std::stop_token& 
     looked_at += fmt::format("{}{}", looked_at.empty() ? "" : ", ", provider.name);
   }
   throw Error(ErrorCode::denied,
-              fmt::format("no credentials for S3 were found (looked at: {}); set AWS_ACCESS_KEY_ID and "
-                          "AWS_SECRET_ACCESS_KEY, name a profile by --profile, or read public data by --anonymous",
+              fmt::format("no credentials for S3 were found (searched: {}); set AWS_ACCESS_KEY_ID and "
+                          "AWS_SECRET_ACCESS_KEY, choose a profile with --profile, or use --anonymous for public data",
                           looked_at));
 }
 

@@ -15,35 +15,35 @@
 
 namespace shardkit::net {
 
-/// A key to sign with, and how long it is good.
+/// A key to sign with, and its expiry.
 struct Credentials {
   SigningKey key;
   std::optional<system::WallTime> expires;
-  std::string source;  ///< where it was found, for messages: "the environment", "profile 'x'", ...
+  std::string source;  ///< source for messages: "the environment", "profile 'x'", ...
 };
 
-/// One place where credentials may be found.
+/// One possible source of credentials.
 struct CredentialProvider {
   std::string name;  ///< for messages: "the environment"
-  /// Empty when nothing of this kind is set up here. Throws Error when it is and does not work: a chain must not go on
-  /// to other credentials than those that were meant. No text of an error holds a secret.
+  /// Empty if this source is not configured. Throws Error if it is but does not work: a chain must not continue with
+  /// other credentials than the intended ones. No error contains a secret.
   std::function<std::optional<Credentials>(const std::stop_token& stop)> find;
 };
 
 using CredentialChain = std::vector<CredentialProvider>;
 
-/// The credentials in force: found by the first provider that has some, kept, and replaced five minutes before they
-/// expire (at half their life when it is shorter). One thread looks while the others go on with the old ones, or wait
-/// when these are of no use any more. Thread-safe.
+/// The current credentials: from the first provider that has some, kept, and replaced five minutes before they expire
+/// (at half their lifetime if it is shorter). One thread renews them while the others continue with the old ones, or
+/// wait if these have expired. Thread-safe.
 class CredentialCache {
  public:
   CredentialCache(CredentialChain chain, system::Clock& clock) : chain_(std::move(chain)), clock_(clock) {}
 
-  /// Throws Error{denied} when no provider has any, Error of the provider that failed, Error{cancelled}. A failure to
-  /// replace credentials that are still good is let pass, and tried again a minute later.
+  /// Throws Error{denied} if no provider has any, the Error of a failed provider, Error{cancelled}. A failure to renew
+  /// valid credentials is ignored, and tried again a minute later.
   std::shared_ptr<const Credentials> get(const std::stop_token& stop);
 
-  /// The store says that these have expired: looks for others. Throws Error{denied} when there are none but the same.
+  /// The store reports that these have expired: looks for others. Throws Error{denied} if there are only the same.
   void renew(const Credentials& expired, const std::stop_token& stop);
 
  private:

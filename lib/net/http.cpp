@@ -14,7 +14,7 @@ HeadHandler collect_body(std::string& text, std::size_t limit) {
     text.clear();
     return [&text, limit](Bytes bytes) {
       if (text.size() + bytes.size() > limit) {
-        throw Error(ErrorCode::corrupt, fmt::format("an answer is longer than the {} bytes that it may have", limit));
+        throw Error(ErrorCode::corrupt, fmt::format("an answer is longer than the allowed {} bytes", limit));
       }
       text += as_text(bytes);
     };

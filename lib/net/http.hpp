@@ -15,7 +15,7 @@
 
 namespace shardkit::net {
 
-/// Header fields in the order they came or go; names without regard to case.
+/// Header fields in order; names without regard to case.
 class HttpHeaders {
  public:
   using Field = std::pair<std::string, std::string>;
@@ -26,7 +26,7 @@ class HttpHeaders {
   void add(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
   void set(const std::string& name, std::string value);
   void remove(std::string_view name);
-  /// The first of that name; empty when there is none.
+  /// The first with that name; empty if there is none.
   std::optional<std::string_view> find(std::string_view name) const;
   /// The same, or an empty text.
   std::string_view get(std::string_view name) const { return find(name).value_or(std::string_view()); }
@@ -46,7 +46,7 @@ struct HttpRequest {
   std::string body;
   /// False for addresses that only this machine or its host answers: metadata services.
   bool may_use_proxy = true;
-  /// Longest time for the whole exchange; 0: no limit but that of a stalled connection.
+  /// Maximum time for the whole exchange; 0: no limit except for a stalled connection.
   system::Seconds time_limit{0};
 };
 
@@ -55,7 +55,7 @@ struct HttpResponse {
   int status = 0;
   HttpHeaders headers;
 
-  /// Content-Length, when there is one that is a number.
+  /// Content-Length, if it is a valid number.
   std::optional<std::uint64_t> content_length() const;
 };
 
@@ -66,28 +66,27 @@ struct ContentRange {
   std::optional<std::uint64_t> total;
 };
 
-/// Empty for what is not of that form, the "bytes */TOTAL" of a 416 too.
+/// Empty for other forms, including "bytes */TOTAL" of a 416.
 std::optional<ContentRange> parse_content_range(std::string_view text);
 
 /// "bytes=FIRST-LAST" of `length` > 0 bytes from `offset` on.
 std::string range_header(std::uint64_t offset, std::uint64_t length);
 
-/// Called once for each answer, when status and headers are there; says where the body goes. An empty function refuses
-/// the body: it is not read, at the price of the connection.
+/// Called once per answer, when status and headers are known; returns the receiver of the body. An empty function
+/// refuses the body: it is not read, and the connection is closed.
 using HeadHandler = std::function<BodyWriter(const HttpResponse&)>;
 
-/// Sends requests. The seam by which whatever speaks HTTP is tested without a network.
+/// Sends requests. The interface with which all HTTP code is tested without a network.
 class Http {
  public:
   virtual ~Http() = default;
 
-  /// Sends `request` and returns status and headers once the whole body has come, or was refused. Any status is an
-  /// answer, redirects too: nothing is followed. The body is as it was sent, never decompressed.
+  /// Sends `request` and returns status and headers when the whole body was received, or was refused. Any status is an
+  /// answer, including redirects: nothing is followed. The body is never decompressed.
   ///
-  /// Throws Error{network} when there is no whole answer: no connection, one that broke or died, a body shorter than
-  /// announced; Error{denied} when the server's certificate is not to be trusted; Error{corrupt} for what is no HTTP
-  /// and for headers without end; Error{cancelled} within 200 ms of a stop. Errors name the URL without login and
-  /// query.
+  /// Throws Error{network} without a complete answer: no connection, one that broke or stalled, a body shorter than
+  /// announced; Error{denied} if the server's certificate is not trusted; Error{corrupt} for invalid HTTP and for
+  /// endless headers; Error{cancelled} within 200 ms of a stop. Errors contain the URL without login and query.
   virtual HttpResponse send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) = 0;
 };
 

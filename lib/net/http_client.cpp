@@ -26,7 +26,7 @@ bool StallWatch::waited(system::Seconds duration) {
 
 namespace {
 
-/// Of "HTTP/1.1 200 OK"; 0 for what is no status line.
+/// Of "HTTP/1.1 200 OK"; 0 if it is not a status line.
 int status_of(std::string_view line) {
   int status = 0;
   const std::size_t blank = line.find(' ');
@@ -63,7 +63,7 @@ bool AnswerReader::refused() const {
 bool AnswerReader::take_header(std::string_view line) {
   header_bytes_ += line.size();
   if (header_bytes_ > limits_.bytes || response_.headers.size() >= limits_.fields) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends headers without end", request_.url.display()),
+    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends too many headers", request_.url.display()),
                 request_.url.display());
   }
   if (head_done_) return true;  // behind the body of a chunked answer
@@ -114,7 +114,7 @@ ErrorCode error_code_of_curl(CURLcode code) {
       return ErrorCode::denied;
     case CURLE_URL_MALFORMAT:
       return ErrorCode::usage;
-    case CURLE_OUT_OF_MEMORY:         // what a line that passes libcurl's own bounds ends in
+    case CURLE_OUT_OF_MEMORY:         // the error for a line beyond libcurl's own limits
     case CURLE_UNSUPPORTED_PROTOCOL:  // an answer that is not HTTP
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
@@ -124,8 +124,8 @@ ErrorCode error_code_of_curl(CURLcode code) {
   }
 }
 
-/// What happened in words that everyone knows, for what happens most; empty for the rest. libcurl's own text says of a
-/// connection neither that it was refused nor why else it failed.
+/// Common failures in well-known words; empty for the rest. libcurl's own text does not say whether a connection was
+/// refused or why else it failed.
 std::string everyday_words(CURLcode code, long os_error) {
   if (code == CURLE_COULDNT_RESOLVE_HOST) return "name not found";
   if (code == CURLE_OPERATION_TIMEDOUT) return "timed out";
@@ -141,14 +141,14 @@ Error transfer_error(CURLcode code, const char* detail, const Url& url, long os_
     what = fmt::format("{} ({})", words, what);
   }
   if (kind == ErrorCode::denied) {
-    what += "; where the server's authority is one of your own, name its certificate in SSL_CERT_FILE";
+    what += "; if the server's certificate authority is your own, give its certificate in SSL_CERT_FILE";
   } else if (kind == ErrorCode::corrupt) {
-    what = fmt::format("the answer is no HTTP, or has a header line without end ({})", what);
+    what = fmt::format("the answer is not HTTP, or has an endless header line ({})", what);
   }
   return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
 }
 
-/// What libcurl's callbacks work on while a request is under way.
+/// The state of libcurl's callbacks during a request.
 struct Transfer {
   AnswerReader reader;
   StallWatch stall;
@@ -193,7 +193,7 @@ class HttpPool::Connection {
     set(CURLOPT_ERRORBUFFER, detail_.data());
   }
 
-  /// What libcurl ended with. Empty on a stop.
+  /// The result of libcurl. Empty on a stop.
   std::optional<CURLcode> perform(StallWatch& stall, const std::stop_token& stop) {
     if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return CURLE_FAILED_INIT;
     const Removal removal{*this};
@@ -205,7 +205,7 @@ class HttpPool::Connection {
       curl_multi_poll(multi_, nullptr, 0, kPollMs, nullptr);
       if (stall.waited(system::system_clock().monotonic() - before)) {
         fmt::format_to_n(detail_.data(), detail_.size() - 1,
-                         "the connection is dead: next to nothing came for a while");
+                         "the connection timed out: almost no data arrived for a while");
         return CURLE_OPERATION_TIMEDOUT;
       }
     }
@@ -313,12 +313,12 @@ HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initial
 HttpPool::~HttpPool() = default;
 
 HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
-  std::unique_ptr<Connection> connection = borrow();  // one whose request fails goes
+  std::unique_ptr<Connection> connection = borrow();  // one whose request fails is closed
   Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall)};
   connection->prepare(request, options_, transfer);
   const auto code = connection->perform(transfer.stall, stop);
   if (!code) {
-    throw Error(ErrorCode::cancelled, "stopped while waiting for an answer", request.url.display());
+    throw Error(ErrorCode::cancelled, "interrupted while waiting for an answer", request.url.display());
   }
   if (!transfer.reader.refused()) {
     if (*code != CURLE_OK) throw transfer_error(*code, connection->detail(), request.url, connection->os_error());

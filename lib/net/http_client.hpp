@@ -15,20 +15,20 @@
 
 namespace shardkit::net {
 
-/// What counts as a dead connection: fewer than `bytes_per_second` on average over a `window` of waiting.
+/// A stalled connection: fewer than `bytes_per_second` on average over a `window` of waiting.
 struct StallLimit {
   double bytes_per_second = 1;
   system::Seconds window{30};
 };
 
-/// Tells a dead connection from one whose bytes are not wanted yet: only time spent waiting for the other side counts,
-/// not the time in which a rate limit or a full disk held the reader back.
+/// Distinguishes a stalled connection from one whose reader pauses: only time spent waiting for the other side counts,
+/// not the time in which a rate limit or a full disk delayed the reader.
 class StallWatch {
  public:
   explicit StallWatch(const StallLimit& limit) : limit_(limit) {}
 
   void came(std::uint64_t bytes) { bytes_ += static_cast<double>(bytes); }
-  /// Takes in a wait; true when the connection is dead.
+  /// Adds a wait; true if the connection is stalled.
   bool waited(system::Seconds duration);
 
  private:
@@ -37,27 +37,27 @@ class StallWatch {
   system::Seconds waited_{0};
 };
 
-/// How much of headers an answer may have, all of it together.
+/// Maximum size of all headers of an answer.
 struct HeaderLimits {
   std::size_t fields = 256;
   std::size_t bytes = 64UL << 10U;
 };
 
-/// Puts an answer together from its lines and the pieces of its body, and hands both to who asked for it. Throws
-/// nothing from header() and body(), whose caller is a C library: what the handlers throw waits for finish().
+/// Builds an answer from its lines and the pieces of its body, and passes both to the receiver. header() and body()
+/// never throw, because their caller is a C library: errors of the handlers are rethrown by finish().
 class AnswerReader {
  public:
   /// All three outlive the reader.
   AnswerReader(const HttpRequest& request, const HeadHandler& on_head, const HeaderLimits& limits)
       : request_(request), on_head_(on_head), limits_(limits) {}
 
-  /// A header line, with its line end: status lines, fields, the empty line behind them, those of a 1xx before and
-  /// trailers too. False when the transfer should end here.
+  /// A header line, with its line end: status lines, fields, the empty line after them, also those of a 1xx and
+  /// trailers. False if the transfer should end here.
   bool header(std::string_view line) noexcept;
-  /// The next bytes of the body. False when the transfer should end here.
+  /// The next bytes of the body. False if the transfer should end here.
   bool body(std::string_view bytes) noexcept;
 
-  /// True when the answer is done although the transfer was ended. Rethrows what a handler threw.
+  /// True if the answer is complete although the transfer was ended. Rethrows errors of a handler.
   bool refused() const;
   bool has_head() const { return head_done_; }
   const HttpResponse& response() const { return response_; }
@@ -85,13 +85,13 @@ struct HttpOptions {
   HeaderLimits header_limits;
 };
 
-/// The options that the environment asks for: certificates by AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the first
-/// that is set) and SSL_CERT_DIR. (Proxies by http_proxy, https_proxy, all_proxy, no_proxy need no option.)
+/// Options from the environment: certificates with AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the first that is set)
+/// and SSL_CERT_DIR. (Proxies with http_proxy, https_proxy, all_proxy, no_proxy need no option.)
 HttpOptions http_options(const system::EnvironmentLookup& environment);
 
-/// Connections over libcurl for any number of threads: HTTP/1.1, kept alive between requests, TLS always verified. Each
-/// request under way has one of its own, and those that are free are used again, the warmest first. Thread-safe. The
-/// program ignores SIGPIPE, as run_app() does: over TLS, writing to a connection that has gone would end it.
+/// Connections with libcurl for any number of threads: HTTP/1.1, kept alive between requests, TLS always verified. Each
+/// request in flight has its own, and idle ones are reused, the most recent first. Thread-safe. The program ignores
+/// SIGPIPE, like run_app(): with TLS, writing to a closed connection would end it.
 class HttpPool final : public Http {
  public:
   explicit HttpPool(HttpOptions options);

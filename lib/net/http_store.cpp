@@ -16,7 +16,7 @@ std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range)
   return content_range.starts_with(unit) ? parse_count(content_range.substr(unit.size())) : std::nullopt;
 }
 
-/// Whether what comes is packed for the way only. A name that says so is of a file that lies packed on the server.
+/// Whether the body is compressed for transport only. A name like x.gz means a file that is stored compressed.
 bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
   const std::string_view encoding = headers.get("content-encoding");
   if (encoding.empty() || encoding == "identity") return false;
@@ -35,14 +35,14 @@ class HttpStore final : public RemoteStore {
             const std::function<void(const ObjectPage&)>& /*each*/, const std::stop_token& /*stop*/) override {
     throw Error(
         ErrorCode::unsupported,
-        fmt::format("'{}': HTTP has no listing. Put a manifest.json beside the shards (`shardctl index` makes one) "
-                    "or name the files: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
+        fmt::format("'{}': HTTP has no listing. Put a manifest.json next to the shards (`shardctl index` creates one) "
+                    "or give the files as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
                     location_),
         location_);
   }
 
-  /// By a request for the first byte: not every server answers HEAD, and a presigned URL is good for GET alone. Throws
-  /// Error{unsupported} where the size cannot be known: a body without length, or one compressed on the way.
+  /// By a request for the first byte: not every server supports HEAD, and a presigned URL is only valid for GET. Throws
+  /// Error{unsupported} if the size cannot be known: a body without length, or one compressed for transport.
   std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
     Request request{key};
     request.headers.add("Range", range_header(0, 1));
@@ -80,7 +80,7 @@ class HttpStore final : public RemoteStore {
     answer.verdict = judge(answer.response.status, "");
     if (answer.verdict.remedy != AnswerRemedy::done) {
       answer.error.emplace(answer.verdict.code,
-                           fmt::format("'{}': the server answers with status {}", name, answer.response.status), name);
+                           fmt::format("'{}': the server answered with status {}", name, answer.response.status), name);
     }
     return answer;
   }
@@ -93,7 +93,7 @@ class HttpStore final : public RemoteStore {
     return url;
   }
 
-  /// Of the whole object, where the response has it.
+  /// Of the whole object, if the response has it.
   static std::optional<std::uint64_t> size_in(const HttpResponse& response) {
     const std::string_view content_range = response.headers.get("content-range");
     if (response.status == 416) return size_of_unsatisfied(content_range);
@@ -107,12 +107,11 @@ class HttpStore final : public RemoteStore {
     if (!is_packed_for_the_way(response.headers, url_of(key).path)) {
       if (const auto size = size_in(response)) return {key, *size, object_version(response.headers)};
     }
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("'{}': the server does not tell the size of the file, so nothing could say whether all of it came; "
-                    "turn compression on the way (gzip) off for it",
-                    name),
-        name);
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}': the server does not report the size of the file, so an incomplete copy would go "
+                            "unnoticed; turn off compression (gzip) on the server",
+                            name),
+                name);
   }
 
   Url base_;

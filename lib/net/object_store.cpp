@@ -7,11 +7,11 @@
 namespace shardkit::net {
 namespace {
 
-/// One range of an object, put together from as many answers as it takes. Trusts no server: bytes count only when
-/// status, Content-Range, total size and version are those of what was asked for. One thread.
+/// One range of an object, assembled from as many responses as needed. Trusts no server: bytes count only if status,
+/// Content-Range, total size and version match the request. For one thread.
 class RangeReader {
  public:
-  /// What is referred to outlives the reader.
+  /// The references outlive the reader.
   RangeReader(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write)
       : object_(object), next_(offset), end_(offset + length), write_(write) {}
 
@@ -19,15 +19,15 @@ class RangeReader {
   /// The next byte that is wanted.
   std::uint64_t next() const { return next_; }
 
-  /// The headers of a request for what is missing.
+  /// The headers of a request for the missing bytes.
   HttpHeaders headers() const {
     HttpHeaders headers{{"Range", range_header(next_, end_ - next_)}};
     pin_version(headers, object_.version);
     return headers;
   }
 
-  /// Takes the head of an answer with a status of 2xx and says where its body goes; empty when outcome() is decided.
-  /// Throws Error{corrupt} for an answer that contradicts the request. `url` is for messages.
+  /// Takes the head of a response with a status of 2xx and returns the target of its body; empty if outcome() is
+  /// decided. Throws Error{corrupt} for a response that contradicts the request. `url` is for messages.
   BodyWriter take_head(const HttpResponse& head, const std::string& url) {
     if (head.status != 206) {
       outcome_ = io::Fetched::no_ranges;
@@ -38,7 +38,7 @@ class RangeReader {
     if (!range || range->first != next_ || range->last != end_ - 1) {
       throw Error(
           ErrorCode::corrupt,
-          fmt::format("'{}': the server was asked for bytes {}-{} and answers with '{}'", url, next_, end_ - 1, text),
+          fmt::format("'{}': the server was asked for bytes {}-{} and answered with '{}'", url, next_, end_ - 1, text),
           url, next_);
     }
     if (is_other_version(head, *range)) {
@@ -60,8 +60,7 @@ class RangeReader {
 
   void take(Bytes bytes, const std::string& url) {
     if (bytes.size() > end_ - next_) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than it was asked for", url), url,
-                  end_);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than requested", url), url, end_);
     }
     write_(bytes);
     next_ += bytes.size();
@@ -98,7 +97,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// What an attempt that ended with `status` says about the object; empty when it says nothing.
+/// What an attempt with final `status` shows about the object; empty if nothing.
 std::optional<io::Fetched> meaning_of(int status) {
   if (status == 412 || status == 416 || status == 404) return io::Fetched::changed;
   return std::nullopt;
@@ -109,7 +108,7 @@ Url next_url(const Url& from, std::string_view location) {
     Url next = resolve_location(from, location);
     if (from.scheme != "https" || next.scheme == "https") return next;
   } catch (const Error&) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects to what is no URL", from.display()), from.display());
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects to an invalid URL", from.display()), from.display());
   }
   throw Error(ErrorCode::denied, fmt::format("'{}' redirects to an address without TLS", from.display()),
               from.display());
@@ -141,7 +140,8 @@ io::Fetched RemoteStore::get_range(const io::ObjectInfo& object, std::uint64_t o
     if (reader.next() > before) attempts.progressed();
     if (answer.verdict.remedy == AnswerRemedy::done) {
       answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
-      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer ends early", name), name, reader.next());
+      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name,
+                           reader.next());
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
   }
@@ -164,7 +164,7 @@ io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::func
     return [&, write = start()](Bytes bytes) {
       received += bytes.size();
       if (received > object.size)
-        throw Error(ErrorCode::corrupt, fmt::format("'{}' is longer than it was", name), name);
+        throw Error(ErrorCode::corrupt, fmt::format("'{}' is longer than before", name), name);
       write(bytes);
     };
   };
@@ -175,7 +175,7 @@ io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::func
     if (answer.verdict.remedy == AnswerRemedy::done) {
       if (received == object.size) return io::Fetched::whole;
       answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
-      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer ends early", name), name, received);
+      answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name, received);
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
   }
@@ -204,7 +204,7 @@ HeadHandler RemoteStore::by_status(const HeadHandler& on_success, std::string& e
     error_body.clear();
     return [&error_body, status = head.status](Bytes bytes) {
       if (error_body.size() + bytes.size() > kLongestErrorBody) {
-        throw Error(ErrorCode::network, fmt::format("an answer with status {} has a body without end", status));
+        throw Error(ErrorCode::network, fmt::format("an answer with status {} has an endless body", status));
       }
       error_body += as_text(bytes);
     };

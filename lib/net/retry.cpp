@@ -131,7 +131,7 @@ void RateLimit::take(std::uint64_t bytes, const std::stop_token& stop) {
   if (wait > system::Seconds(0)) clock_.sleep(wait, stop);
 }
 
-/// Books the time that these bytes take and says how long until then.
+/// Books the time for these bytes and returns how long until then.
 system::Seconds RateLimit::reserve(std::uint64_t bytes) {
   const std::scoped_lock lock(mutex_);
   const system::Seconds now = clock_.monotonic();

@@ -12,29 +12,29 @@
 #include "net/http.hpp"
 #include "system/clock.hpp"
 
-/// What to do about an answer, in one place for all requests to stores.
+/// What to do after an answer, in one place for all requests to stores.
 namespace shardkit::net {
 
 enum class AnswerRemedy {
-  done,                 ///< it is what was asked for
-  retry,                ///< the same again, later
-  refresh_credentials,  ///< with newer credentials
-  correct_clock,        ///< signed by the server's clock
-  fatal,                ///< no repetition helps
+  done,                 ///< success
+  retry,                ///< retry later
+  refresh_credentials,  ///< retry with newer credentials
+  correct_clock,        ///< retry with the server's clock
+  fatal,                ///< a retry does not help
 };
 
 struct AnswerVerdict {
   AnswerRemedy remedy = AnswerRemedy::done;
-  ErrorCode code = ErrorCode::network;  ///< of the error, should it come to one
-  bool throttled = false;               ///< the store asks for fewer requests: 503, 429, SlowDown, ...
+  ErrorCode code = ErrorCode::network;  ///< code of the error, if it becomes one
+  bool throttled = false;               ///< the store wants fewer requests: 503, 429, SlowDown, ...
   bool answered = true;                 ///< false: no answer came, or it broke
 };
 
-/// Judges an answer by its status and the code in its XML (empty without one), as the AWS SDKs do: "Error responses" of
-/// the Amazon S3 API reference. An error code within a 200 counts. 412 is Error{conflict}.
+/// Judges an answer by its status and the code in its XML (empty without one), like the AWS SDKs: "Error responses" of
+/// the Amazon S3 API reference. An error code in a 200 counts. 412 is Error{conflict}.
 AnswerVerdict judge(int status, std::string_view error_code);
 
-/// Told of each repetition, from the thread that repeats: what counts retries and lowers the concurrency.
+/// Gets each repetition, from the repeating thread, to count retries and lower the concurrency.
 struct RetryEvent {
   bool throttled = false;
   system::Seconds wait{0};
@@ -50,21 +50,21 @@ struct RetryOptions {
   system::Clock* clock = &system::system_clock();
   std::function<double()> random;                   ///< uniform in [0, 1), thread-safe; empty: the library's own
   std::function<void(const RetryEvent&)> on_retry;  ///< may be empty; thread-safe
-  /// Asked before each wait; false ends the attempts early. Empty: always true. Thread-safe.
+  /// Called before each wait; false ends the attempts early. Empty: always true. Thread-safe.
   std::function<bool(const RetryEvent&)> may_retry;
 };
 
-/// The attempts at one request: how long to wait between them (full jitter: a random share of 2^i seconds, capped), and
+/// The attempts of one request: how long to wait between them (full jitter: a random share of 2^i seconds, capped), and
 /// when to give up. One thread.
 class Attempts {
  public:
   Attempts(const RetryOptions& options, const std::stop_token& stop) : options_(options), stop_(stop) {}
 
-  /// Takes in that an attempt failed and waits until the next one, at least for `retry_after`. Throws `error`, with the
-  /// number of attempts in its text, when that was the last; Error{cancelled} on a stop.
+  /// Called after a failed attempt: waits for the next one, at least `retry_after`. Throws `error`, with the number of
+  /// attempts in its text, after the last one; Error{cancelled} on a stop.
   void failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after = {});
 
-  /// Bytes came: the count starts again.
+  /// Bytes were received: the count starts again.
   void progressed() { failures_ = 0; }
 
  private:
@@ -78,14 +78,14 @@ class Attempts {
 /// The Retry-After of an answer: seconds, or a date that is compared with `now`. Never negative.
 std::optional<system::Seconds> retry_after(const HttpHeaders& headers, system::WallTime now);
 
-/// A rate that all connections of a process share. Thread-safe.
+/// A rate limit shared by all connections of a process. Thread-safe.
 class RateLimit {
  public:
   /// `bytes_per_second` > 0; the clock outlives the limit.
   explicit RateLimit(std::uint64_t bytes_per_second, system::Clock& clock = system::system_clock());
 
-  /// Waits until `bytes` more may have come. Connections are served in the order they ask. What was not used is saved
-  /// up for a tenth of a second, no longer. Throws Error{cancelled} on a stop.
+  /// Waits until `bytes` more are allowed. Connections are served in order. Unused allowance is kept for a tenth of a
+  /// second. Throws Error{cancelled} on a stop.
   void take(std::uint64_t bytes, const std::stop_token& stop);
 
  private:

@@ -44,7 +44,7 @@ S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around
   settings.endpoint = parse_url(endpoint);
   if (!settings.endpoint->query.empty() || !settings.endpoint->user.empty()) {
     throw Error(ErrorCode::usage,
-                fmt::format("the endpoint '{}' may have neither login nor query", settings.endpoint->display()));
+                fmt::format("the endpoint '{}' must not contain a login or query", settings.endpoint->display()));
   }
   return settings;
 }
@@ -90,16 +90,17 @@ void make_canonical(Url& url) {
 
 const char* remedy_for(const S3ErrorBody& body, int status) {
   if (body.code == "SignatureDoesNotMatch" || body.code == "InvalidAccessKeyId") {
-    return "; the keys are not those of this store";
+    return "; the keys are wrong for this store";
   }
   if (body.code == "InvalidObjectState") return "; it is archived and must be restored first";
-  if (status == 403) return "; these credentials may not read it, or it is not there and they may not list";
-  if (status == 401) return "; the store wants credentials";
+  if (status == 403)
+    return "; these credentials may not read it, or it does not exist and they may not list the bucket";
+  if (status == 401) return "; the store needs credentials";
   return "";
 }
 
-/// A wrong region is put right by what the store answers. Redirects (AIStore's 307) are followed by hand: another host
-/// gets neither signature nor token, only what its address carries. A clock that is wrong is put right by the store's.
+/// A wrong region is corrected from the store's answer, a wrong clock by the store's clock. Redirects (AIStore's 307)
+/// are followed here: another host gets neither signature nor token, only what its address contains.
 class S3Store final : public RemoteStore {
  public:
   S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry)
@@ -117,7 +118,7 @@ class S3Store final : public RemoteStore {
             const std::stop_token& stop) override {
     Request request{""};
     for (std::string token;;) {
-      request.query = {{"list-type", "2"}, {"encoding-type", "url"}};  // XML cannot hold every key
+      request.query = {{"list-type", "2"}, {"encoding-type", "url"}};  // XML cannot contain every key
       if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
       if (!delimiter.empty()) request.query.emplace_back("delimiter", delimiter);
       if (!token.empty()) request.query.emplace_back("continuation-token", token);
@@ -126,13 +127,13 @@ class S3Store final : public RemoteStore {
       if (listing.next_token.empty()) return;
       if (listing.next_token == token) {
         throw Error(ErrorCode::corrupt,
-                    fmt::format("'{}': the store gives the same page of its listing again", location_), location_);
+                    fmt::format("'{}': the store sent the same page of its listing again", location_), location_);
       }
       token = std::move(listing.next_token);
     }
   }
 
-  /// By HEAD. A refusal is asked again by GET for the reason, which HEAD cannot carry.
+  /// By HEAD. A refusal is repeated with GET for the reason, which HEAD cannot contain.
   std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
     const Answer answer = persist(
         {key, "HEAD"}, [](const HttpResponse&) { return BodyWriter(); }, stop);
@@ -140,7 +141,8 @@ class S3Store final : public RemoteStore {
     if (answer.error) throw Error(*answer.error);
     const auto size = answer.response.content_length();
     if (size) return io::ObjectInfo{key, *size, object_version(answer.response.headers)};
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not tell its size", name_of(key)), name_of(key));
+    throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not report its size", name_of(key)),
+                name_of(key));
   }
 
  private:
@@ -172,13 +174,13 @@ class S3Store final : public RemoteStore {
     }
   }
 
-  /// An answer with what it was asked with.
+  /// A response with the settings of its request.
   struct Exchange {
     HttpResponse response;
-    std::string body;  ///< of an answer that is no success
+    std::string body;  ///< of a response that is not a success
     std::shared_ptr<const Credentials> credentials;
     std::string region;
-    std::int64_t skew_seconds = 0;  ///< of the store's clock, as it was taken for
+    std::int64_t skew_seconds = 0;  ///< of the store's clock, as assumed for it
   };
   Exchange exchange(const Request& request, const HeadHandler& on_success, const std::stop_token& stop) {
     Exchange result;
@@ -213,7 +215,7 @@ class S3Store final : public RemoteStore {
             retry().clock->now() + std::chrono::seconds(with.skew_seconds));
   }
 
-  /// What the store says is wrong. An answer to HEAD has no body: the same asked by GET has.
+  /// The store's error text. A response to HEAD has no body: one to GET has.
   S3ErrorBody reason_of(const Exchange& result, const Request& request, const std::stop_token& stop) {
     const int status = result.response.status;
     if (request.method != "HEAD" || (status != 400 && status != 403)) return read_error_body(result.body);
@@ -239,7 +241,7 @@ class S3Store final : public RemoteStore {
                  name);
   }
 
-  /// True when the answer names a region that was not asked: from now on it is.
+  /// True if the response names another region, which is then used.
   bool take_region(const HttpResponse& response, const S3ErrorBody& body, const std::string& used) {
     std::string region(response.headers.get("x-amz-bucket-region"));
     if (region.empty()) region = body.region;
@@ -250,7 +252,7 @@ class S3Store final : public RemoteStore {
     return true;
   }
 
-  /// True when the store's clock differs from what a request took for it; another may have put it right meanwhile.
+  /// True if the store's clock differs from the one a request assumed; another request may have corrected it meanwhile.
   bool take_clock(const HttpResponse& response, std::int64_t used) {
     const auto date = system::parse_http_date(response.headers.get("date"));
     if (!date) return false;
@@ -259,7 +261,7 @@ class S3Store final : public RemoteStore {
     return std::abs(skew - used) > kTolerableSkew;
   }
 
-  /// A page that is broken, or holds an error although its status is 200, is asked for again as a failed request is.
+  /// A page that is broken, or contains an error despite status 200, is requested again like a failed request.
   S3Listing list_page(const Request& request, const std::stop_token& stop) {
     for (Attempts attempts(retry(), stop);;) {
       std::string text;
@@ -288,7 +290,7 @@ class S3Store final : public RemoteStore {
   CredentialCache* credentials_;
   mutable std::mutex mutex_;
   S3Settings settings_;
-  std::atomic<std::int64_t> skew_seconds_ = 0;  ///< what the store's clock is ahead of ours
+  std::atomic<std::int64_t> skew_seconds_ = 0;  ///< offset of the store's clock
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace shardkit::net {
 
-/// What a user says about an S3 store on the command line; empty members were not given.
+/// The S3 options of a command line; empty members were not given.
 struct S3Options {
   std::string profile;
   std::string endpoint_url;
@@ -26,15 +26,14 @@ struct S3Settings {
 };
 
 /// The options, completed: region by AWS_REGION, AWS_DEFAULT_REGION, the profile; endpoint by AWS_ENDPOINT_URL_S3,
-/// AWS_ENDPOINT_URL, the profile's endpoint_url. Throws Error{usage} for an endpoint that is no URL.
+/// AWS_ENDPOINT_URL, the profile's endpoint_url. Throws Error{usage} for an endpoint that is not a URL.
 S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around);
 
-/// Where `key` of `bucket` is asked for: at AWS by the bucket's own host, or by path where its name does not fit one
-/// (dots, capitals, '_'); at other endpoints by path. Its query is empty.
+/// The URL of `key` of `bucket`: at AWS with the bucket's own host, or with a path if the name does not fit one (dots,
+/// capitals, '_'); at other endpoints with a path. Its query is empty.
 Url s3_url(const S3Settings& settings, const std::string& bucket, const std::string& key);
 
-/// One bucket of AWS S3 or a store that speaks its language. `credentials` null: anonymous. What is referred to
-/// outlives the store.
+/// One bucket of AWS S3 or a compatible store. `credentials` null: anonymous. The references outlive the store.
 std::unique_ptr<ObjectStore> s3_store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials,
                                       RetryOptions retry = {});
 

@@ -10,12 +10,12 @@
 #include "system/clock.hpp"
 
 /// AWS Signature Version 4 in the Authorization header, as "Authenticating Requests: Using the Authorization Header" of
-/// the Amazon S3 API reference has it: the path is signed as it is sent, never encoded a second time or normalised.
-/// That is S3's rule; for other services it holds where path segments need no encoding (STS: "/").
+/// the Amazon S3 API reference defines it: the path is signed as it is sent, never encoded a second time or normalised.
+/// This is S3's rule; for other services it is right if path segments need no encoding (STS: "/").
 namespace shardkit::net {
 
-/// A text that no message, log or result may hold: a key, a token, a password. It cannot be printed or compared by
-/// accident; reveal() is the one way out, at the few places that send or sign. Its memory is wiped when it goes.
+/// A text that no message, log or result may contain: a key, a token, a password. It cannot be printed or compared by
+/// accident; reveal() is the only access, at the few places that send or sign. The destructor wipes its memory.
 class Secret {
  public:
   Secret() = default;
@@ -33,13 +33,13 @@ class Secret {
     }
   };
 
-  std::vector<char, Wiping<char>> text_;  // not a string, which holds a short text in itself
+  std::vector<char, Wiping<char>> text_;  // not a string, which stores a short text inside the object
 };
 
 /// Lower-case hexadecimal SHA-256 of `text`.
 std::string sha256_hex(std::string_view text);
 
-/// Whose signature.
+/// The owner of a signature.
 struct SigningKey {
   std::string access_key_id;
   Secret secret_access_key;
@@ -51,9 +51,9 @@ struct SigningScope {
   std::string service = "s3";
 };
 
-/// Adds X-Amz-Date, X-Amz-Content-Sha256 (of the body; for s3 alone), X-Amz-Security-Token and Authorization to the
-/// headers of `request`, taking the place of those that an earlier attempt left. All headers there are signed, and
-/// Host. The query of the URL must be canonical already (canonical_query()).
+/// Adds X-Amz-Date, X-Amz-Content-Sha256 (of the body; only for s3), X-Amz-Security-Token and Authorization to the
+/// headers of `request`, and replaces those of an earlier attempt. Signs all headers there, and Host. The query of the
+/// URL must already be canonical (canonical_query()).
 void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& scope, system::WallTime time);
 
 }  // namespace shardkit::net

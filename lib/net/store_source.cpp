@@ -137,7 +137,7 @@ const std::shared_ptr<CredentialCache>& StoreOpener::credentials(const CloudSurr
 OpenStore StoreOpener::open(const std::string& address) {
   if (const StoreScheme* scheme = find_store_scheme(address)) return scheme->open(*this, address);
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' is not an address of a store; write s3://bucket/key or http(s)://host/path",
+              fmt::format("'{}' is not an address of a store; use s3://bucket/key or http(s)://host/path",
                           without_secrets(address)));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-/// What may stand in a path or query as it is (RFC 3986, 3.3 and 3.4), and '%'.
+/// The characters that a path or query may contain unencoded (RFC 3986, 3.3 and 3.4), and '%'.
 constexpr std::string_view kSentAsIs = "!$&'()*+,;=:@/?%";
 constexpr std::size_t kLongestBucket = 255;
 
@@ -44,7 +44,7 @@ std::optional<char> decoded_byte(std::string_view digits) {
 }
 
 [[noreturn]] void refuse(std::string_view what) {
-  throw Error(ErrorCode::usage, fmt::format("{}; an address is written http(s)://host[:port]/path", what));
+  throw Error(ErrorCode::usage, fmt::format("{}; expected http(s)://host[:port]/path", what));
 }
 
 std::uint16_t parse_port(std::string_view text) {
@@ -85,7 +85,7 @@ void parse_path_and_query(std::string_view text, Url& url) {
 
 void refuse_control_characters(std::string_view text) {
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) refuse("the URL holds a control character");
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) refuse("the URL contains a control character");
   }
 }
 
@@ -111,7 +111,7 @@ Url parse_url(std::string_view text) {
   for (const char* scheme : {"http", "https"}) {
     if (has_scheme(text, fmt::format("{}://", scheme))) url.scheme = scheme;
   }
-  if (url.scheme.empty()) refuse("this is no http or https URL");
+  if (url.scheme.empty()) refuse("this is not an http or https URL");
   text.remove_prefix(url.scheme.size() + 3);
   const std::size_t end = std::min(text.find_first_of("/?#"), text.size());
   std::string_view authority = text.substr(0, end);
@@ -135,7 +135,7 @@ Url resolve_location(const Url& base, std::string_view location) {
   if (is_http_url(location)) return parse_url(location);
   if (location.starts_with("//")) return parse_url(fmt::format("{}:{}", base.scheme, location));
   if (location.substr(0, location.find_first_of("/?#")).find(':') != std::string_view::npos) {
-    refuse("the redirect leads to something that is no http or https URL");
+    refuse("the redirect leads to something other than an http or https URL");
   }
   Url url = base;
   url.user.clear();
@@ -155,7 +155,7 @@ std::string S3Location::text() const { return fmt::format("s3://{}/{}", bucket, 
 S3Location parse_s3_location(std::string_view text) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
   if (!has_scheme(text, "s3://")) {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is no s3:// address; it is written s3://bucket/key", text));
+    throw Error(ErrorCode::usage, fmt::format("'{}' is not an s3:// address; expected s3://bucket/key", text));
   }
   text.remove_prefix(5);
   const std::size_t slash = text.find('/');
@@ -163,11 +163,11 @@ S3Location parse_s3_location(std::string_view text) {
   if (slash != std::string_view::npos) location.key = text.substr(slash + 1);
   const std::string& bucket = location.bucket;
   if (bucket.find('@') != std::string::npos) {
-    throw Error(ErrorCode::usage, "an s3:// address holds no keys; give them by the environment or a profile");
+    throw Error(ErrorCode::usage, "an s3:// address must not contain keys; give them in the environment or a profile");
   }
   if (bucket.size() < 3 || bucket.size() > kLongestBucket ||
       bucket.find_first_not_of(allowed) != std::string_view::npos || bucket.front() == '.') {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is no bucket name: 3 to {} letters, digits, '.', '-' or '_'",
+    throw Error(ErrorCode::usage, fmt::format("'{}' is not a bucket name: use 3 to {} letters, digits, '.', '-' or '_'",
                                               bucket, kLongestBucket));
   }
   return location;

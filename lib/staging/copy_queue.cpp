@@ -15,7 +15,7 @@ constexpr auto kLookAgain = std::chrono::milliseconds(100);
 std::optional<CopyQueue::Work> CopyQueue::next(std::shared_ptr<FileCopy> last, std::uint64_t longest,
                                                const std::stop_token& stop) {
   while (true) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
     const std::uint64_t seen = changes_;
     if (last) {
       if (const auto range = last->claim(longest)) return Work{std::move(last), *range};

@@ -89,7 +89,7 @@ bool read_head(std::string_view line, PartialOf& of) {
          formats::unescape(columns[2], of.pin) && formats::unescape(columns[3], of.name);
 }
 
-/// "begin-end<tab>begin-end...<tab>."; the dot tells a whole line from one cut at a digit.
+/// "begin-end<tab>begin-end...<tab>."; the dot distinguishes a complete line from one truncated at a digit.
 bool read_ranges(std::string_view line, std::uint64_t size, RangeSet& ranges) {
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
@@ -157,7 +157,7 @@ FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog l
     : file_(std::move(file)), steps_(steps), out_(std::move(out)), log_(std::move(log)) {
   have_ = log_.read(identity());
   const std::uint64_t there = out_->file().size();
-  // Shorter than the log says: somebody else has been at it.
+  // Shorter than the log says: another process has changed it.
   if (const auto ranges = have_.ranges(); !ranges.empty() && ranges.back().end > there) have_.clear();
   if (have_.total() == 0) out_->resize(0);
   prepare();
@@ -265,21 +265,21 @@ void FileCopy::close() {
   log_.remove();
 }
 
-/// Reads bytes back that came out of order, into the hash. Whoever calls it is the only one to touch the hash.
+/// Reads bytes back that arrived out of order, into the hash. Only the caller touches the hash.
 void FileCopy::hash_stored(ByteRange range, const std::stop_token& stop) {
   std::vector<std::byte> block(std::min<std::uint64_t>(kBlock, range.size()));
   while (!range.empty()) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
     const std::size_t want = std::min<std::uint64_t>(block.size(), range.size());
     const std::size_t got = out_->file().read_at(range.begin, std::span(block).first(want));
-    if (got == 0) return;  // shorter than it was: the hash will tell
+    if (got == 0) return;  // shorter than before: the hash will differ
     hash_.update(Bytes(block).first(got));
     range.begin += got;
   }
 }
 
-/// Takes into the hash what lies ready behind the bytes it is of, unless another is at it. Within a claim, so that
-/// nobody settles the file meanwhile.
+/// Hashes the finished bytes that follow the hashed ones, unless another thread does. Within a claim, so that no thread
+/// settles the file meanwhile.
 void FileCopy::catch_up(const std::stop_token& stop) {
   while (true) {
     ByteRange ready;

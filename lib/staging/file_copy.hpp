@@ -27,7 +27,7 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-/// Some bytes of a file, as ranges that neither meet nor overlap.
+/// Some bytes of a file, as ranges that neither touch nor overlap.
 class RangeSet {
  public:
   void add(ByteRange range);
@@ -38,7 +38,7 @@ class RangeSet {
   std::uint64_t total() const;
   /// The first byte at or after `from` that is not in the set.
   std::uint64_t end_of_run(std::uint64_t from) const;
-  /// The first bytes of [0, size) that are not in the set; empty when all are.
+  /// The first bytes of [0, size) that are not in the set; empty if there are none.
   std::optional<ByteRange> first_gap(std::uint64_t size) const;
   /// In ascending order.
   std::vector<ByteRange> ranges() const;
@@ -47,7 +47,7 @@ class RangeSet {
   std::map<std::uint64_t, std::uint64_t> ends_;  ///< end by begin
 };
 
-/// Which bytes a partial file is of.
+/// Identity of the bytes of a partial file.
 struct PartialOf {
   std::string name;  ///< of the object, relative to its source
   std::string pin;   ///< StageFile::pin()
@@ -61,17 +61,17 @@ struct PartRecord {
   RangeSet durable;
 };
 
-/// What a part log says (docs/formats.md, "Part log"): a line that names the bytes, then lines that each list all
-/// ranges that were durable by then; the last whole line counts. Empty for what is no such log.
+/// The content of a part log (docs/formats.md, "Part log"): a line that identifies the bytes, then lines that each list
+/// all ranges that were durable by then; the last whole line counts. Empty for anything else.
 std::optional<PartRecord> read_part_log(std::string_view text);
 
-/// The log beside a partial file, by which a copy goes on after a kill or a power cut. Written after the bytes it
-/// speaks of were synced, so that it never says more than is true. One thread at a time.
+/// The log next to a partial file, with which a copy continues after a kill or a power cut. Written after its bytes
+/// were synced, so that it never lists too much. One thread at a time.
 class PartLog {
  public:
   PartLog(io::FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
-  /// What is known of these very bytes; nothing when the log is of others or there is none.
+  /// Recorded ranges of exactly these bytes; empty if the log is of others or there is none.
   RangeSet read(const PartialOf& of) const;
   void record(const PartialOf& of, const RangeSet& durable);
   void remove();
@@ -82,71 +82,71 @@ class PartLog {
   std::unique_ptr<io::WritableFile> file_;
 };
 
-/// Thrown by FileCopy::write() when the bytes that come are of no use any more.
+/// Thrown by FileCopy::write() if the received bytes are no longer needed.
 struct OutdatedBytes {};
 
 struct CopySteps {
-  /// Bytes between two moments at which a file is made durable and may be resumed from.
+  /// Bytes between two moments at which a file is made durable and can be resumed.
   std::uint64_t save_bytes = 32ULL << 20U;
-  /// Whether the page cache may keep what was written; it counts against a pod.
+  /// Whether the page cache may keep written data; it counts towards a pod's memory.
   bool keep_cached = false;
 
-  /// Files from this size on are worth a sync and a log of their own.
+  /// Files of at least this size get a separate sync and log.
   std::uint64_t large_bytes() const { return save_bytes / 8; }
 };
 
-/// One file on its way into the folder: which of its bytes are here, which are being fetched, and the hash of its
-/// beginning, which goes ahead as bytes arrive in order and catches up where they did not. Thread-safe.
+/// One file on its way into the folder: which of its bytes have arrived, which are being fetched, and the hash of its
+/// beginning, which is computed as bytes arrive in order and catches up otherwise. Thread-safe.
 ///
-/// A range that is claimed has to be released, however its fetch ends. The one who releases the last range under way of
-/// a file that is whole or out of date has it to himself until it is closed or started over.
+/// A claimed range must be released, however its fetch ends. The thread that releases the last claimed range of a file
+/// that is complete or outdated owns it until it is closed or started over.
 class FileCopy {
  public:
-  /// Goes on with what an earlier copy left in `out`, as its log tells.
+  /// Continues with what an earlier copy left in `out`, according to its log.
   FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps);
 
   const StageFile& file() const { return file_; }
-  /// Bytes that an earlier copy left, as long as they are of use.
+  /// Usable bytes of an earlier copy.
   std::uint64_t resumed_bytes() const { return resumed_; }
-  /// True when it is to be fetched in one stream.
+  /// True if it must be fetched in one stream.
   bool whole_only() const { return whole_only_; }
   unsigned restarts() const { return restarts_; }
 
-  /// The next bytes that nobody fetches, at most `longest`; once an empty range when all are here. Empty when there is
-  /// nothing to do for another.
+  /// The next bytes that no thread fetches, at most `longest`; once an empty range when all have arrived. Empty if
+  /// there is nothing to do for another thread.
   std::optional<ByteRange> claim(std::uint64_t longest);
 
-  /// Stores bytes of a claimed range. Throws OutdatedBytes when the copy is to start over.
+  /// Stores bytes of a claimed range. Throws OutdatedBytes if the copy must start over.
   void write(std::uint64_t offset, Bytes bytes);
 
-  /// Hashes what came out of order and is due, and saves when enough has come. Within a claim.
+  /// Hashes bytes that arrived out of order, and saves when enough has arrived. Within a claim.
   void tend(const std::stop_token& stop);
-  /// Ends a claim of which the bytes up to `reached` were stored. True when the caller is to settle the file: it is
-  /// whole, or outdated, and nobody else is at it.
+  /// Ends a claim whose bytes up to `reached` were stored. True if the caller must settle the file: it is complete, or
+  /// outdated, and no other thread works on it.
   bool release(ByteRange claim, std::uint64_t reached);
 
-  /// Nothing of what is here will be used: it is of another version.
+  /// The existing bytes will not be used: they are of another version.
   void mark_outdated() { outdated_ = true; }
   bool outdated() const { return outdated_; }
 
-  /// The source gives this file as a whole only. Comes with mark_outdated().
+  /// The source sends this file only as a whole. Called with mark_outdated().
   void mark_rangeless() { rangeless_ = true; }
   bool rangeless() const { return rangeless_; }
 
-  /// For who settles: starts again from nothing with the object as it is now.
+  /// When settling: starts again with the object as it is now.
   void start_over(const io::ObjectInfo& object);
-  /// For who settles: starts again from nothing, in one stream. Does not count as a restart.
+  /// When settling: starts again in one stream. Does not count as a restart.
   void start_over_as_whole();
-  /// For who fetches the whole: the stream begins again.
+  /// When fetching the whole: the stream begins again.
   void rewind();
-  /// For who settles: the hash of all bytes.
+  /// When settling: the hash of all bytes.
   Hash128 finish_hash(const std::stop_token& stop);
-  /// For who settles: makes the whole file durable.
+  /// When settling: makes the whole file durable.
   void sync() { out_->sync(); }
-  /// For who settles, once all is durable: the log has served.
+  /// When settling, when everything is durable: removes the log.
   void close();
 
-  /// Makes what is here durable and says so in the log, unless another is at it.
+  /// Makes the arrived bytes durable and adds them to the log, unless another thread is doing it.
   void save();
 
  private:
@@ -167,7 +167,7 @@ class FileCopy {
 
   std::mutex mutex_;
   RangeSet have_;
-  RangeSet taken_;  ///< here, or claimed
+  RangeSet taken_;  ///< arrived, or claimed
   unsigned claims_ = 0;
   bool settling_ = false;
   Xxh3Stream hash_;

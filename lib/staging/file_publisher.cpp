@@ -43,7 +43,7 @@ namespace {
 Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
   Xxh3Stream hash;
   io::FileSource(path).stream_all([&](Bytes piece) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while checking", path);
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while checking", path);
     hash.update(piece);
   });
   return hash.digest();
@@ -55,19 +55,18 @@ bool something_stands_at(const std::string& path) {
 }
 
 Error stranger_error(const std::string& path) {
-  return Error(
-      ErrorCode::conflict,
-      fmt::format("'{}' is there already, was not made by shardctl stage and has other bytes or none to check it "
-                  "by; remove it or choose an empty folder",
-                  path),
-      path);
+  return Error(ErrorCode::conflict,
+               fmt::format("'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
+                           "checked; remove it or choose an empty folder",
+                           path),
+               path);
 }
 
 }  // namespace
 
 std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
   if (file.hash && !(found == *file.hash)) {
-    return fmt::format("the manifest says XXH3-128 {}, its bytes have {}", to_hex(*file.hash), to_hex(found));
+    return fmt::format("the manifest has XXH3-128 {}, but the file has {}", to_hex(*file.hash), to_hex(found));
   }
   if (!file.indexed) return std::nullopt;
   try {
@@ -77,8 +76,8 @@ std::optional<std::string> mismatch(const StageFile& file, const std::string& pa
         summary.xxh3_128 == file.indexed->xxh3_128) {
       return std::nullopt;
     }
-    return fmt::format("the manifest says shard '{}' with XXH3-128 {}, it describes '{}' with {}", file.indexed->name,
-                       to_hex(file.indexed->xxh3_128), summary.shard, to_hex(summary.xxh3_128));
+    return fmt::format("the manifest lists shard '{}' with XXH3-128 {}, but the file describes '{}' with {}",
+                       file.indexed->name, to_hex(file.indexed->xxh3_128), summary.shard, to_hex(summary.xxh3_128));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
     return error.what();
@@ -111,7 +110,7 @@ void FilePublisher::put(const std::vector<CopiedFile>& batch) {
   for (const CopiedFile& copied : batch) {
     const StageFile& file = copied.copy->file();
     const std::string path = target_.path_of(file.object.name);
-    // Somebody may have put it there since is_in_place() looked; what the journal knows is ours to replace.
+    // Another process may have put it there since is_in_place() looked; files named in the journal are ours to replace.
     if (!target_.journal().find(file.object.name) && something_stands_at(path)) throw stranger_error(path);
     target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash});
   }

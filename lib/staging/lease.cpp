@@ -31,10 +31,10 @@ std::string file_name_of(const std::string& owner) { return to_hex(xxh3_128(as_b
 system::WallTime time_in(const Json& root, const char* field, const std::string& path) {
   const auto text = root.at(field).get<std::string>();
   if (const auto time = system::parse_iso8601(text)) return *time;
-  throw Error(ErrorCode::corrupt, fmt::format("'{}': {} '{}' is no time in RFC 3339 and UTC", path, field, text), path);
+  throw Error(ErrorCode::corrupt, fmt::format("'{}': {} '{}' is not an RFC 3339 time in UTC", path, field, text), path);
 }
 
-/// The start of a file, which is all of it unless it is no lease.
+/// The start of a file: all of it if it is a lease.
 std::string text_below(const io::File& folder, const std::string& name) {
   const io::File file = io::open_below(folder, name);
   std::string text(kLongestLease, '\0');
@@ -46,7 +46,7 @@ LeaseFile read_lease_file(const io::File& folder, const std::string& name) {
   LeaseFile found{name, {}, {}};
   try {
     if (io::standing_at(folder, name) != io::Standing::file) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no file", io::join_path(folder.path(), name)));
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", io::join_path(folder.path(), name)));
     }
     found.lease = read_lease(text_below(folder, name), io::join_path(folder.path(), name));
   } catch (const Error& error) {
@@ -131,7 +131,7 @@ Lease read_lease(std::string_view text, const std::string& path) {
   if (root.is_discarded()) throw damaged("it is not JSON");
   try {
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no lease of version {}", path, kVersion), path);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a lease of version {}", path, kVersion), path);
     }
     return {root.at("owner").get<std::string>(), root.at("purpose").get<std::string>(), time_in(root, "taken_at", path),
             time_in(root, "expires_at", path)};

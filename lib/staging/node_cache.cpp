@@ -43,7 +43,7 @@ bool can_be_a_file(const std::string& name, const std::string& folder) {
   }
 }
 
-/// Opens a folder on the way to a file; not open where it is missing or a link is in the way.
+/// Opens a folder on the path of a file; not open if it is missing or a link is in the path.
 io::File folder_without_links(const io::ContainedFolder& root, const std::string& relative) {
   try {
     auto folder = root.folder(relative, false);
@@ -54,7 +54,7 @@ io::File folder_without_links(const io::ContainedFolder& root, const std::string
   }
 }
 
-/// Removes the file, if that is what stands there.
+/// Removes the file, if it is that kind of file.
 void remove_file(io::FileSystem& files, const io::ContainedFolder& root, const std::string& name) {
   const io::File folder = folder_without_links(root, folder_of(name));
   if (folder && io::standing_at(folder, last_part(name)) == io::Standing::file)
@@ -66,9 +66,9 @@ void remove_durably(io::FileSystem& files, const io::ContainedFolder& root, cons
   files.sync_directory(io::join_path(root.path(), folder_of(name)));
 }
 
-/// Removes the folders that files of these names lay in, where nothing else is in them.
+/// Removes the folders of files with these names, if nothing else is in them.
 void remove_empty_folders(const io::ContainedFolder& root, const StageJournal::State& journal) {
-  std::set<std::string, std::greater<>> folders;  // what is below comes before what is above
+  std::set<std::string, std::greater<>> folders;  // deeper folders come first
   for (const auto& [name, file] : journal.files) {
     for (std::string up = folder_of(name); !up.empty() && folders.insert(up).second;) up = folder_of(up);
   }
@@ -108,7 +108,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   const StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
   remove_durably(files, root, kStagedMarkerPath);
   for (const auto& [name, file] : journal.files) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while evicting", folder);
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while evicting", folder);
     if (!file.found) remove_staged_file(files, root, name);
   }
   sweep_partials(files, root, true);
@@ -167,12 +167,12 @@ namespace fs = std::filesystem;
 constexpr const char* kCacheLockName = ".shardkit-cache.lock";
 constexpr std::size_t kMostNamed = 5;
 
-/// What is to fit where, at one moment.
+/// The space needed and its file system, at one moment.
 struct Survey {
   std::vector<StagedFolder> others;  ///< all but the folder that room is wanted for
   std::uint64_t held = 0;            ///< by them
-  std::uint64_t bound = 0;           ///< for them and what is wanted
-  bool by_disk = false;              ///< the file system is what bounds
+  std::uint64_t bound = 0;           ///< for them and the wanted files
+  bool by_disk = false;              ///< the file system is the limit
 };
 
 Survey survey_of(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop) {
@@ -189,18 +189,17 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, system::Wall
 }
 
 Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
-  const std::string bound = survey.by_disk ? fmt::format("its file system has room for {}", format_size(survey.bound))
+  const std::string bound = survey.by_disk ? fmt::format("its file system has space for {}", format_size(survey.bound))
                                            : fmt::format("--limit allows {}", format_size(survey.bound));
   const std::string used = describe_uses(survey.others, now);
-  return Error(
-      ErrorCode::no_space,
-      fmt::format("{} are needed in '{}', and in '{}' {}{}{}{}; or {}", format_size(wanted.bytes), wanted.folder, root,
-                  bound, used.empty() ? "" : ", where ", used, release_advice(survey.others, now),
-                  survey.by_disk ? "choose a larger disk" : "give a higher --limit"),
-      root);
+  return Error(ErrorCode::no_space,
+               fmt::format("{} needed in '{}', but in '{}' {}{}{}{}; or {}", format_size(wanted.bytes), wanted.folder,
+                           root, bound, used.empty() ? "" : ", where ", used, release_advice(survey.others, now),
+                           survey.by_disk ? "choose a larger disk" : "give a higher --limit"),
+               root);
 }
 
-/// Throws when what is wanted cannot fit, whatever is evicted.
+/// Throws if the wanted files cannot fit, even after all evictions.
 Survey fitting_survey(const std::string& root, const RoomWanted& wanted, system::WallTime now,
                       const std::stop_token& stop) {
   Survey survey = survey_of(root, wanted, now, stop);
@@ -292,7 +291,7 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
 }
 
 bool is_evictable(const StagedFolder& folder, system::WallTime now) {
-  // Without a journal nobody knows which files are the stage's.
+  // Without a journal it is unknown which files belong to the stage.
   return folder.state != StagedState::unreadable && !folder.at_work && !folder.is_leased(now) &&
          !folder.source.empty() && folder.files + folder.partial_bytes > 0;
 }
@@ -303,8 +302,9 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   for (const LeaseFile& lease : folder.leases) {
     if (lease.lives_at(now)) return fmt::format("{} is {}", start, describe(lease));
   }
-  if (folder.state == StagedState::unreadable) return fmt::format("{} is beyond this user ({})", start, folder.fault);
-  return start + " has no journal of its files and where they come from";
+  if (folder.state == StagedState::unreadable)
+    return fmt::format("{} is not accessible to this user ({})", start, folder.fault);
+  return start + " has no journal of its files and their source";
 }
 
 std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now) {
@@ -321,7 +321,8 @@ std::string describe_uses(const std::vector<StagedFolder>& folders, system::Wall
 std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now) {
   const auto leased = std::ranges::find_if(folders, [&](const StagedFolder& folder) { return folder.is_leased(now); });
   if (leased == folders.end()) return {};
-  return fmt::format("; end leases that nobody needs, such as with {}", remedy::in_text(remedy::release(leased->path)));
+  return fmt::format("; end leases that are no longer needed, for example with {}",
+                     remedy::in_text(remedy::release(leased->path)));
 }
 
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostGrowth = 4;
 constexpr double kTolerableShare = 0.05;
-constexpr int kEnough = 8;  // one slow answer says nothing
+constexpr int kEnough = 8;  // one slow response means nothing
 
 }  // namespace
 
@@ -83,17 +83,17 @@ namespace {
 Error busy_error(const std::string& path) {
   return Error(
       ErrorCode::io,
-      fmt::format("'{}' changed while it was copied, twice; run the same command again once nobody writes it", path),
+      fmt::format("'{}' changed twice while being copied; run the same command again when no process writes to it",
+                  path),
       path);
 }
 
 Error corrupt_error(const std::string& path, const std::string& what) {
-  return Error(
-      ErrorCode::corrupt,
-      fmt::format("'{}' is not what it should be, also when read again: {}; restore it at the source; {} tells "
-                  "how much of that is damaged",
-                  path, what, remedy::in_text(remedy::verify({io::parent_folder(path)}))),
-      path);
+  return Error(ErrorCode::corrupt,
+               fmt::format("'{}' has wrong content, even after a second read: {}; restore it at the source; {} shows "
+                           "how much of the source is damaged",
+                           path, what, remedy::in_text(remedy::verify({io::parent_folder(path)}))),
+               path);
 }
 
 }  // namespace
@@ -114,9 +114,9 @@ StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, StageT
       workers_(limits_.start, limits_.maximum, ctx.stop_token()),
       range_size_(limits_.range_bytes) {}
 
-void StageCopier::bring(const std::vector<StageFile>& wanted) {
+void StageCopier::copy_all(const std::vector<StageFile>& wanted) {
   wanted_ = &wanted;
-  if (limits_.throttled) limits_.throttled();  // what was said before the copy does not count
+  if (limits_.throttled) limits_.throttled();  // earlier events do not count
   for (const StageFile& file : wanted) left_ += file.object.size;
   queue_ = std::make_unique<CopyQueue>(wanted.size(),
                                        CopyQueue::Calls{[this](std::size_t number) { return open((*wanted_)[number]); },
@@ -174,7 +174,7 @@ void StageCopier::count_present(const StageFile& file) {
   ++ctx_.progress().items;
 }
 
-/// Who waits for another process sees it move on, as its part log tells.
+/// Shows the progress of another process while waiting for it, read from that process's part log.
 void StageCopier::show_progress_elsewhere(const StageFile& file) {
   const PartLog log(files_, target_.part_log_path(file.object.name));
   const std::uint64_t there = log.read({file.object.name, file.pin(), file.object.size}).total();
@@ -182,7 +182,7 @@ void StageCopier::show_progress_elsewhere(const StageFile& file) {
   ctx_.progress().bytes += there - std::exchange(elsewhere_[file.object.name], there);
 }
 
-/// What the progress has counted of a file that others were bringing.
+/// The progress counted for a file that others were copying.
 std::uint64_t StageCopier::forget_elsewhere(const StageFile& file) {
   const std::scoped_lock lock(elsewhere_mutex_);
   const auto node = elsewhere_.extract(file.object.name);
@@ -256,7 +256,7 @@ void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   workers_.moved(bytes);
 }
 
-/// Ends a file that is whole, or begins it anew when its bytes are wrong or outdated.
+/// Ends a file that is whole, or starts it again if its bytes are wrong or outdated.
 void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop) {
   const StageFile& file = copy->file();
   const std::string path = source_.address_of(file.object.name);
@@ -280,7 +280,7 @@ void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_
   queue_->finished(copy);
 }
 
-/// Begins a file anew with the object as it is now; the second time that ends in `reason`.
+/// Starts a file again with the object as it is now; the second time it throws `reason`.
 void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason) {
   const StageFile& file = copy->file();
   if (copy->restarts() > 0) {
@@ -299,7 +299,7 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
   queue_->wake();
 }
 
-/// What came before a failure or a stop is kept as far as it can be; the failure itself is what the user hears of.
+/// Data received before a failure or a stop is kept if possible; the user sees only the failure.
 void StageCopier::keep_unfinished() noexcept {
   try {
     small_files_.flush();

@@ -25,9 +25,9 @@
 
 namespace shardkit::staging {
 
-/// Which bytes to fetch next, of all files of a set: a worker stays with its file, so that its bytes come in order,
-/// then takes the next file, and helps with others' when there is none. Files that another process is fetching are
-/// looked at again until they are there or that process is gone. Thread-safe.
+/// Which bytes to fetch next, of all files of a set: a worker stays with its file, so that its bytes arrive in order,
+/// then takes the next file, and helps with other files if there is none. Files fetched by another process are checked
+/// until they are complete or that process ends. Thread-safe.
 class CopyQueue {
  public:
   struct Opened {
@@ -38,7 +38,7 @@ class CopyQueue {
   struct Calls {
     /// Opens the file of that number.
     std::function<Opened(std::size_t number)> open;
-    /// Called before anybody waits for another process: what we hold back it may be waiting for.
+    /// Called before waiting for another process, which may be waiting for data that we hold back.
     std::function<void()> before_wait;
   };
 
@@ -48,16 +48,16 @@ class CopyQueue {
     std::shared_ptr<FileCopy> copy;
     ByteRange range;
   };
-  /// Waits for something to do; `last` is what the caller worked on, or null. Empty when all files are there. Throws
-  /// Error{cancelled} on a stop, and what `open` throws.
+  /// Waits for work; `last` is what the caller worked on, or null. Empty when all files are complete. Throws
+  /// Error{cancelled} on a stop, and the errors of `open`.
   std::optional<Work> next(std::shared_ptr<FileCopy> last, std::uint64_t longest, const std::stop_token& stop);
 
-  /// The file is there.
+  /// The file is complete.
   void finished(const std::shared_ptr<FileCopy>& copy);
-  /// Something can be claimed again.
+  /// There is something to claim again.
   void wake();
 
-  /// Files being fetched: what is left when the work ended before its time.
+  /// Files in progress when the work ended early.
   std::vector<std::shared_ptr<FileCopy>> unfinished();
 
  private:
@@ -79,28 +79,28 @@ class CopyQueue {
   bool looking_elsewhere_ = false;
 };
 
-/// A file whose bytes are all here and right.
+/// A file whose bytes are complete and correct.
 struct CopiedFile {
   std::shared_ptr<FileCopy> copy;
   Hash128 hash;
 };
 
-/// Gathers small files, so that one wait for the disk makes many of them durable. Thread-safe.
+/// Collects small files, so that one wait for the disk makes many of them durable. Thread-safe.
 class SmallFiles {
  public:
-  /// `commit` makes the files of a batch durable and gives them their names; batches may be under way side by side.
+  /// `commit` makes the files of a batch durable and renames them; several batches may be in progress.
   using Commit = std::function<void(const std::vector<CopiedFile>& batch)>;
   struct Limits {
-    std::uint64_t largest = 0;  ///< bytes of a small file: a sync of its own would cost more
+    std::uint64_t largest = 0;  ///< size limit of a small file: a separate sync would cost more
     std::size_t files = 256;    ///< in a batch; each is open, as it holds the lock of its partial file
   };
   SmallFiles(const Limits& limits, Commit commit) : limits_(limits), commit_(std::move(commit)) {}
 
   bool takes(std::uint64_t bytes) const { return bytes <= limits_.largest; }
 
-  /// Commits the batch that this file fills up.
+  /// Commits the batch when this file fills it.
   void add(CopiedFile file);
-  /// Commits what is gathered.
+  /// Commits the collected files.
   void flush();
 
  private:
@@ -111,22 +111,22 @@ class SmallFiles {
   std::uint64_t bytes_ = 0;
 };
 
-/// What is wrong with a file at `path` whose bytes have the hash `found`, in words; empty when nothing is, as far as
-/// can be told. An index has no checksum in the manifest but one in itself, and says which shard it belongs to.
+/// The fault of a file at `path` with the hash `found`, in words; empty if none is known. An index has no checksum in
+/// the manifest but one in itself, and contains the name of its shard.
 std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found);
 
-/// Files in a target under their own names: which are there, and how one gets there. Thread-safe.
+/// Files in a target with their final names: which exist, and how they are published. Thread-safe.
 class FilePublisher {
  public:
-  /// What is referred to outlives the placer; `target` is joined.
+  /// Referenced objects outlive the publisher; `target` is joined.
   FilePublisher(io::FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
 
-  /// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right;
-  /// else Error{conflict}. One that the journal knows with other bytes is ours to replace.
+  /// Whether the target already contains the file. An existing file without a journal entry is used if its bytes are
+  /// correct; else Error{conflict}. One with a journal entry but other bytes may be replaced.
   bool is_in_place(const StageFile& file, const std::stop_token& stop);
 
-  /// Gives files that are durable their names. Throws Error{conflict} where a stranger's file has come there meanwhile.
-  /// Who sees a name may rely on its bytes; who sees a record looks for the name too.
+  /// Renames durable files. Throws Error{conflict} if a file of another program has appeared there. If a name exists,
+  /// its bytes are correct; if a record exists, check the name too.
   void put(const std::vector<CopiedFile>& batch);
 
  private:
@@ -139,18 +139,18 @@ class FilePublisher {
   std::set<std::string> folders_;  ///< that are there, below the target
 };
 
-/// How many bytes one request asks for. A request costs a wait for its first byte: where that wait is more than a
-/// twentieth of its time, requests grow to four times the size they start with; who is asked for fewer requests goes
-/// back to where he began. Thread-safe.
+/// Size of one request. A request costs a wait for its first byte: if that is more than a twentieth of its time,
+/// requests grow to up to four times the initial size. If the source wants fewer requests, the size returns to the
+/// initial one. Thread-safe.
 class RangeSize {
  public:
   explicit RangeSize(std::uint64_t start) : start_(start), bytes_(start) {}
 
-  /// The size now. Near the end it is no more than a share of `left` bytes for each of `requests` under way, so that
-  /// all of them have something to do; never less than at the start.
+  /// The current size. Near the end it is at most a share of `left` bytes for each of `requests` in flight, so that all
+  /// of them have work; never less than the initial size.
   std::uint64_t bytes(std::uint64_t left, unsigned requests) const;
 
-  /// A request of the present size has taken `seconds`, of which the first passed before its first byte.
+  /// A request of the current size took `seconds`, of which the first part passed before its first byte.
   void took(double seconds_to_first_byte, double seconds);
   void throttled();
 
@@ -161,18 +161,18 @@ class RangeSize {
   int slow_starts_ = 0;  ///< in a row
 };
 
-/// Stores the bytes of one claimed range, gathered into blocks that go past the page cache. One thread; reusable.
+/// Stores the bytes of one claimed range, collected into blocks that bypass the page cache. One thread; reusable.
 class RangeWriter {
  public:
   static constexpr std::size_t kBlock = 1U << 20U;
 
-  /// Begins a range at `offset`; what was not flushed before is dropped. The copy outlives the range.
+  /// Begins a range at `offset`; unflushed bytes are dropped. The copy outlives the range.
   void begin(FileCopy& copy, std::uint64_t offset);
   void take(Bytes bytes);
-  /// Stores what is gathered: at the end of a range.
+  /// Stores the collected bytes: at the end of a range.
   void flush();
 
-  /// The end of what is stored.
+  /// End of the stored bytes.
   std::uint64_t stored() const { return stored_; }
 
  private:
@@ -185,37 +185,36 @@ class RangeWriter {
 };
 
 struct CopyLimits {
-  unsigned start = 16;     ///< requests under way at first
-  unsigned maximum = 128;  ///< never more
-  /// What a request asks for at first.
+  unsigned start = 16;     ///< initial number of requests in flight
+  unsigned maximum = 128;  ///< maximum
+  /// Initial size of a request.
   std::uint64_t range_bytes = 16ULL << 20U;
   CopySteps steps;
-  /// Called with the size of each piece before it is stored; waits to keep to a rate. May be empty.
+  /// Called with the size of each piece before it is stored; waits to limit the rate. May be empty.
   std::function<void(std::uint64_t bytes, const std::stop_token& stop)> pace;
   /// Whether the source has asked for fewer requests since the last call. Thread-safe; may be empty.
   std::function<bool()> throttled = {};
 };
 
-/// Brings files from a source to a target, checked: one pool of requests for ranges of all of them.
+/// Copies files from a source to a target, with checks: one pool of range requests for all of them.
 class StageCopier {
  public:
-  /// What is referred to outlives the copier; `target` is joined.
+  /// Referenced objects outlive the copier; `target` is joined.
   StageCopier(io::FileSystem& files, io::ObjectSource& source, StageTarget& target, CopyLimits limits, Context& ctx);
 
-  /// Sees to it that the target holds all of `wanted`: keeps what is there, goes on where an earlier copy stopped,
-  /// waits for what another process brings, else copies. Bytes that are not what they should be, or that changed
-  /// meanwhile, are fetched a second time before the source is called corrupt (or, Error{io}, in use). However it
-  /// ends, what is resumable is kept. Once.
-  void bring(const std::vector<StageFile>& wanted);
+  /// Ensures that the target contains all of `wanted`: keeps existing files, continues earlier copies, waits for other
+  /// processes, else copies. Files with wrong bytes, or that changed, are fetched a second time before an error is
+  /// thrown: corrupt, or Error{io} if in use. Partial copies are kept in any case. Call once.
+  void copy_all(const std::vector<StageFile>& wanted);
 
   std::uint64_t bytes_fetched() const { return fetched_; }
-  /// Bytes that were in the target, or that others brought meanwhile.
+  /// Bytes that already existed in the target, or that others copied meanwhile.
   std::uint64_t bytes_reused() const { return reused_; }
-  /// Files that were in the target, or that others brought meanwhile.
+  /// Files that already existed in the target, or that others copied meanwhile.
   std::uint64_t files_reused() const { return files_reused_; }
   /// Files that were fetched a second time.
   std::uint64_t refetched() const { return refetched_; }
-  /// Objects that changed while they were copied, as they are now. Once bring() is over.
+  /// Objects that changed while being copied, in their current state. Valid after copy_all().
   const std::vector<io::ObjectInfo>& changed() const { return changed_; }
 
  private:
@@ -244,7 +243,7 @@ class StageCopier {
   std::unique_ptr<CopyQueue> queue_;
   sync::ClimbingWorkers workers_;
   RangeSize range_size_;
-  std::atomic<std::uint64_t> left_{0};  ///< bytes that are not here yet, about
+  std::atomic<std::uint64_t> left_{0};  ///< approximate number of missing bytes
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> reused_{0};
   std::atomic<std::uint64_t> files_reused_{0};
@@ -252,7 +251,7 @@ class StageCopier {
   std::mutex changed_mutex_;
   std::vector<io::ObjectInfo> changed_;
   std::mutex elsewhere_mutex_;
-  std::map<std::string, std::uint64_t> elsewhere_;  ///< what the progress has of files that other processes bring
+  std::map<std::string, std::uint64_t> elsewhere_;  ///< bytes in the progress from files of other processes
 };
 
 }  // namespace shardkit::staging

@@ -49,7 +49,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
   StagedMarker marker;
   try {
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no staged marker of version {}", path, kVersion), path);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a staged marker of version {}", path, kVersion), path);
     }
     root.at("source").get_to(marker.source);
     root.at("verified").get_to(marker.verified);
@@ -176,7 +176,7 @@ void StageJournal::record(const std::string& name, const StagedFile& file) {
   state_.files[name] = file;
 }
 
-/// Behind a line end of its own: on a full disk another process may have left half a line, which must not spoil ours.
+/// After its own line end: on a full disk another process may have left half a line, which must not damage ours.
 void StageJournal::append(const std::string& line) { file_->write(as_bytes("\n" + line)); }
 
 void StageJournal::sync() {

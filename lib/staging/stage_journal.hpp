@@ -12,10 +12,10 @@
 #include "core/hash.hpp"
 #include "io/file_system.hpp"
 
-/// Names below a staged folder (docs/formats.md, "Staged folder"). All of them lie in `.shardkit`.
+/// Names below a staged folder (docs/formats.md, "Staged folder"). All of them are in `.shardkit`.
 ///
-/// `.shardkit/staged.json`: says that a folder holds a whole, checked copy (docs/formats.md, "Staged marker",
-/// version 1). It is published last, so that an interrupted copy never looks finished.
+/// `.shardkit/staged.json`: marks a folder as a complete, checked copy (docs/formats.md, "Staged marker", version 1).
+/// It is published last, so that an interrupted copy never looks finished.
 namespace shardkit::staging {
 
 constexpr const char* kStateFolderPath = ".shardkit";
@@ -26,16 +26,17 @@ constexpr const char* kStageLockPath = ".shardkit/stage.lock";
 constexpr const char* kPartialFolderPath = ".shardkit/staging";
 constexpr const char* kLeaseFolderPath = ".shardkit/leases";
 
-/// So many folders below a node cache staged folders are looked for.
+/// Maximum depth of staged folders below a node cache.
 constexpr int kDeepestStagedFolder = 4;
 
 struct StagedMarker {
-  std::string source;       ///< where the files came from
-  std::string verified;     ///< "checksum": against a manifest; "size": not at all beyond that
+  std::string source;       ///< source of the files
+  std::string verified;     ///< "checksum": compared with a manifest; "size": only sizes
   Hash128 manifest;         ///< XXH3-128 of manifest.json; without one, of the list of names, sizes and versions
-  std::uint64_t files = 0;  ///< that the folder holds by now
+  std::uint64_t files = 0;  ///< number of files in the folder
   std::uint64_t bytes = 0;
-  std::vector<std::string> subsets;  ///< what of the set is whole, as "ranks 0-3 of 8 by webdataset"; empty: all of it
+  std::vector<std::string>
+      subsets;  ///< complete parts of the set, such as "ranks 0-3 of 8 by webdataset"; empty: all of it
   bool operator==(const StagedMarker&) const = default;
 };
 
@@ -45,52 +46,52 @@ std::string write_staged_marker(const StagedMarker& marker);
 /// Parses `text`. Throws Error{corrupt} for anything but a marker of this version. `path` is for messages.
 StagedMarker read_staged_marker(std::string_view text, const std::string& path);
 
-/// The marker of the staged folder `folder`; empty where there is none, or a damaged one, which marks nothing.
+/// The marker of the staged folder `folder`; empty if there is none, or a damaged one, which does not count.
 std::optional<StagedMarker> find_staged_marker(const std::string& folder);
 
-/// The set that a folder is for.
+/// The set of a folder.
 struct StagedSetId {
   Hash128 hash;             ///< StageSet::hash()
-  std::uint64_t bytes = 0;  ///< that it will take in the end, as far as is known
+  std::uint64_t bytes = 0;  ///< final size, as far as known
   std::string source;
 
   bool is(const StagedSetId& other) const { return hash == other.hash; }
 };
 
-/// A file that is in place.
+/// A complete file.
 struct StagedFile {
   std::uint64_t bytes = 0;
   std::string pin;  ///< StageFile::pin() of the bytes
   Hash128 hash;     ///< XXH3-128 of the bytes
-  /// It was there before, with the right bytes: somebody else's, which is used and never removed.
+  /// It existed before with the correct bytes: it belongs to others, is used and never removed.
   bool found = false;
 };
 
-/// What a stage has brought, `.shardkit/stage.journal` (docs/formats.md, "Stage journal"): which set the folder is for,
-/// then a line per file that got its name, after its bytes were made durable. Several processes append to it; the last
-/// line about a file counts, and one cut by a power cut is left out. Thread-safe.
+/// Files copied by stages, `.shardkit/stage.journal` (docs/formats.md, "Stage journal"): the set of the folder, then a
+/// line per file that got its name, after its bytes were made durable. Several processes append to it; the last line
+/// about a file counts, and a line cut by a power cut is ignored. Thread-safe.
 class StageJournal {
  public:
   struct State {
     std::optional<StagedSetId> set;
     std::map<std::string, StagedFile> files;  ///< by name
-    std::uint64_t read = 0;                   ///< bytes of the journal that this state is of
+    std::uint64_t read = 0;                   ///< bytes of the journal that this state reflects
   };
 
-  /// What whole lines of a journal say; takes them into `state`.
+  /// Adds whole lines of a journal to `state`.
   static void take(std::string_view text, State& state);
-  /// What the journal at `path` says; nothing where there is none.
+  /// The content of the journal at `path`; empty if there is none.
   static State read(const std::string& path);
-  /// Publishes a journal that says `state` in the place of the one at `path`. Only for who holds the folder alone.
+  /// Replaces the journal at `path` by one with `state`. Requires the exclusive lock of the folder.
   static void rewrite(io::FileSystem& files, const std::string& path, const State& state);
 
-  /// Opens the journal at `path`, which is there, to append to it.
+  /// Opens the existing journal at `path` to append to it.
   StageJournal(io::FileSystem& files, std::string path);
 
   std::optional<StagedFile> find(const std::string& name) const;
-  /// Takes in what others have appended since.
+  /// Reads what others have appended since.
   void refresh();
-  /// Raises the bytes that the set will take, for others to see; never lowers them.
+  /// Raises the announced bytes of the set, visible to others; never lowers them.
   void announce(std::uint64_t bytes);
   void record(const std::string& name, const StagedFile& file);
   /// Makes all records durable.

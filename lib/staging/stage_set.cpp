@@ -40,7 +40,7 @@ std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted
   return formats::is_foreign_manifest(text) ? std::string() : text;
 }
 
-/// Those of `names`, or all files but what a stage into the source itself left.
+/// Those of `names`, or all files except those that a stage into the source itself left.
 std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWanted& wanted,
                                        const std::stop_token& stop) {
   std::vector<io::ObjectInfo> objects;
@@ -55,16 +55,16 @@ std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWant
   objects = source.list();
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (!objects.empty()) return objects;
-  throw Error(ErrorCode::not_found, fmt::format("'{}' holds no files", source.location()), source.location());
+  throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());
 }
 
-/// Names under which a target keeps what it knows of itself: a list or a pattern may name them in a staged folder.
+/// Names of a target's own state files: a list or a pattern may name them in a staged folder.
 void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSource& source) {
   const auto found = std::ranges::find_if(names, &StageTarget::is_own_state);
   if (found == names.end()) return;
   const std::string path = source.address_of(*found);
   throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' is what a stage keeps for itself; leave it out of what is to be staged", path), path);
+              fmt::format("'{}' is a name that stage uses itself; leave it out of the files to stage", path), path);
 }
 
 Hash128 hash_of(const std::vector<io::ObjectInfo>& objects) {
@@ -80,7 +80,7 @@ Hash128 hash_of(const std::vector<io::ObjectInfo>& objects) {
 
 bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
 
-/// What lies beside a shard for its readers.
+/// The files beside a shard for its readers.
 std::vector<std::string> companions(const std::string& shard) {
   std::vector<std::string> names;
   for (const formats::IndexKind& kind : formats::index_kinds()) {
@@ -103,7 +103,7 @@ io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
   if (object->size == file.object.size || !file.hash) return *std::move(object);
   const std::string path = source.address_of(file.object.name);
   throw Error(ErrorCode::corrupt,
-              fmt::format("'{}' has {} bytes; the manifest says {}", path, object->size, file.object.size), path);
+              fmt::format("'{}' has {} bytes, but the manifest lists {}", path, object->size, file.object.size), path);
 }
 
 StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop)
@@ -135,7 +135,7 @@ void StageSet::select(const std::vector<std::string>& names, const std::string& 
   std::erase_if(shards_, [&](const formats::ManifestShard& shard) { return !wanted.contains(shard.name); });
   if (shards_.size() == wanted.size()) return;
   throw Error(ErrorCode::not_found,
-              fmt::format("'{}' lists {} of the {} named; leave out --manifest, or give the one of these shards",
+              fmt::format("'{}' lists {} of the {} given; leave out --manifest, or give the manifest of these shards",
                           manifest, shards_.size(), format_count(wanted.size(), "shard")),
               manifest);
 }
@@ -207,7 +207,7 @@ std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::vect
 }
 
 std::vector<io::ObjectInfo> StageSet::foreign_indexes(io::ObjectSource& source) const {
-  if (!has_manifest()) return {};  // listed with all else
+  if (!has_manifest()) return {};  // listed with all other files
   std::set<std::string> folders{""};
   std::unordered_set<std::string> of_shards;
   std::unordered_set<std::string> of_set;

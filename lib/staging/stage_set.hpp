@@ -13,65 +13,66 @@
 
 namespace shardkit::staging {
 
-/// A file to have in the target, and what tells its right bytes.
+/// A file for the target, and how to recognise its correct bytes.
 struct StageFile {
-  io::ObjectInfo object;                          ///< of a shard with a checksum without version: that tells more
-  std::optional<Hash128> hash;                    ///< of a shard: what the manifest says
-  std::optional<formats::ManifestShard> indexed;  ///< of a sample index: the shard it has to describe
+  io::ObjectInfo object;        ///< for a shard with a checksum without version, because the checksum is stronger
+  std::optional<Hash128> hash;  ///< for a shard: from the manifest
+  std::optional<formats::ManifestShard> indexed;  ///< for a sample index: the shard that it must describe
 
-  /// Names the bytes for the journals: what was copied under another pin is of no use.
+  /// Identifies the bytes in journals: bytes copied with another pin are discarded.
   std::string pin() const;
 };
 
-/// The object as it is now. Throws Error{not_found} where it is gone, Error{corrupt} where it has another size than the
-/// manifest says, and what the source throws.
+/// The object now. Throws Error{not_found} if it no longer exists, Error{corrupt} if its size differs from the
+/// manifest, and the errors of the source.
 io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file);
 
-/// A file that a target has to hold.
+/// A file that a target must contain.
 struct ExpectedFile {
   std::string name;
-  std::optional<std::string> pin;  ///< StageFile::pin(); empty where it is not known yet: of an index
+  std::optional<std::string> pin;  ///< StageFile::pin(); empty if not yet known, for an index
 };
 
-/// What of a source is wanted.
+/// What to stage from a source.
 struct StageWanted {
-  std::optional<std::vector<std::string>> names;  ///< these objects; without them all
+  std::optional<std::vector<std::string>> names;  ///< these objects; all if empty
   std::string manifest_name;                      ///< the source's own manifest; empty for none
-  std::string manifest_path;                      ///< of another manifest in its place, for messages; empty for none
+  std::string manifest_path;                      ///< another manifest instead, for messages; empty for none
   std::string manifest_text = {};                 ///< of that one
 };
 
-/// What a source asks to be staged: the shards of a manifest with their indexes, or files as they are.
+/// The files to stage from a source: the shards of a manifest with their indexes, or files as they are.
 class StageSet {
  public:
-  /// Throws Error{not_found} for a manifest or a file that is not there and for a source without files, Error{corrupt}
-  /// for a manifest that is none, Error{unsupported} for names that cannot be files.
+  /// Throws Error{not_found} for a missing manifest or file and for a source without files, Error{corrupt} for an
+  /// invalid manifest, Error{unsupported} for names that cannot be files.
   StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
 
-  /// Of the manifest's text; without one, of the names, sizes and versions of all files. A target marked with the same
-  /// holds this set.
+  /// Of the manifest's text; without one, of the names, sizes and versions of all files. A target with the same hash in
+  /// its marker contains this set.
   const Hash128& hash() const { return hash_; }
   bool has_manifest() const { return !manifest_text_.empty(); }
   const std::string& manifest_text() const { return manifest_text_; }
 
-  /// All that is wanted, as far as known without asking for indexes of other readers.
+  /// All needed files, as far as known without looking for indexes of other readers.
   std::vector<ExpectedFile> expected() const;
-  /// The names of all files of the set, also of shards that are not kept, sorted.
+  /// The names of all files of the set, including shards that are not kept, sorted.
   const std::vector<std::string>& whole() const { return whole_; }
-  /// Takes in that these objects are others by now than when the set was looked at. Without a manifest.
+  /// Updates objects that have changed since the set was listed. Without a manifest.
   void update(const std::vector<io::ObjectInfo>& changed);
 
-  /// Samples of each shard in the order of their names; without a manifest 1 for each tar, as nobody knows.
+  /// Samples of each shard in the order of their names; without a manifest 1 for each tar, because the number is
+  /// unknown.
   std::vector<std::uint64_t> samples_per_shard() const;
-  /// Leaves out all shards but those of these numbers in that order, and the indexes of those that go.
+  /// Keeps only the shards with these numbers in that order, and their indexes.
   void keep_shards(const std::vector<std::size_t>& numbers);
 
-  /// Other readers' indexes that lie beside the shards, by two listings: the manifest knows nothing of them. Only those
-  /// that a set has one of come with size and version, and those of shards with their names alone.
+  /// Other readers' indexes next to the shards, from two listings, because the manifest does not contain them. Only
+  /// those for the whole set have size and version; those of shards have only their names.
   std::vector<io::ObjectInfo> foreign_indexes(io::ObjectSource& source) const;
 
-  /// The files to copy, other readers' indexes beside the shards included; the manifest itself is not among them. Asks
-  /// the source for the size of each index; an index that is not there is left out.
+  /// The files to copy, including other readers' indexes, without the manifest itself. Requests the size of each index;
+  /// a missing index is left out.
   std::vector<StageFile> files(io::ObjectSource& source, const std::vector<io::ObjectInfo>& foreign,
                                const std::stop_token& stop) const;
 

@@ -92,7 +92,7 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
   journal_ = std::make_unique<StageJournal>(files_, path_of(kStageJournalPath));
 }
 
-/// Prepares the folder when nobody else is at work in it; false when somebody is.
+/// Prepares the folder if no other process works in it; false if one does.
 bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted,
                              const CheckReplace& check_replace) {
   if (!lock_->try_take(io::Hold::exclusive)) return false;
@@ -131,7 +131,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
   StageJournal::rewrite(files_, path_of(kStageJournalPath), state);
 }
 
-/// Removes what a copy of another set brought and these files do not need. Only what is named in the journal is ours.
+/// Removes files of a copy of another set that these files do not need. Only files named in the journal are ours.
 void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted) {
   std::map<std::string, std::string> pins;
   for (const StageFile& file : wanted) pins.emplace(file.object.name, file.pin());
@@ -179,7 +179,7 @@ void StageTarget::check_manifest_place(const std::string& manifest_text) const {
   if (io::read_text_file(path) == manifest_text) return;
   throw Error(
       ErrorCode::conflict,
-      fmt::format("'{}' is there already and was not made by shardctl stage; remove it or choose an empty folder",
+      fmt::format("'{}' already exists and was not created by shardctl stage; remove it or choose an empty folder",
                   path),
       path);
 }

@@ -15,49 +15,47 @@
 
 namespace shardkit::staging {
 
-/// The folder that stages fill, and what they keep there in `.shardkit`: a lock, a journal, partial files with their
-/// logs, leases, and at the end the marker. Several processes may fill it with the same set at the same time.
+/// The folder that stages fill, and their files in `.shardkit`: a lock, a journal, partial files with their logs,
+/// leases, and at the end the marker. Several processes may fill it with the same set at the same time.
 class StageTarget {
  public:
-  /// What the folder holds of another set, `finished` or not, is to give way: throws when it must not.
+  /// The folder's contents of another set, `finished` or not, would be replaced: throws if they must not be.
   using CheckReplace = std::function<void(const StagedMarker& found, bool finished)>;
 
   StageTarget(io::FileSystem& files, std::string folder);
 
-  /// True for the names, relative to a folder, that a stage keeps for itself.
+  /// True for the names, relative to a folder, that a stage uses itself.
   static bool is_own_state(const std::string& name);
 
-  /// True when the folder says that it holds all of `set` that `files` name, with their sizes, and the indexes
-  /// `foreign`, in their version where they have one. Reads no data and changes nothing.
+  /// True if the folder contains all files of `set` in `files`, with their sizes, and the indexes `foreign`, in their
+  /// version if they have one. Reads no data and changes nothing.
   bool holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
              const std::vector<io::ObjectInfo>& foreign) const;
   std::optional<StagedMarker> marker() const { return find_staged_marker(folder_); }
 
-  /// Makes the folder and joins those that fill it with `set`, or takes it for that set: removes what an unfinished
-  /// copy of another left and `wanted` does not replace, and a marker that says more than is there. Waits while it is
-  /// filled with another set. A finished copy of another set is removed when `check_replace`, which is called while
-  /// nobody else can be at work or take a lease, does not throw for its marker. What is announced of the set is 0
-  /// bytes.
+  /// Creates the folder and joins the processes that fill it with `set`, or takes it over for that set: removes
+  /// leftovers of an unfinished copy of another set that `wanted` does not replace, and a wrong marker. Waits while it
+  /// is filled with another set. A finished copy of another set is removed if `check_replace`, which is called while no
+  /// other process can work or take a lease, does not throw for its marker. The announced size of the set is 0.
   void join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
             const std::stop_token& stop);
 
-  /// Bytes of `file` that are in place or in its partial file, for the reckoning of room.
+  /// Bytes of `file` that are complete or in its partial file, to calculate the needed space.
   std::uint64_t bytes_present(const StageFile& file) const;
 
-  /// Throws Error{conflict} where somebody else's file stands in the place of the manifest.
+  /// Throws Error{conflict} if another program's file has the name of the manifest.
   void check_manifest_place(const std::string& manifest_text) const;
 
-  /// Publishes `manifest_text`, if any, then makes all names durable, then publishes the marker. Its `subsets` get
-  /// those of the marker that stood there, as long as all of that is in place; none are left when all files of the
-  /// `whole` set are.
+  /// Publishes `manifest_text`, if any, then makes all names durable, then publishes the marker. Its `subsets` include
+  /// those of the previous marker, as long as they are complete; they are empty if all files of the `whole` set are.
   void finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted,
               const std::vector<std::string>& whole);
 
   std::string path_of(const std::string& name) const;
-  /// Where a file is gathered before it gets its name, and its part log.
+  /// Path of a file before it gets its name, and of its part log.
   std::string partial_path(const std::string& name) const;
   std::string part_log_path(const std::string& name) const;
-  /// The folder itself, once it is joined.
+  /// The folder itself, after joining.
   const io::ContainedFolder& contained() const { return *contained_; }
   StageJournal& journal() { return *journal_; }
   const std::string& folder() const { return folder_; }
@@ -77,7 +75,7 @@ class StageTarget {
   std::unique_ptr<StageJournal> journal_;
 };
 
-/// Size of the file at `path`; empty when there is none.
+/// Size of the file at `path`; empty if there is none.
 std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
 }  // namespace shardkit::staging

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kDiskBlock = 512;
 
-/// Throws Error{denied} where this user may not look.
+/// Throws Error{denied} if this user may not look.
 std::optional<system::WallTime> time_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
@@ -34,7 +34,7 @@ std::optional<system::WallTime> time_of(const std::string& path) {
   return system::WallTime(std::chrono::duration_cast<system::WallTime::duration>(since));
 }
 
-/// What lies in a folder; nothing where it may not be read, or went meanwhile.
+/// The content of a folder; nothing if it may not be read, or disappeared meanwhile.
 std::vector<fs::path> listing_of(const std::string& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -44,7 +44,7 @@ std::vector<fs::path> listing_of(const std::string& folder) {
   return paths;
 }
 
-/// Bytes that the files of a folder take on the disk.
+/// Bytes that the files of a folder occupy on the disk.
 std::uint64_t disk_bytes(const std::string& folder) {
   std::uint64_t sum = 0;
   for (const fs::path& path : listing_of(folder)) {
@@ -54,15 +54,15 @@ std::uint64_t disk_bytes(const std::string& folder) {
   return sum;
 }
 
-/// What the marker says and the journal does not; empty when they agree. A journal may name more: of a part of the set
-/// that a stage was killed over.
+/// Files in the marker that the journal lacks; empty if they agree. A journal may name more: those of a part of the set
+/// whose stage was killed.
 std::string disagreement(const StagedMarker& marker, const StagedFolder& folder) {
   if (folder.files >= marker.files && folder.bytes >= marker.bytes) return {};
-  return fmt::format("its marker says {} of {}, its journal names {} of {}", format_count(marker.files, "file"),
+  return fmt::format("its marker lists {} of {}, its journal {} of {}", format_count(marker.files, "file"),
                      format_size(marker.bytes), format_count(folder.files, "file"), format_size(folder.bytes));
 }
 
-/// What the journal says of the folder.
+/// The journal's facts about the folder.
 void take_journal(const StageJournal::State& journal, StagedFolder& folder) {
   if (journal.set) {
     folder.source = journal.set->source;
@@ -81,7 +81,7 @@ void judge(const std::optional<StagedMarker>& marker, StagedFolder& folder) {
 }
 
 void find_below(const std::string& folder, int deeper, std::vector<StagedFolder>& found, const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for staged folders", folder);
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while looking for staged folders", folder);
   std::error_code error;
   for (const fs::path& path : listing_of(folder)) {
     const fs::directory_entry entry(path, error);
@@ -139,7 +139,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
 
 std::vector<StagedFolder> staged_folders(const std::string& root, const std::stop_token& stop) {
   if (!fs::is_directory(root)) {
-    throw Error(ErrorCode::not_found, fmt::format("there is no folder '{}'", root), root);
+    throw Error(ErrorCode::not_found, fmt::format("folder '{}' does not exist", root), root);
   }
   std::vector<StagedFolder> found;
   if (auto staged = look_at_staged(root)) found.push_back(std::move(*staged));
@@ -158,7 +158,7 @@ void require_local_folder(const std::string& folder) {
   const system::StorageFacts facts = system::storage_of(fs::canonical(there));
   if (facts.storage_class != system::StorageClass::network) return;
   throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' lies on a network file system ({}); choose a folder on a disk of this machine", folder,
+              fmt::format("'{}' is on a network file system ({}); choose a folder on a disk of this machine", folder,
                           facts.file_system),
               folder);
 }

@@ -16,8 +16,8 @@ constexpr std::size_t kMostExact = 50;
 /// P(Z > z) of the normal distribution.
 double normal_tail(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
 
-/// probabilities[u] of U being u when nothing differs: of all ways to choose m of m + n ranks, how many have the rank
-/// sum u + m (m + 1) / 2. Counted rank by rank; doubles hold it, because nothing is subtracted.
+/// probabilities[u] of U being u if nothing differs: of all ways to choose m of m + n ranks, how many have the rank sum
+/// u + m (m + 1) / 2. Counted rank by rank; doubles are exact enough, because nothing is subtracted.
 std::vector<double> u_probabilities(std::size_t m, std::size_t n) {
   // ways[k][u]: k ranks chosen among those seen, each i-th of them counted by how far it is above i.
   std::vector<std::vector<double>> ways(m + 1, std::vector<double>(m * n + 1));
@@ -139,13 +139,13 @@ namespace {
 
 constexpr double kMiss = 0.025;  // at each end
 
-/// Of Student's t with 1, 2, ... degrees of freedom: what it passes in 2.5 % of cases.
+/// For Student's t with 1, 2, ... degrees of freedom: exceeded in 2.5 % of cases.
 constexpr std::array kStudent = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646};
 
 double log_choose(double n, double k) { return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1); }
 
-/// P(the `middle`-th smallest of n new values lies below the `rank`-th smallest of n old ones), both from 1 on: fewer
-/// than `rank` old values come before it in the order of all 2 n, of which each is as likely as any other.
+/// P(the `middle`-th smallest of n new values is below the `rank`-th smallest of n old ones), both from 1 on: fewer
+/// than `rank` old values come before it in the order of all 2 n, of which each is equally likely.
 double chance_below(std::size_t middle, std::size_t rank, std::size_t n) {
   const auto all = static_cast<double>(n);
   const auto m = static_cast<double>(middle);
@@ -158,8 +158,8 @@ double chance_below(std::size_t middle, std::size_t rank, std::size_t n) {
   return sum;
 }
 
-/// The largest rank that the new median lies below in at most kMiss of cases; 0 when even the smallest is too high. Of
-/// an even number the lower of the two middle values stands for their mean, which errs to the safe side.
+/// The largest rank whose value is above the new median in at most kMiss of cases; 0 if even the smallest is too high.
+/// Of an even number, the lower of the two middle values replaces their mean, which errs to the safe side.
 std::size_t lower_rank(std::size_t n) {
   const std::size_t middle = (n + 1) / 2;
   std::size_t rank = 0;
@@ -167,7 +167,7 @@ std::size_t lower_rank(std::size_t n) {
   return rank;
 }
 
-/// Never narrower than what was seen: the median of two modes jumps from one to the other.
+/// Never narrower than the observed range: the median of two modes jumps from one to the other.
 PredictionInterval by_student(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   double mean = 0;
@@ -181,7 +181,7 @@ PredictionInterval by_student(std::span<const double> values) {
   return {std::min(low, median - half), std::max(high, median + half)};
 }
 
-/// By what the values themselves show.
+/// Judged by the values themselves.
 PredictionInterval by_values(std::span<const double> values) {
   const std::size_t rank = lower_rank(values.size());
   if (rank == 0) return by_student(values);
@@ -204,7 +204,7 @@ std::optional<PredictionInterval> prediction_interval(std::span<const double> va
 
 namespace {
 
-/// A metric on its way: logarithms of both sides, empty where there are none.
+/// A metric during the comparison: logarithms of both sides, empty if there are none.
 struct Logs {
   std::vector<double> base;
   std::vector<double> changed;
@@ -228,8 +228,8 @@ Logs logs_of(const MetricSamples& metric) {
   return {logarithms(metric.base, metric.floor), logarithms(metric.changed, metric.floor)};
 }
 
-/// Which metrics changed at all: the smallest p value is held against level / m, the next against level / (m - 1), and
-/// so on to the first that fails (Holm, Scandinavian Journal of Statistics 6, 1979).
+/// Which metrics changed at all: the smallest p value is compared with level / m, the next with level / (m - 1), and so
+/// on to the first that fails (Holm, Scandinavian Journal of Statistics 6, 1979).
 std::vector<bool> changed_at_all(const std::vector<Change>& changes) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -244,7 +244,7 @@ std::vector<bool> changed_at_all(const std::vector<Change>& changes) {
   return changed;
 }
 
-/// How many metrics look as if they changed, each by itself: those whose intervals must hold together.
+/// How many metrics seem to have changed, each by itself: those whose intervals must be valid together.
 double suspected(const std::vector<Change>& changes) {
   const auto count = std::ranges::count_if(
       changes, [](const Change& change) { return change.p_value.value_or(1) <= 2 * kFalseAlarms; });

@@ -18,7 +18,7 @@ std::size_t bucket_of(std::uint64_t value) {
   return shift * kPerOctave + (value >> shift);
 }
 
-/// The power of two that a bucket lies in, as the number of bits of its values.
+/// The power of two of a bucket, as the number of bits of its values.
 unsigned bits_of(std::size_t bucket) {
   if (bucket < 2 * kPerOctave) return static_cast<unsigned>(std::bit_width(bucket));
   return static_cast<unsigned>(bucket / kPerOctave) + kBitsPerOctave;

@@ -9,9 +9,9 @@
 
 namespace shardkit::stats {
 
-/// Counts whole numbers in buckets whose width grows with the value: 128 of equal width to each power of two, so that
-/// a quantile is off by less than 1 % (HdrHistogram's layout). 58 KiB, whatever is recorded; recording takes no lock
-/// and no memory. One thread at a time: give each thread its own and merge them.
+/// Counts whole numbers in buckets whose width grows with the value: 128 of equal width per power of two, so the error
+/// of a quantile is below 1 % (HdrHistogram's layout). 58 KiB, whatever is recorded; recording needs no lock and no
+/// allocation. One thread at a time: give each thread its own and merge them.
 class LogHistogram {
  public:
   LogHistogram();
@@ -20,20 +20,20 @@ class LogHistogram {
   void merge(const LogHistogram& other);
 
   std::uint64_t count() const { return count_; }
-  /// 0 when nothing was recorded.
+  /// 0 if nothing was recorded.
   std::uint64_t min() const { return count_ == 0 ? 0 : min_; }
   std::uint64_t max() const { return max_; }
-  /// The smallest recorded value that at least `share` of all do not pass; share in [0, 1]. 0 when nothing was
+  /// The smallest recorded value that at least `share` of all values do not exceed; share in [0, 1]. 0 if nothing was
   /// recorded.
   double quantile(double share) const;
 
-  /// How many values lie in `from` to `to`, both included.
+  /// How many values are in `from` to `to`, both included.
   struct Octave {
     std::uint64_t from = 0;
     std::uint64_t to = 0;
     std::uint64_t count = 0;
   };
-  /// By powers of two, from that of the smallest value to that of the largest; 0 is alone.
+  /// By powers of two, from that of the smallest value to that of the largest; 0 is separate.
   std::vector<Octave> octaves() const;
 
  private:
@@ -43,7 +43,7 @@ class LogHistogram {
   std::uint64_t max_ = 0;
 };
 
-/// p50, p90, p99 and max in seconds; the group that holds it is named "latency" with Unit::seconds.
+/// p50, p90, p99 and max in seconds; the group that contains it is named "latency" with Unit::seconds.
 struct LatencyQuantiles {
   double p50 = 0;
   double p90 = 0;
@@ -51,27 +51,27 @@ struct LatencyQuantiles {
   double max = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"p50", Unit::seconds, "half took no longer"}, p50);
-    v.field({"p90", Unit::seconds, "nine of ten took no longer"}, p90);
-    v.field({"p99", Unit::seconds, "99 of 100 took no longer", kJudged}, p99);
+    v.field({"p50", Unit::seconds, "half took at most this long"}, p50);
+    v.field({"p90", Unit::seconds, "9 of 10 took at most this long"}, p90);
+    v.field({"p99", Unit::seconds, "99 of 100 took at most this long", kJudged}, p99);
     v.field({"max", Unit::seconds, "the longest"}, max);
   }
 };
 
-/// How many durations, in seconds, lie in `from` to `to`.
+/// How many durations, in seconds, are in `from` to `to`.
 struct LatencyStep {
   double from = 0;
   double to = 0;
   std::uint64_t count = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"from", Unit::seconds, "at least so long"}, from);
-    v.field({"to", Unit::seconds, "at most so long"}, to);
+    v.field({"from", Unit::seconds, "shortest time of this row"}, from);
+    v.field({"to", Unit::seconds, "longest time of this row"}, to);
     v.field({"count", Unit::count, "reads"}, count);
   }
 };
 
-/// A LogHistogram of durations in nanoseconds: quantiles are off by less than 1 %. One thread at a time: give each
+/// A LogHistogram of durations in nanoseconds: the error of quantiles is below 1 %. One thread at a time: give each
 /// thread its own and merge them.
 class LatencyHistogram {
  public:
@@ -83,7 +83,7 @@ class LatencyHistogram {
   }
 
   std::uint64_t count() const { return nanoseconds_.count(); }
-  /// The smallest recorded duration that at least `share` of all do not pass, in seconds; share in [0, 1]. 0 when
+  /// The smallest recorded duration that at least `share` of all do not exceed, in seconds; share in [0, 1]. 0 if
   /// nothing was recorded.
   double quantile(double share) const;
   LatencyQuantiles quantiles() const;

@@ -9,7 +9,8 @@ namespace {
 
 /// Largest number of values that may be cut off each end: P(X < cut) <= 0.025 for X of Binomial(n, 1/2).
 std::size_t cut_from_each_end(std::size_t n) {
-  double log_term = static_cast<double>(n) * std::log(0.5);  // of P(X = 0), which is no double above n = 1074
+  double log_term =
+      static_cast<double>(n) * std::log(0.5);  // of P(X = 0), which is below the smallest double if n > 1074
   double sum = std::exp(log_term);
   std::size_t cut = 0;
   while (sum <= 0.025 && cut + 1 < n) {

@@ -36,7 +36,7 @@ std::int64_t now_ns(clockid_t clock) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Where the system refuses another thread (a pids limit), those that are there do the work.
+/// If the system refuses another thread (a pids limit), the existing ones do the work.
 void add_threads(TaskGroup& group, const TaskGroup::Task& work, unsigned count) {
   try {
     for (; count > 0; --count) group.spawn(work);

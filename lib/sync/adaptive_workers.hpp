@@ -15,9 +15,9 @@ class ThreadNeed {
  public:
   explicit ThreadNeed(unsigned cores) : cores_(cores) {}
 
-  /// Takes in one step (nanoseconds) done while `threads` were at work, and returns how many there should be: never
-  /// more than twice as many, so that one slow first read does not start hundreds, and never fewer than there are,
-  /// since an idle thread costs only its stack.
+  /// Adds one step (nanoseconds) done while `threads` were at work, and returns how many there should be: at most twice
+  /// as many, so that one slow first read does not start hundreds, and at least the current number, because an idle
+  /// thread costs only its stack.
   unsigned after_step(std::int64_t cpu_ns, std::int64_t waited_ns, unsigned threads);
 
  private:
@@ -26,12 +26,12 @@ class ThreadNeed {
   double waited_ns_ = 0;
 };
 
-/// Time that one worker spent waiting for a slow source, apart from time it spent computing. Wrap each blocking read:
+/// Time that one worker spent waiting for a slow source, without computing. Wrap each blocking read:
 ///
 ///     { const WaitMeter::Scope waiting(meter); pread(...); }
 ///
-/// Time spent ready to run while other threads had the cores does not count: more threads would not help there.
-/// One meter per thread, made and used by that thread.
+/// Time spent ready to run while other threads had the cores does not count, because more threads would not help. One
+/// meter per thread, created and used by that thread.
 class WaitMeter {
  public:
   WaitMeter();
@@ -65,16 +65,16 @@ class WaitMeter {
 struct InFlightLimits {
   unsigned cores = 1;      ///< threads that may compute at the same time
   unsigned minimum = 1;    ///< threads from the start
-  unsigned maximum = 512;  ///< never more
+  unsigned maximum = 512;  ///< maximum
 };
 
-/// Runs one function on as many threads as it takes to keep the cores busy although each waits for I/O (ThreadNeed):
+/// Runs one function on as many threads as necessary to keep the cores busy although each waits for I/O (ThreadNeed):
 /// about `cores` on a warm page cache and hundreds on a source with a millisecond of latency. Threads are added while
-/// the measured need is above their number, and not taken away.
+/// the measured need is above their number, and never removed.
 class AdaptiveWorkers {
  public:
-  /// `step` does one unit of work and returns false when there is none left; it is called from many threads at once.
-  /// The first exception stops all of them. The token it gets fires then, or when `parent` does.
+  /// `step` does one unit of work and returns false if there is none left; it is called from many threads at once. The
+  /// first exception stops all of them. Its token fires then, or when `parent` fires.
   using Step = std::function<bool(WaitMeter& meter, const std::stop_token& stop)>;
 
   AdaptiveWorkers(const InFlightLimits& limits, std::stop_token parent)
@@ -83,7 +83,7 @@ class AdaptiveWorkers {
   /// Works until every thread has seen `step` return false; rethrows the first exception.
   void run(const Step& step);
 
-  /// Threads that the last run came to use.
+  /// Number of threads at the end of the last run.
   unsigned in_flight() const { return threads_; }
 
  private:

@@ -10,8 +10,8 @@
 
 namespace shardkit::sync {
 
-/// A first-in first-out queue between threads that holds at most `capacity` cost. Each item brings its cost: 1 to
-/// count items, or its bytes to bound memory. An item dearer than the whole capacity enters when the queue is empty.
+/// A first-in first-out queue between threads with a total cost of at most `capacity`. Each item has a cost: 1 to count
+/// items, or its bytes to limit memory. An item that costs more than the capacity enters when the queue is empty.
 ///
 /// Any number of producers and consumers. Every wait ends when the stop token fires.
 template <class T>
@@ -19,12 +19,12 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(std::uint64_t capacity) : capacity_(capacity) {}
 
-  /// Waits for room. False when the queue was closed or the stop came first; the item is dropped then.
+  /// Waits for space. False if the queue was closed or the stop came first; then the item is dropped.
   bool push(T item, std::uint64_t cost, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, stop, [&] { return closed_ || used_ == 0 || used_ + cost <= capacity_; });
     if (closed_ || stop.stop_requested()) {
-      has_room_.notify_one();  // what woke this one may have been meant for another
+      has_room_.notify_one();  // the wake-up may have been meant for another thread
       return false;
     }
     used_ += cost;
@@ -34,7 +34,7 @@ class BoundedQueue {
     return true;
   }
 
-  /// Waits for an item. Empty when the queue is closed and drained, or the stop came first.
+  /// Waits for an item. Empty if the queue is closed and drained, or the stop came first.
   std::optional<T> pop(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     has_items_.wait(lock, stop, [&] { return closed_ || !items_.empty(); });
@@ -49,7 +49,7 @@ class BoundedQueue {
     return item;
   }
 
-  /// No more pushes; consumers drain what is there.
+  /// No more pushes; consumers drain the rest.
   void close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;

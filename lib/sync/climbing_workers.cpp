@@ -70,7 +70,7 @@ void ClimbingWorkers::run(const std::function<Step()>& make_step) {
   group.wait();
 }
 
-/// Where the system refuses another thread (a pids limit), those that are there do the work.
+/// If the system refuses another thread (a pids limit), the existing ones do the work.
 void ClimbingWorkers::add_threads() {
   try {
     for (; threads_ < climb_.level(); ++threads_) {

@@ -12,18 +12,18 @@
 
 namespace shardkit::sync {
 
-/// How many requests to keep under way, found by climbing: more as long as that moves more bytes, back a step when it
-/// does not, half when the other side asks for fewer. One thread at a time; knows no clock.
+/// Finds the number of requests in flight by climbing: more as long as that moves more bytes, back a step if it does
+/// not, half if the other side asks for fewer. One thread at a time; uses no clock.
 class Climb {
  public:
   /// `start` and `maximum` are at least 1.
   Climb(unsigned start, unsigned maximum);
 
-  /// Requests to have under way now.
+  /// Requests that should be in flight now.
   unsigned level() const { return level_; }
 
-  /// Takes the rate, in any unit, of an interval at this level, and thinks again. `throttled`: somebody was asked for
-  /// fewer requests meanwhile.
+  /// Adds the rate, in any unit, of an interval at this level, and decides again. `throttled`: the other side asked for
+  /// fewer requests.
   void measured(double rate, bool throttled);
 
  private:
@@ -32,33 +32,33 @@ class Climb {
 
   unsigned level_;
   const unsigned maximum_;
-  unsigned before_;  ///< the level from which the present one is tried
+  unsigned before_;  ///< the level from which the current one is tried
   bool probing_ = false;
-  int mixed_ = 1;    ///< intervals to leave out, as they belong to two levels
+  int mixed_ = 1;    ///< intervals to ignore, because they belong to two levels
   int rest_ = 0;     ///< intervals until the next attempt to climb
   double rate_ = 0;  ///< of the level before
 };
 
-/// Runs one function on as many threads as move the most bytes, as Climb finds out while they work: for requests to
-/// others, whose answers take their time. (AdaptiveWorkers asks for threads by the time they wait: for disks.)
+/// Runs one function on as many threads as move the most bytes, as found by Climb while they work: for requests with
+/// long answers. (AdaptiveWorkers chooses threads by their waiting time: for disks.)
 class ClimbingWorkers {
  public:
   /// `start` and `maximum` threads are at least 1.
   ClimbingWorkers(unsigned start, unsigned maximum, std::stop_token parent);
 
-  /// One unit of work; false when there is none left for anybody.
+  /// One unit of work; false if there is none left for any thread.
   using Step = std::function<bool(const std::stop_token& stop)>;
 
-  /// Calls `make_step` on each thread once and works by what it returns until a step returns false; rethrows the first
-  /// exception, which stops all. The token that steps get fires then, or when `parent` does.
+  /// Calls `make_step` on each thread once and calls its result until a step returns false; rethrows the first
+  /// exception, which stops all. The token of steps fires then, or when `parent` fires.
   void run(const std::function<Step()>& make_step);
 
-  /// From any thread: bytes that came, a piece at a time.
+  /// From any thread: received bytes, piece by piece.
   void moved(std::uint64_t bytes);
   /// From any thread: the other side asks for fewer requests.
   void throttled() { throttled_ = true; }
 
-  /// Threads that may work now.
+  /// Number of threads that may work now.
   unsigned level() const;
 
  private:
@@ -73,7 +73,7 @@ class ClimbingWorkers {
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<bool> throttled_{false};
 
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   std::condition_variable_any turn_;
   Climb climb_;
   unsigned threads_ = 0;

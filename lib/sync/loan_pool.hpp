@@ -10,8 +10,8 @@
 
 namespace shardkit::sync {
 
-/// Objects that are costly to make and can serve one thread at a time, lent to however many threads ask: as many
-/// decoders as there are cores, say, while hundreds of threads wait for files. Thread-safe.
+/// Objects that are costly to create and serve one thread at a time, lent to any number of threads: for example as many
+/// decoders as cores, while hundreds of threads wait for files. Thread-safe.
 template <class T>
 class LoanPool {
  public:
@@ -20,7 +20,7 @@ class LoanPool {
     for (std::size_t i = 0; i < count; ++i) idle_.push_back(make());
   }
 
-  /// An object taken out of the pool until the end of a scope. Does not outlive the pool.
+  /// An object taken from the pool until the end of a scope. Does not outlive the pool.
   class Loan {
    public:
     explicit Loan(LoanPool& pool) : pool_(pool), object_(pool.take()) {}
@@ -36,7 +36,8 @@ class LoanPool {
     std::unique_ptr<T> object_;
   };
 
-  /// Waits until an object is idle: briefly, when borrowers only compute. No stop token, hence.
+  /// Waits until an object is idle: briefly, if borrowers only compute. Takes no stop token because the wait is
+  /// bounded.
   Loan borrow() { return Loan(*this); }
 
  private:

@@ -10,11 +10,11 @@
 
 namespace shardkit::sync {
 
-/// Threads that live and fail together. The first exception stops the siblings (through their stop token) and is
-/// rethrown by wait(). A stop of the parent token reaches every task.
+/// Threads that end together. The first exception stops the others (through their stop token) and is rethrown by
+/// wait(). A stop of the parent token reaches every task.
 ///
-/// spawn() may be called from any thread, also from a task; wait() from the owner alone. The destructor stops and
-/// joins without rethrowing.
+/// spawn() may be called from any thread, also from a task; wait() only from the owner. The destructor stops and joins
+/// without rethrowing.
 class TaskGroup {
  public:
   using Task = std::function<void(std::stop_token)>;
@@ -24,10 +24,10 @@ class TaskGroup {
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
-  /// Starts one thread that runs `task`. Tasks wait only on what the token they are given can interrupt.
+  /// Starts one thread that runs `task`. All waits of tasks must be interruptible by their token.
   void spawn(Task task);
 
-  /// Joins every task, those spawned meanwhile too, then rethrows the first exception if there was one.
+  /// Joins every task, including those spawned meanwhile, then rethrows the first exception, if any.
   void wait();
 
   /// Asks every task to end.
@@ -44,8 +44,8 @@ class TaskGroup {
   std::exception_ptr failure_;
 };
 
-/// Calls `work(index, thread)` for each index below `count`, by at most `threads` threads that each take the next one.
-/// The first exception ends it and is rethrown; throws Error{cancelled} once `stop` was requested.
+/// Calls `work(index, thread)` for each index below `count`, on at most `threads` threads that each take the next one.
+/// The first exception ends it and is rethrown; throws Error{cancelled} after a stop.
 void for_each_index(std::size_t count, std::size_t threads, const std::stop_token& stop,
                     const std::function<void(std::size_t index, std::size_t thread)>& work);
 

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kMostLevels = 8;  // of devices upon devices
 
-/// Volumes of clouds and disks of hypervisors, as they name themselves. They are no local drive, whatever bus they
-/// pretend to hang on: AWS EBS, Google persistent disks, Azure remote disks, QEMU, VMware, VirtualBox.
+/// Volumes of clouds and disks of hypervisors, as they name themselves. They are not local drives, whatever bus they
+/// report: AWS EBS, Google persistent disks, Azure remote disks, QEMU, VMware, VirtualBox.
 constexpr std::array<std::string_view, 10> kVirtualModels{"Amazon Elastic Block Store",
                                                           "nvme_card-pd",
                                                           "PersistentDisk",
@@ -52,13 +52,13 @@ int rank(StorageClass kind) {
 std::string model_of(const Probe& probe, const std::string& folder) {
   const std::string vendor = sys_word(probe, folder + "/device/vendor");
   const std::string model = sys_word(probe, folder + "/device/model");
-  // "0x1af4" of virtio is no name, and "ATA" says nothing.
+  // "0x1af4" of virtio is not a name, and "ATA" means nothing.
   if (vendor.empty() || vendor == "ATA" || vendor.starts_with("0x")) return model;
   return model.empty() ? vendor : vendor + " " + model;
 }
 
-/// The folder of the controller that an NVMe drive hangs on. With native multipath the drive belongs to a subsystem,
-/// whose controllers stand beside it.
+/// The folder of the controller that an NVMe drive is attached to. With native multipath the drive belongs to a
+/// subsystem, whose controllers have folders beside it.t.
 std::string nvme_controller(const Probe& probe, const std::string& folder) {
   const std::string above = folder + "/device";
   if (probe.text(above + "/transport")) return above;

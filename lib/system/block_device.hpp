@@ -13,14 +13,14 @@
 
 namespace shardkit::system {
 
-/// What kind of thing bytes are read from; decides which rates are normal and what "cold" can mean.
+/// The kind of storage; decides which rates are normal and what "cold" can mean.
 enum class StorageClass { unknown, hdd, ssd, nvme, virtual_disk, loop, memory, overlay, network, fuse };
 constexpr auto enum_names(StorageClass) {
   return std::to_array<std::string_view>(
       {"unknown", "hdd", "ssd", "nvme", "virtual_disk", "loop", "memory", "overlay", "network", "fuse"});
 }
 
-/// A drive and how it hangs on the host.
+/// A drive and its link to the host.
 struct DriveLink {
   std::string disk;
   PcieLink pcie;
@@ -31,54 +31,54 @@ struct DriveLink {
   }
 };
 
-/// A block device as /sys/class/block tells of it, its queue and what it is made of.
+/// A block device as /sys/class/block describes it, with its queue and its members.
 struct BlockDevice {
-  std::string name;  ///< "nvme0n1p2", "dm-0"; empty when there is none
+  std::string name;  ///< "nvme0n1p2", "dm-0"; empty if there is none
   std::string disk;  ///< whole disk of a partition, else the same
   StorageClass storage_class = StorageClass::unknown;
   std::string model;
   std::string scheduler;    ///< the one in use: "none", "mq-deadline", ...
   std::string transport;    ///< of an NVMe: "pcie", "tcp", "rdma", "fc"
-  std::string array_level;  ///< of an md array, its own or below it: "raid0", ...
+  std::string array_level;  ///< of an md array, this one or one below it: "raid0", ...
   std::optional<std::uint64_t> size;
   std::optional<std::uint64_t> read_ahead;
   std::optional<std::uint64_t> queue_depth;
-  std::optional<std::uint64_t> rotational;  ///< 0 or 1, as the kernel believes
+  std::optional<std::uint64_t> rotational;  ///< 0 or 1, as the kernel assumes
   std::vector<std::string> members;         ///< disks below md, LVM, dm-crypt, each once
   std::vector<DriveLink> links;             ///< of the drive, or of each member that is on PCIe
 
   void describe(FieldVisitor& v) {
     v.field({"name", "block device"}, name);
-    v.field({"disk", "the whole disk when that is a partition"}, disk);
-    v.field({"storage_class", "what it is; of an array, what its slowest member is"}, storage_class);
+    v.field({"disk", "the whole disk, if that is a partition"}, disk);
+    v.field({"storage_class", "class of the device; for an array, that of its slowest member"}, storage_class);
     v.field({"model", "vendor and model"}, model);
     v.field({"size", Unit::bytes, "its size"}, size);
     v.field({"scheduler", "I/O scheduler in use"}, scheduler);
-    v.field({"read_ahead", Unit::bytes, "how far the kernel reads ahead of a sequential reader"}, read_ahead);
-    v.field({"queue_depth", Unit::count, "requests that its queue takes (nr_requests)"}, queue_depth);
-    v.field({"rotational", "1 when the kernel takes it for a spinning disk"}, rotational);
-    v.field({"transport", "how an NVMe drive is reached"}, transport);
-    v.field({"array_level", "of an md array, its own or below it"}, array_level);
-    v.field({"members", "disks that an array, a logical volume or an encrypted one lies on"}, members);
+    v.field({"read_ahead", Unit::bytes, "read-ahead of the kernel for sequential readers"}, read_ahead);
+    v.field({"queue_depth", Unit::count, "length of its request queue (nr_requests)"}, queue_depth);
+    v.field({"rotational", "1 if the kernel considers it a spinning disk"}, rotational);
+    v.field({"transport", "transport of an NVMe drive"}, transport);
+    v.field({"array_level", "RAID level of an md array, its own or below it"}, array_level);
+    v.field({"members", "disks below an array, a logical volume or an encrypted device"}, members);
     v.field({"links", "PCIe links of the drive, or of each member"}, links);
   }
 };
 
-/// The device at a folder of /sys, such as /sys/dev/block/259:2 or /sys/class/block/sda; members are followed through
-/// md, device mapper and partitions. Without a name when there is no such folder.
+/// The device at a folder of /sys, such as /sys/dev/block/259:2 or /sys/class/block/sda; follows md, device mapper and
+/// partitions to the members. Without a name if the folder does not exist.
 BlockDevice read_block_device(const Probe& probe, const std::string& folder);
 
 /// A block device's counters since the machine started (/proc/diskstats; Documentation/admin-guide/iostats.rst). The
-/// kernel keeps its milliseconds in 32 bits: all seconds wrap after 49 days of them.
+/// kernel stores its milliseconds in 32 bits: all seconds wrap after 49 days.
 struct DiskCounters {
   std::uint64_t reads = 0;
   std::uint64_t read_bytes = 0;
   double read_wait_seconds = 0;  ///< summed over the reads, from request to answer
-  double queue_seconds = 0;      ///< summed over all requests while they were under way
+  double queue_seconds = 0;      ///< summed over all requests in flight
   std::uint64_t writes = 0;
   std::uint64_t written_bytes = 0;
-  double write_wait_seconds = 0;  ///< as of reads
-  double busy_seconds = 0;        ///< in which at least one request was under way
+  double write_wait_seconds = 0;  ///< like those of reads
+  double busy_seconds = 0;        ///< with at least one request in flight
 };
 
 /// Empty for a device without a line there, such as a network file system.

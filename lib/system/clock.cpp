@@ -22,7 +22,7 @@ class SystemClock final : public Clock {
     std::condition_variable_any never;
     std::unique_lock lock(mutex);
     never.wait_for(lock, stop, duration, [] { return false; });
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while waiting");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while waiting");
   }
 };
 
@@ -42,7 +42,7 @@ std::optional<WallTime> take_time(std::string_view& text, const char* format) {
   std::tm parts{};
   const char* const end = ::strptime(copy.c_str(), format, &parts);
   const std::tm read = parts;
-  const std::time_t time = ::timegm(&parts);  // makes 1 March of 29 February, where that is no day
+  const std::time_t time = ::timegm(&parts);  // makes 1 March of 29 February, where that day does not exist
   // The clock of system_clock counts nanoseconds: 1678 to 2262.
   if (end == nullptr || parts.tm_mday != read.tm_mday || read.tm_year < -200 || read.tm_year > 300) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - copy.c_str()));

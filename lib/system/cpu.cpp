@@ -131,15 +131,15 @@ std::optional<CpuTimes> read_cpu_times(const Probe& probe) {
   const auto text = probe.text("/proc/stat");
   if (!text) return std::nullopt;
   CpuTimes times;
-  bool told = false;
+  bool found = false;
   for (const auto line : split(*text, '\n')) {
     if (line.starts_with("cpu ")) {
-      told = add_times(line, times);
+      found = add_times(line, times);
     } else if (line.starts_with("cpu")) {
       ++times.processors;
     }
   }
-  if (!told) return std::nullopt;
+  if (!found) return std::nullopt;
   times.blocked = parse_count(line_value(*text, "procs_blocked ")).value_or(0);
   return times;
 }

@@ -9,52 +9,53 @@
 
 namespace shardkit::system {
 
-/// The processors of the machine, and those of them that this process may run on.
+/// The CPUs of the machine, and those that this process may use.
 struct CpuFacts {
   std::string model;
-  std::uint64_t processors = 0;  ///< online, as os.cpu_count() has it
-  std::uint64_t affinity = 0;    ///< those that this process may run on
+  std::uint64_t processors = 0;  ///< online, as in os.cpu_count()
+  std::uint64_t affinity = 0;    ///< those that this process may use
   std::string affinity_list;     ///< "0-47,96-143"
   std::optional<std::uint64_t> sockets;
   std::optional<std::uint64_t> cores;             ///< without their hardware threads
-  std::optional<std::uint64_t> threads_per_core;  ///< the most of any core
-  std::string frequency_driver;                   ///< "acpi-cpufreq", "intel_pstate"; empty where the kernel sets none
-  std::string governor;                           ///< of the first processor; "mixed" when others differ
-  std::string energy_preference;                  ///< of drivers that choose on their own: "performance", "power", ...
+  std::optional<std::uint64_t> threads_per_core;  ///< the highest of any core
+  std::string frequency_driver;  ///< "acpi-cpufreq", "intel_pstate"; empty if the kernel does not control the frequency
+  std::string governor;          ///< of the first CPU; "mixed" if others differ
+  std::string energy_preference;  ///< of drivers that choose the frequency themselves: "performance", "power", ...
   std::optional<std::uint64_t> min_hertz;
   std::optional<std::uint64_t> max_hertz;
 
   void describe(FieldVisitor& v) {
     v.field({"model", "model of the processor"}, model);
-    v.field({"processors", Unit::count, "processors online, as os.cpu_count() has it"}, processors);
-    v.field({"affinity", Unit::count, "processors that this process may run on"}, affinity);
-    v.field({"affinity_list", "which ones"}, affinity_list);
+    v.field({"processors", Unit::count, "processors online, like os.cpu_count()"}, processors);
+    v.field({"affinity", Unit::count, "processors that the process may run on"}, affinity);
+    v.field({"affinity_list", "list of these processors"}, affinity_list);
     v.field({"sockets", Unit::count, "sockets"}, sockets);
     v.field({"cores", Unit::count, "cores, without their hardware threads"}, cores);
     v.field({"threads_per_core", Unit::count, "hardware threads of a core"}, threads_per_core);
-    v.field({"frequency_driver", "what sets the clock; empty where the host or the firmware does"}, frequency_driver);
+    v.field({"frequency_driver", "driver that sets the clock; empty if host or firmware do"}, frequency_driver);
     v.field({"governor", "rule by which it is set"}, governor);
-    v.field({"energy_preference", "what a driver with a mind of its own is told to prefer"}, energy_preference);
-    v.field({"min_hertz", "lowest clock that may be set"}, min_hertz);
-    v.field({"max_hertz", "highest clock that may be set"}, max_hertz);
+    v.field({"energy_preference", "energy preference, for drivers that choose the clock themselves"},
+            energy_preference);
+    v.field({"min_hertz", "lowest clock allowed"}, min_hertz);
+    v.field({"max_hertz", "highest clock allowed"}, max_hertz);
   }
 };
 
 CpuFacts read_cpu(const Probe& probe = live_probe());
 
-/// What the machine's processors did since it started (/proc/stat, proc_stat(5)). Seconds are summed over processors.
+/// How the machine's CPUs were used since it started (/proc/stat, proc_stat(5)). Seconds are summed over CPUs.
 struct CpuTimes {
   std::uint64_t processors = 0;
-  double busy_seconds = 0;    ///< all but idle and waiting; what a hypervisor took counts as busy
+  double busy_seconds = 0;    ///< all except idle and waiting; time taken by a hypervisor counts as busy
   double total_seconds = 0;   ///< of all kinds
   double stolen_seconds = 0;  ///< that a hypervisor gave to others
-  std::uint64_t blocked = 0;  ///< tasks that wait for input or output, at this moment
+  std::uint64_t blocked = 0;  ///< tasks that wait for input or output at this moment
 };
 
-/// The unit of /proc/stat and /proc/PID/stat: USER_HZ, which every architecture that we run on has at 100.
+/// The unit of /proc/stat and /proc/PID/stat: USER_HZ, which is 100 on every supported architecture.
 inline constexpr double kClockTick = 0.01;
 
-/// Empty where /proc does not tell.
+/// Empty if /proc is not available.
 std::optional<CpuTimes> read_cpu_times(const Probe& probe);
 
 }  // namespace shardkit::system

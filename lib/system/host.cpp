@@ -12,7 +12,7 @@
 namespace shardkit::system {
 namespace {
 
-/// PRETTY_NAME of os-release(5); the kernel's name where there is none.
+/// PRETTY_NAME of os-release(5); the kernel's name if there is none.
 std::string os_name(const std::string& kernel_name) {
   const std::string release = live_probe().text("/etc/os-release").value_or("");
   std::string_view name = line_value(release, "PRETTY_NAME=");

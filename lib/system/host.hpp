@@ -23,22 +23,22 @@ struct HostInfo {
     v.field({"hostname", "name of the machine"}, hostname);
     v.field({"os", "distribution and version"}, os);
     v.field({"kernel", "kernel release"}, kernel);
-    v.field({"cpus", Unit::count, "threads this process may keep busy", kCondition}, cpus);
-    v.field({"memory", Unit::bytes, "memory this process may use", condition_within(0.1)}, memory);
+    v.field({"cpus", Unit::count, "CPUs available to the process", kCondition}, cpus);
+    v.field({"memory", Unit::bytes, "memory available to the process", condition_within(0.1)}, memory);
   }
 };
 
-/// Asks the operating system. What cannot be found out stays empty or 0; never throws for that.
+/// Asks the operating system. Unknown facts stay empty or 0; never throws for them.
 HostInfo this_host();
 
-/// Whether a system call may be used. "No" alone would not say what to change.
+/// Whether a system call may be used, and the reason, because "no" alone would not say what to change.
 enum class CallState { works, absent, refused, disabled };
 constexpr auto enum_names(CallState) {
   return std::to_array<std::string_view>({"works", "not in this kernel", "refused by a security filter",  // seccomp
                                           "disabled by kernel.io_uring_disabled"});
 }
 
-/// What the kernel, a seccomp filter and the limits of this process let it do.
+/// What the kernel, a seccomp filter and the limits of this process allow.
 struct KernelFacts {
   std::string release;
   CallState io_uring = CallState::works;
@@ -46,21 +46,21 @@ struct KernelFacts {
   std::optional<std::uint64_t> descriptors;    ///< most open files, the hard limit; empty: unlimited
   std::optional<std::uint64_t> locked_memory;  ///< bytes that may be locked or registered; empty: unlimited
   bool root = false;
-  bool may_lock = false;        ///< CAP_IPC_LOCK: the limit of locked memory does not bind
+  bool may_lock = false;        ///< CAP_IPC_LOCK: the limit of locked memory does not apply
   std::string virtual_machine;  ///< "Amazon EC2 p5.48xlarge", "QEMU ..."; empty on bare metal
   std::string container;        ///< "docker", "podman", "kubernetes", ...; empty outside of one
 
   void describe(FieldVisitor& v) {
     v.field({"release", "version of the kernel"}, release);
-    v.field({"io_uring", "whether io_uring may be used, and why not"}, io_uring);
-    v.field({"cachestat", "whether cachestat(2) may be used, and why not"}, cachestat);
-    v.field({"descriptors", Unit::count, "most open files, the hard limit"}, descriptors);
+    v.field({"io_uring", "whether io_uring is available, or why not"}, io_uring);
+    v.field({"cachestat", "whether cachestat(2) is available, or why not"}, cachestat);
+    v.field({"descriptors", Unit::count, "hard limit of open files"}, descriptors);
     v.field({"locked_memory", Unit::bytes, "memory that may be locked or registered with io_uring and RDMA"},
             locked_memory);
-    v.field({"root", "whether this is the superuser"}, root);
-    v.field({"may_lock", "whether that limit does not bind (CAP_IPC_LOCK)"}, may_lock);
-    v.field({"virtual_machine", "what the machine says that it is, when it is a virtual one"}, virtual_machine);
-    v.field({"container", "kind of container around this process"}, container);
+    v.field({"root", "whether the user is root"}, root);
+    v.field({"may_lock", "whether that limit is ignored (CAP_IPC_LOCK)"}, may_lock);
+    v.field({"virtual_machine", "product name of a virtual machine"}, virtual_machine);
+    v.field({"container", "kind of container"}, container);
   }
 };
 

@@ -17,7 +17,7 @@ namespace {
 /// Of version 1, as far as they are looked at.
 const std::vector<std::string_view> kControllers{"cpu", "cpuacct", "memory"};
 
-/// Where a process's control group lies in one mounted hierarchy.
+/// The path of a process's control group in one mounted hierarchy.
 struct CgroupFolders {
   bool version2 = false;
   std::string controller;            ///< of version 1, which has a group for each: "cpu", "memory"; empty for version 2
@@ -41,7 +41,7 @@ std::optional<std::string> group_path(const std::string& text, std::string_view 
 }
 
 /// The folders to look for limits in, from the group up to the mount point. A container that sees only part of the
-/// hierarchy has the mount's root cut off its path; a path outside of it leaves the mount point alone.
+/// hierarchy has the mount's root removed from its path; for a path outside of it only the mount point is used.
 std::vector<std::string> group_folders(const Mount& mount, const std::string& path) {
   std::string below;
   if (is_below(path, mount.root)) below = mount.root == "/" ? path : path.substr(mount.root.size());
@@ -60,9 +60,9 @@ bool is_outside(const Mount& mount, const std::string& path) {
   return !is_below(path, mount.root) || path.find("/..") != std::string::npos;
 }
 
-/// For each mounted hierarchy that carries one of kControllers (version 1), and that of version 2. `process` is "self"
-/// or a number. Where this process's group lies outside of a mount, as in containers, the mount point stands for it;
-/// another group outside of the mount cannot be seen and is left out.
+/// For each mounted hierarchy with one of kControllers (version 1), and that of version 2. `process` is "self" or a
+/// number. If this process's group is outside of a mount, as in containers, the mount point replaces it; another group
+/// outside of the mount is not visible and is left out.
 std::vector<CgroupFolders> find_cgroup_folders(const Probe& probe, const std::string& process) {
   std::vector<CgroupFolders> found;
   const std::string own_groups = probe.text("/proc/self/cgroup").value_or("");
@@ -81,7 +81,7 @@ std::vector<CgroupFolders> find_cgroup_folders(const Probe& probe, const std::st
   return found;
 }
 
-/// Version 1 says "none" by the highest multiple of a page below 2^63.
+/// Version 1 expresses "none" by the highest multiple of a page below 2^63.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62U;
 
 std::optional<double> cpus_of(std::optional<std::uint64_t> quota, std::optional<std::uint64_t> period) {
@@ -89,7 +89,7 @@ std::optional<double> cpus_of(std::optional<std::uint64_t> quota, std::optional<
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-/// Cores that the group of this folder alone allows; empty when it has no limit of its own.
+/// Cores that only the group of this folder allows; empty if it has no limit of its own.
 std::optional<double> cgroup_cpus(const Probe& probe, const std::string& folder, bool version2) {
   if (!version2) {  // -1, no number to us, is unlimited
     return cpus_of(sys_number(probe, folder + "/cpu.cfs_quota_us"), sys_number(probe, folder + "/cpu.cfs_period_us"));
@@ -138,7 +138,7 @@ void read_memory_of(const Probe& probe, const CgroupFolders& group, CgroupUse& u
 
 void read_version2(const Probe& probe, const CgroupFolders& group, CgroupUse& use) {
   const std::string& own = group.folders.front();
-  // Where both versions are mounted the groups of version 1 are the ones that divide the machine.
+  // If both versions are mounted, the groups of version 1 divide the machine.
   if (!use.cpu_seconds) use.cpu_seconds = scaled(stat_number(probe, own, "usage_usec "), 1e-6);
   use.pressure = read_pressures(probe, own + "/", ".pressure");
 }

@@ -11,64 +11,64 @@
 
 namespace shardkit::system {
 
-/// What a process's control group allows it and has used so far, version 1 or 2 or both (hybrid). Members that it does
-/// not tell are empty, and so are limits that there are not.
+/// The limits of a process's control group and its use so far, version 1 or 2 or both (hybrid). Unknown members and
+/// missing limits are empty.
 struct CgroupUse {
   std::string version;              ///< that are mounted: "1", "2", "1 and 2"; empty without any
-  std::optional<double> cpu_limit;  ///< cores, the smallest limit from its own group up
+  std::optional<double> cpu_limit;  ///< cores, the smallest limit from its own group upwards
   // Of the group that has that limit (cpu.stat); empty without a limit.
   std::optional<std::uint64_t> periods;
   std::optional<std::uint64_t> throttled_periods;
-  std::optional<std::uint64_t> memory_limit;  ///< bytes, the smallest limit from its own group up
+  std::optional<std::uint64_t> memory_limit;  ///< bytes, the smallest limit from its own group upwards
   std::optional<std::uint64_t> memory_high;   ///< the same of memory.high, above which the group is slowed down
   // Of its own group.
   std::optional<double> cpu_seconds;    ///< user and system
-  std::optional<std::uint64_t> memory;  ///< bytes, page cache among them
-  Pressures pressure;                   ///< of version 2 alone
+  std::optional<std::uint64_t> memory;  ///< bytes, including page cache
+  Pressures pressure;                   ///< only in version 2
 
-  /// What it allows.
+  /// The limits.
   void describe(FieldVisitor& v) {
     std::uint64_t kept = periods.value_or(0);
     std::uint64_t throttled = throttled_periods.value_or(0);
     v.field({"version", "version of the control groups"}, version);
-    v.field({"cpus", "cores that they allow"}, cpu_limit);
-    v.field({"memory", Unit::bytes, "memory that they allow"}, memory_limit);
-    v.field({"memory_high", Unit::bytes, "memory above which they slow the process down"}, memory_high);
-    v.field({"periods", Unit::count, "periods in which the limit of cores was kept so far"}, kept);
-    v.field({"throttled_periods", Unit::count, "those in which it cut in"}, throttled);
+    v.field({"cpus", "CPU limit, in cores"}, cpu_limit);
+    v.field({"memory", Unit::bytes, "memory limit"}, memory_limit);
+    v.field({"memory_high", Unit::bytes, "memory above which the process is slowed down"}, memory_high);
+    v.field({"periods", Unit::count, "periods of the CPU limit so far"}, kept);
+    v.field({"throttled_periods", Unit::count, "periods that were throttled"}, throttled);
   }
 };
 
-/// `process` is "self" or a number. All empty for a process whose group cannot be seen from here, as that of another
+/// `process` is "self" or a number. All empty for a process whose group is not visible here, such as one of another
 /// container.
 CgroupUse read_cgroup_use(const Probe& probe = live_probe(), const std::string& process = "self");
 
-/// Threads this process may keep busy: min(affinity mask, max(1, floor(cgroup cpu.max))), cgroup v1 or v2. At least 1.
+/// CPUs available to the process: min(affinity mask, max(1, floor(cgroup cpu.max))), cgroup v1 or v2. At least 1.
 unsigned usable_threads(const Probe& probe = live_probe());
 
-inline constexpr std::uint64_t kMostThreads = 4096;  ///< that an option may ask for
+inline constexpr std::uint64_t kMostThreads = 4096;  ///< highest value of an option
 
-/// The option --threads; `help` says what they do, and how many there are by default.
+/// The option --threads; `help` describes their work and their default number.
 constexpr Field threads_field(std::string_view help) {
   return {"threads", Unit::count, help, "N", between(1, kMostThreads)};
 }
 
-/// Threads to work with: `asked`, 1 to kMostThreads, when given, else usable_threads().
+/// Threads to work with: `asked`, 1 to kMostThreads, if given, else usable_threads().
 unsigned thread_count(std::optional<std::uint64_t> asked);
 
 /// Bytes of memory this process may use: min(MemTotal, cgroup memory limit), v1 or v2.
 std::uint64_t usable_memory(const Probe& probe = live_probe());
 
-/// Raises the soft limit of open files to the hard one. Programs call it at their start: many reads in flight need a
-/// descriptor each, and the usual soft limit of 1024 is kept low only for programs that use select().
+/// Raises the soft limit of open files to the hard one. Programs call it when they start: many reads in flight need a
+/// descriptor each, and the usual soft limit of 1024 is low only for programs that use select().
 void raise_descriptor_limit();
 
-/// File descriptors that this process may hold for bulk work: the soft limit less some for libraries, outputs and
+/// File descriptors that this process may use for bulk work: the soft limit minus some for libraries, outputs and
 /// standard streams. At least 32, at most 65536.
 unsigned usable_descriptors();
 
-/// Reads that may be in flight when each of them holds `descriptors` open files: from half of usable_descriptors(), at
-/// least 8, at most 512 (past that no source that we met gets faster).
+/// Reads that may be in flight if each of them needs `descriptors` open files: from half of usable_descriptors(), at
+/// least 8, at most 512 (no source that we measured gets faster with more).
 unsigned most_reads_in_flight(unsigned descriptors);
 
 }  // namespace shardkit::system

@@ -101,7 +101,7 @@ std::optional<double> total_seconds(std::string_view text, std::string_view kind
 }
 
 std::optional<Pressure> read_pressure(const Probe& probe, const std::string& path) {
-  const auto text = probe.text(path);  // an error where it was disabled at start
+  const auto text = probe.text(path);  // an error if it was disabled at boot
   const auto some = text ? total_seconds(*text, "some ") : std::nullopt;
   if (!some) return std::nullopt;
   return Pressure{*some, total_seconds(*text, "full ").value_or(0)};
@@ -126,7 +126,7 @@ void set_bit(std::vector<unsigned long>& mask, std::size_t bit) {
 
 cpu_set_t* as_cpu_set(std::vector<unsigned long>& mask) { return reinterpret_cast<cpu_set_t*>(mask.data()); }
 
-/// Of the calling thread alone.
+/// Only for the calling thread.
 int set_cpus(std::vector<unsigned long>& mask) {
   return ::sched_setaffinity(0, mask.size() * sizeof(unsigned long), as_cpu_set(mask));
 }
@@ -175,7 +175,7 @@ NumaBinding::NumaBinding(std::uint64_t node, const Probe& probe) : old_cpus_(kCp
   for (const unsigned cpu : parse_cpu_list(sys_word(probe, node_file(node, "cpulist")))) set_bit(cpus, cpu);
   std::transform(cpus.begin(), cpus.end(), old_cpus_.begin(), cpus.begin(), std::bit_and<>());
   if (std::all_of(cpus.begin(), cpus.end(), [](unsigned long word) { return word == 0; })) {
-    refuse(node, "this process may use none of its processors");
+    refuse(node, "none of the processors is available to this process");
   }
   if (set_cpus(cpus) != 0) refuse(node, std::strerror(errno));
 

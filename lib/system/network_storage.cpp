@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMostBytes = 1e18;  // a larger number in a text is not one of bytes
 
-/// What follows "name=" among the options of a mount; empty when it is not there.
+/// The text after "name=" among the options of a mount; empty if it is missing.
 std::string option_value(const Mount& mount, const std::string& name) {
   for (const std::string& option : mount.options) {
     if (option.starts_with(name + "=")) return option.substr(name.size() + 1);
@@ -87,8 +87,8 @@ namespace {
 constexpr std::uint64_t kMagicV1 = 0x0bd10bd0;
 constexpr std::uint64_t kMagicV3 = 0x0bd30bd0;
 constexpr std::uint64_t kMagicComposite = 0x0bd60bd0;
-constexpr std::size_t kMostEntries = 16;  // of a folder that are asked for their layout
-/// Where versions of Lustre keep their tunables; debugfs is the superuser's alone.
+constexpr std::size_t kMostEntries = 16;  // files of a folder whose layout is read
+/// The paths of the tunables in versions of Lustre; only the superuser may read debugfs.
 constexpr std::array kPlaces{"/sys/fs/lustre/", "/proc/fs/lustre/", "/sys/kernel/debug/lustre/"};
 
 /// Little-endian, as clients on x86 and arm64 have it; 0 behind the end.
@@ -184,7 +184,7 @@ LustreFacts read_lustre(const Mount& mount, const std::string& path, const Probe
 
 namespace {
 
-/// Part of a mount's type or source, and what it stands for.
+/// Part of a mount's type or source, and the client it means.
 struct Client {
   std::string_view mark;
   std::string_view name;
@@ -286,9 +286,9 @@ FuseFacts read_fuse(const Mount& mount, const Probe& probe) {
   FuseFacts facts;
   facts.client = mount.type;
   for (const Client& client : kClients) {
-    // A type without a name of its own leaves the source: mountpoint-s3 says so there.
-    const std::string& told = mount.type == "fuse" ? mount.source : mount.type;
-    if (told.find(client.mark) == std::string::npos) continue;
+    // If the type is only "fuse", the source has the name, such as mountpoint-s3.
+    const std::string& name = mount.type == "fuse" ? mount.source : mount.type;
+    if (name.find(client.mark) == std::string::npos) continue;
     facts.client = client.name;
     facts.kind = client.kind;
     break;

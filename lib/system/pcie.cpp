@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0};
 
-/// "16.0 GT/s PCIe"; "Unknown" is no speed.
+/// "16.0 GT/s PCIe"; "Unknown" is not a speed.
 std::optional<double> link_speed(const Probe& probe, const std::string& file) {
   const auto speed = leading_decimal(sys_word(probe, file));
   if (!speed || pcie_generation(*speed) == 0) return std::nullopt;
   return speed;
 }
 
-/// 0, 63 and 255 stand for what the bridge does not tell.
+/// 0, 63 and 255 mean that the bridge does not report a value.
 std::optional<std::uint64_t> link_width(const Probe& probe, const std::string& file) {
   const auto width = sys_number(probe, file);
   return width && *width > 0 && *width <= 32 ? width : std::nullopt;
@@ -32,7 +32,7 @@ bool is_address(std::string_view name) {
 
 std::string folder_above(const std::string& folder) { return folder.substr(0, folder.rfind('/')); }
 
-/// The port that the device is plugged into, unless what it says is nonsense, as virtual ports do.
+/// The port that the device is plugged into, unless its values are nonsense, as those of virtual ports.
 void add_slot(const Probe& probe, const std::string& port, PcieLink& link) {
   if (!is_address(last_name(port))) return;
   const auto speed = link_speed(probe, port + "/max_link_speed");
@@ -99,8 +99,8 @@ bool is_gpu(const Probe& probe, const std::string& folder) {
 GpuDevice read_gpu(const Probe& probe, const std::string& address) {
   const std::string folder = "/sys/bus/pci/devices/" + address;
   GpuDevice gpu;
-  const std::string told = probe.text("/proc/driver/nvidia/gpus/" + address + "/information").value_or("");
-  gpu.model = line_value(told, "Model:");
+  const std::string information = probe.text("/proc/driver/nvidia/gpus/" + address + "/information").value_or("");
+  gpu.model = line_value(information, "Model:");
   if (gpu.model.empty()) gpu.model = "NVIDIA device " + sys_word(probe, folder + "/device");
   gpu.driver = last_name(probe.resolve(folder + "/driver").value_or(""));
   gpu.pcie = read_pcie_link(probe, folder);
@@ -129,7 +129,7 @@ NetworkCard read_card(const Probe& probe, const std::string& name) {
   card.name = name;
   card.driver = last_name(probe.resolve(folder + "/device/driver").value_or(""));
   card.state = sys_word(probe, folder + "/operstate");
-  // In 10^6 bits; -1, no number to us, where the link is virtual or down.
+  // In 10^6 bits; -1, which is not accepted here, if the link is virtual or down.
   if (const auto megabits = sys_number(probe, folder + "/speed"); megabits.value_or(0) > 0) {
     card.bytes_per_second = static_cast<double>(*megabits) * 1e6 / 8;
   }

@@ -13,53 +13,53 @@ namespace shardkit::system {
 /// The PCIe link of a device (Documentation/ABI/testing/sysfs-bus-pci). Speeds in 10^9 transfers per second and lane:
 /// 2.5, 5, 8, 16, 32, 64 for generations 1 to 6. Empty members are unknown, as often in virtual machines.
 struct PcieLink {
-  std::string address;  ///< "0000:17:00.0"; empty when the device is none of PCI
+  std::string address;  ///< "0000:17:00.0"; empty if it is not a PCI device
   std::optional<double> speed;
   std::optional<std::uint64_t> width;
   std::optional<double> max_speed;  ///< of the device itself
   std::optional<std::uint64_t> max_width;
-  std::optional<double> slot_speed;  ///< the most that the port above it can do
+  std::optional<double> slot_speed;  ///< the most that the port above it supports
   std::optional<std::uint64_t> slot_width;
   std::optional<std::uint64_t> numa_node;
 
   void describe(FieldVisitor& v) {
     v.field({"address", "domain:bus:device.function"}, address);
-    v.field({"gigatransfers_per_second", "speed of a lane now"}, speed);
-    v.field({"lanes", Unit::count, "lanes now"}, width);
-    v.field({"max_gigatransfers_per_second", "speed that the device can do"}, max_speed);
-    v.field({"max_lanes", Unit::count, "lanes that the device has"}, max_width);
-    v.field({"slot_gigatransfers_per_second", "speed that the port above it can do"}, slot_speed);
-    v.field({"slot_lanes", Unit::count, "lanes of the port above it"}, slot_width);
-    v.field({"numa_node", Unit::count, "NUMA node that it hangs on"}, numa_node);
+    v.field({"gigatransfers_per_second", "current speed of a lane"}, speed);
+    v.field({"lanes", Unit::count, "current lanes"}, width);
+    v.field({"max_gigatransfers_per_second", "speed that the device supports"}, max_speed);
+    v.field({"max_lanes", Unit::count, "lanes of the device"}, max_width);
+    v.field({"slot_gigatransfers_per_second", "speed that the port above supports"}, slot_speed);
+    v.field({"slot_lanes", Unit::count, "lanes of the port above"}, slot_width);
+    v.field({"numa_node", Unit::count, "NUMA node of the device"}, numa_node);
   }
 };
 
 /// The link of the PCI device at `folder` of /sys, or of the nearest one above it.
 PcieLink read_pcie_link(const Probe& probe, const std::string& folder);
 
-/// Generation 1 to 7 of a speed; 0 when it is none of them.
+/// Generation 1 to 7 of a speed; 0 for any other speed.
 unsigned pcie_generation(double speed);
 
 /// The speed of a generation from 1 to 7; empty for others.
 std::optional<double> pcie_speed(unsigned generation);
 
-/// Bytes per second that a link carries in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s.
+/// Bytes per second of a link in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s.
 double pcie_rate(double speed, std::uint64_t lanes);
 
 /// One NVIDIA GPU on the PCI bus.
 struct GpuDevice {
-  std::string model;   ///< "NVIDIA H100 80GB HBM3" where the driver tells, else the PCI device number
+  std::string model;   ///< "NVIDIA H100 80GB HBM3" if the driver is loaded, else the PCI device number
   std::string driver;  ///< kernel driver bound to it: "nvidia", "vfio-pci"; empty without
   PcieLink pcie;
 
   void describe(FieldVisitor& v) {
-    v.field({"model", "model, or PCI device number where no driver tells"}, model);
-    v.field({"driver", "kernel driver that it is bound to"}, driver);
+    v.field({"model", "model, or PCI device number if no driver reports it"}, model);
+    v.field({"driver", "kernel driver in use"}, driver);
     v.field({"pcie", "its link to the host"}, pcie);
   }
 };
 
-/// What can be known of NVIDIA GPUs without talking to a driver.
+/// The facts about NVIDIA GPUs that are known without a call of the driver.
 struct GpuPresence {
   unsigned devices = 0;        ///< device nodes /dev/nvidia0, /dev/nvidia1, ... that this process sees
   std::string driver_version;  ///< empty without a loaded driver
@@ -79,7 +79,7 @@ struct NetworkCard {
 
   void describe(FieldVisitor& v) {
     v.field({"name", "interface"}, name);
-    v.field({"driver", "kernel driver; empty for virtual ones"}, driver);
+    v.field({"driver", "kernel driver; empty for virtual cards"}, driver);
     v.field({"state", "up or down"}, state);
     v.field({"bytes_per_second", Unit::bytes_per_second, "speed of its link"}, bytes_per_second);
     v.field({"mtu", Unit::count, "largest packet, in bytes"}, mtu);
@@ -102,10 +102,10 @@ struct RdmaPort {
   void describe(FieldVisitor& v) {
     v.field({"name", "device and port"}, name);
     v.field({"link_layer", "InfiniBand or Ethernet"}, link_layer);
-    v.field({"state", "ACTIVE when it works"}, state);
-    v.field({"rate", "as the driver says it"}, rate);
-    v.field({"bytes_per_second", Unit::bytes_per_second, "the same as a number"}, bytes_per_second);
-    v.field({"numa_node", Unit::count, "NUMA node that it hangs on"}, numa_node);
+    v.field({"state", "ACTIVE if it works"}, state);
+    v.field({"rate", "rate as reported by the driver"}, rate);
+    v.field({"bytes_per_second", Unit::bytes_per_second, "rate as a number"}, bytes_per_second);
+    v.field({"numa_node", Unit::count, "NUMA node of the port"}, numa_node);
   }
 };
 

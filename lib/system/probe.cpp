@@ -93,7 +93,7 @@ constexpr long kCachestat = 451;  // the same number on every architecture; glib
 
 class Descriptor {
  public:
-  /// Without waiting: a FIFO must not stop who only looks.
+  /// Without waiting: a FIFO must not block a reader.
   explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-/// The small texts of /proc and /sys, taken apart.
+/// The small texts of /proc and /sys, and how to parse them.
 namespace shardkit::system {
 
-/// What stat(2) tells of one path; links are followed.
+/// The result of stat(2) for one path; follows links.
 struct PathFacts {
   enum class Kind { file, folder, block_device, other };
   Kind kind = Kind::other;
@@ -19,7 +19,7 @@ struct PathFacts {
   bool operator==(const PathFacts&) const = default;
 };
 
-/// What statfs(2) tells of the room on the file system that a path lies on.
+/// The result of statfs(2): the space on the file system of a path.
 struct SpaceFacts {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;  ///< for this user
@@ -28,11 +28,11 @@ struct SpaceFacts {
 /// System calls that a kernel or a seccomp filter may refuse.
 enum class SystemCall { io_uring_setup, cachestat };
 
-/// The one seam between shardkit and the machine it describes: small texts of /proc and /sys, folders, links, stat,
-/// statfs, extended attributes, and whether system calls are there. The living machine is one implementation, a
-/// recorded tree of another machine (tests/support/recorded_tree.hpp) the other. Paths are absolute.
+/// The one interface between shardkit and the machine it describes: small texts of /proc and /sys, folders, links,
+/// stat, statfs, extended attributes, and whether system calls are available. One implementation is the live machine,
+/// the other a recorded tree of another machine (tests/support/recorded_tree.hpp). Paths are absolute.
 ///
-/// Nothing throws: what cannot be read, for whatever reason, is empty. Implementations may be used by any thread.
+/// Nothing throws: if a value cannot be read, for any reason, it is empty. Implementations may be used by any thread.
 class Probe {
  public:
   virtual ~Probe() = default;
@@ -41,26 +41,26 @@ class Probe {
   virtual std::optional<std::string> text(const std::string& path) const = 0;
   /// The names in a folder, sorted.
   virtual std::vector<std::string> names(const std::string& folder) const = 0;
-  /// The path without links. When empty, errno says why.
+  /// The path without links. If it is empty, errno has the reason.
   virtual std::optional<std::string> resolve(const std::string& path) const = 0;
   virtual std::optional<PathFacts> stat(const std::string& path) const = 0;
   virtual std::optional<SpaceFacts> space(const std::string& path) const = 0;
   /// The bytes of an extended attribute.
   virtual std::optional<std::string> attribute(const std::string& path, const std::string& name) const = 0;
-  /// errno of a call with arguments that cannot work: EFAULT or EBADF where it is there, ENOSYS or EPERM where not.
+  /// errno of a call with arguments that cannot work: EFAULT or EBADF if the call is available, else ENOSYS or EPERM.
   virtual int try_call(SystemCall call) const = 0;
 };
 
 /// This machine.
 const Probe& live_probe();
 
-/// A file that holds one unsigned number; empty for anything else, such as "max".
+/// A file that contains one unsigned number; empty for anything else, such as "max".
 std::optional<std::uint64_t> sys_number(const Probe& probe, const std::string& path);
 
-/// A file that holds one text; empty when it cannot be read.
+/// A file that contains one text; empty if it cannot be read.
 std::string sys_word(const Probe& probe, const std::string& path);
 
-/// The word in brackets, as of "always [madvise] never"; empty when there is none.
+/// The word in brackets, as in "always [madvise] never"; empty if there is none.
 std::string chosen_word(std::string_view text);
 
 /// `text` cut at every `separator`; empty pieces are dropped.
@@ -69,20 +69,20 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 /// `text` without blanks and tabs at both ends.
 std::string_view trimmed(std::string_view text);
 
-/// The value of the first line "name value", "name: value" or "name=value", where `name` holds all before the value
-/// but blanks; empty when there is none.
+/// The value of the first line "name value", "name: value" or "name=value", where `name` is everything before the value
+/// except blanks; empty if there is none.
 std::string_view line_value(std::string_view text, std::string_view name);
 
 /// The processors or nodes that "0-3,8,10-11" names, in that order; at most 65536.
 std::vector<unsigned> parse_cpu_list(std::string_view list);
 
-/// The part of a path behind its last slash.
+/// The part of a path after its last slash.
 std::string last_name(std::string_view path);
 
-/// Looks up an environment variable; one that is set to nothing counts as not set. A seam for tests.
+/// Looks up an environment variable; an empty one counts as not set. An interface for tests.
 using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// This process's.
+/// The environment of this process.
 EnvironmentLookup process_environment();
 
 }  // namespace shardkit::system

@@ -11,7 +11,7 @@
 namespace shardkit::system {
 namespace {
 
-/// The words of "PID (command) STATE PPID ..." behind the command, which may hold blanks and brackets itself.
+/// The words of "PID (command) STATE PPID ..." after the command, which may itself contain blanks and brackets.
 struct StatLine {
   std::string command;
   std::vector<std::string_view> words;
@@ -67,7 +67,7 @@ void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use
 std::optional<ProcessUse> read_use(std::uint64_t pid, const Probe& probe) {
   const std::string folder = folder_of(pid);
   auto bytes = read_bytes(folder, probe);
-  const auto text = probe.text(folder + "/stat");  // after its bytes: where these are empty it has not just ended
+  const auto text = probe.text(folder + "/stat");  // after its bytes: if these are empty it has not just ended
   const auto line = text ? parse_stat(*text) : std::nullopt;
   if (!line) return std::nullopt;
   const auto ticks = [&](std::size_t first, std::size_t second) {
@@ -112,7 +112,7 @@ std::vector<ProcessUse> read_process_tree(std::uint64_t pid, const Probe& probe)
   if (!find_process(pid, probe)) return tree;
   const auto children = children_by_parent(probe);
   std::vector<std::uint64_t> found{pid};
-  std::set<std::uint64_t> known{pid};  // numbers that are used anew meanwhile could make a ring of parents
+  std::set<std::uint64_t> known{pid};  // numbers that are reused meanwhile could make a ring of parents
   while (!found.empty()) {
     const std::uint64_t next = found.back();
     found.pop_back();

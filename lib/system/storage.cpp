@@ -79,7 +79,7 @@ std::string nearest_folder(const std::string& folder) {
 std::uint64_t free_bytes(const std::string& folder) {
   const std::string path = nearest_folder(folder);
   struct statvfs info {};
-  if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", path);
+  if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "get the free space of", path);
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
@@ -89,7 +89,7 @@ constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      
                                                          "lustre", "gpfs",      "beegfs",   "9p",    "virtiofs",
                                                          "afs",    "glusterfs", "orangefs", "pvfs2", "wekafs"};
 
-/// The class by the file system's type alone; unknown for those that sit on a block device.
+/// The class by the file system's type alone; unknown for those that are on a block device.
 StorageClass class_of_type(std::string_view type) {
   if (type == "tmpfs" || type == "ramfs" || type == "devtmpfs") return StorageClass::memory;
   if (type == "overlay") return StorageClass::overlay;
@@ -105,7 +105,7 @@ void add_device(const BlockDevice& device, StorageFacts& facts) {
   facts.read_ahead = device.read_ahead;
 }
 
-/// What a network or user-space file system reads ahead stands with its backing device info, if it has one.
+/// The read-ahead of a network or user-space file system is in its backing device info, if it has one.
 std::optional<std::uint64_t> read_ahead_without_device(const Mount& mount, const Probe& probe) {
   const auto kibibytes = sys_number(probe, "/sys/class/bdi/" + mount.device + "/read_ahead_kb");
   return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
@@ -148,11 +148,11 @@ std::string data_path(const std::string& path, const Probe& probe) {
   std::string resolved = probe.resolve(path).value_or(path);
   const auto facts = probe.stat(resolved);
   if (!facts || facts->kind != PathFacts::Kind::other) return resolved;
-  throw Error(ErrorCode::usage,
-              "'" + path +
-                  "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a block "
-                  "device",
-              path);
+  throw Error(
+      ErrorCode::usage,
+      "'" + path +
+          "' is a FIFO, socket or character device, which contains no data; give a folder, a file or a block device",
+      path);
 }
 
 bool has_remote_cache(StorageClass storage_class) {

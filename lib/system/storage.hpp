@@ -14,32 +14,32 @@ namespace shardkit::system {
 /// One line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
 struct Mount {
   std::string device;  ///< "major:minor"
-  std::string root;    ///< which folder of the file system stands at `point`
+  std::string root;    ///< the folder of the file system that is visible at `point`
   std::string point;
   std::string type;                  ///< "ext4", "nfs4", "fuse.sshfs", ...
   std::string source;                ///< "/dev/vda", "server:/export", ...
   std::vector<std::string> options;  ///< of the mount, then those of the file system, none twice
 };
 
-/// The mounts that this process sees, in mount order; empty where /proc is not there.
+/// The mounts that this process sees, in mount order; empty if /proc is not available.
 std::vector<Mount> read_mounts(const Probe& probe = live_probe());
 
-/// The mount that an absolute path without links lies on; nullptr when `mounts` is empty. Of two at one place the
-/// later hides the earlier.
+/// The mount of an absolute path without links; nullptr if `mounts` is empty. Of two at one place the later hides the
+/// earlier.
 const Mount* find_mount(const std::vector<Mount>& mounts, const std::string& path);
 
-/// True when `path` is `folder` or lies below it.
+/// True if `path` is `folder` or is inside it.
 bool is_below(const std::string& path, const std::string& folder);
 
 /// `folder`, or the nearest above it that exists.
 std::string nearest_folder(const std::string& folder);
 
-/// Bytes that this user may still write to the file system that `folder` lies on, or will. Throws Error{denied, io}.
+/// Bytes that this user may still write to the file system where `folder` is, or will be. Throws Error{denied, io}.
 std::uint64_t free_bytes(const std::string& folder);
 
-/// Where a path lies.
+/// The storage of a path.
 struct StorageFacts {
-  std::string file_system;  ///< "ext4", "nfs4", "fuse.sshfs", ...; empty when /proc does not tell
+  std::string file_system;  ///< "ext4", "nfs4", "fuse.sshfs", ...; empty if /proc is not available
   StorageClass storage_class = StorageClass::unknown;
   std::string mount_point;
   std::string source;                       ///< "/dev/vda", "server:/export", ...
@@ -49,27 +49,27 @@ struct StorageFacts {
 
   void describe(FieldVisitor& v) {
     v.field({"file_system", "type of the file system", kJudged}, file_system);
-    v.field({"storage_class", "what the bytes are read from", kJudged}, storage_class);
-    v.field({"mount_point", "where it is mounted"}, mount_point);
-    v.field({"source", "what is mounted"}, source);
-    v.field({"device", "block device, where there is one"}, device);
-    v.field({"mount_options", "options of the mount and of the file system"}, options);
-    v.field({"read_ahead", Unit::bytes, "how far the kernel reads ahead of a sequential reader"}, read_ahead);
+    v.field({"storage_class", "class of the storage", kJudged}, storage_class);
+    v.field({"mount_point", "mount point"}, mount_point);
+    v.field({"source", "mounted device or share"}, source);
+    v.field({"device", "block device, if there is one"}, device);
+    v.field({"mount_options", "options of the mount and the file system"}, options);
+    v.field({"read_ahead", Unit::bytes, "read-ahead of the kernel for sequential readers"}, read_ahead);
   }
 };
 
-/// Facts of what `path` lies on, or of the device that it names; links are followed. Throws Error{not_found} when there
-/// is no such path.
+/// Facts about the storage of `path`, or about the device that it names; follows links. Throws Error{not_found} if the
+/// path does not exist.
 StorageFacts storage_of(const std::string& path, const Probe& probe = live_probe());
 
-/// The path without links, of data that is to be read. Throws Error{usage} for one that holds none by its kind, such as
-/// a FIFO.
+/// The path without links, of data to be read. Throws Error{usage} for a kind of file that contains no data, such as a
+/// FIFO.
 std::string data_path(const std::string& path, const Probe& probe);
 
-/// The block device below a mount; without a name where there is none.
+/// The block device below a mount; without a name if there is none.
 BlockDevice device_of(const Mount& mount, const Probe& probe);
 
-/// True where a file's bytes come from another machine or through a user-space server: what is cold here may be warm
+/// True if a file's bytes come from another machine or through a user-space server: data that is cold here may be warm
 /// there.
 bool has_remote_cache(StorageClass storage_class);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Slurm's Epilog: ends the lease that prolog.sh, or the job's own `shardctl stage`, took in the job's name. The set stays on
-# the node until room is needed for another.
+# Slurm's Epilog: ends the lease that prolog.sh, or the job's own `shardctl stage`, took in the
+# job's name. The set stays on the node until space is needed for another.
 #
 #   Epilog=/etc/slurm/epilog.sh      # slurm.conf
 #

@@ -116,7 +116,7 @@ TEST_CASE("a path outside of the source is refused with its line") {
   for (const char* path : {"../src2/a.jpg", "/etc/a.jpg", "pool/../../a.jpg", ".", ".."}) {
     const std::string text = Listed("path,label\na.jpg,1\n" + std::string(path) + ",1\n").refusal();
     CHECK(contains(text, "line 3"));
-    CHECK(contains(text, "does not lie in the source"));
+    CHECK(contains(text, "is not inside the source"));
   }
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("an id is the one file of that name which starts a sample") {
 }
 
 TEST_CASE("labels that are none are refused with their line") {
-  CHECK(contains(Listed("path,label\na.jpg, 2\n").refusal(), "line 2: the label ' 2' begins or ends with white space"));
+  CHECK(contains(Listed("path,label\na.jpg, 2\n").refusal(), "line 2: the label ' 2' starts or ends with white space"));
   CHECK(contains(Listed("path,label\na.jpg,\n").refusal(), "line 2: the label is empty"));
   for (const char* label : {"-1", "1.5", "+3", "1e3", "99999999999999999999"}) {
     CHECK(contains(Listed("path,label\na.jpg," + std::string(label) + "\n").refusal(),
@@ -175,7 +175,7 @@ TEST_CASE("labels that are none are refused with their line") {
 
 TEST_CASE("rows without a path, or with one that is no image by its name, are refused") {
   CHECK(contains(Listed("path,label\n,1\n").refusal(), "path is empty"));
-  CHECK(contains(Listed("path,label\nnotes.txt,1\n").refusal(), "'notes.txt' is no image by its name"));
+  CHECK(contains(Listed("path,label\nnotes.txt,1\n").refusal(), "'notes.txt' is not an image by its name"));
   CHECK(contains(Listed("{\"label\":1}\n", "l.jsonl").refusal(), "--path-column"));
   CHECK(contains(Listed("{\"path\":7,\"label\":1}\n", "l.jsonl").refusal(), "--path-column"));
   CHECK(contains(Listed("{\"path\":\"a\\u0000.jpg\",\"label\":1}\n", "l.jsonl").refusal(), "NUL"));
@@ -183,10 +183,10 @@ TEST_CASE("rows without a path, or with one that is no image by its name, are re
 
 TEST_CASE("columns that are not there are named with those that are") {
   const std::string text = Listed("file,label\na.jpg,1\n").refusal(ErrorCode::usage);
-  CHECK(contains(text, "no column 'path'; it has file, label"));
+  CHECK(contains(text, "no column 'path'; its columns are file, label"));
   CHECK(contains(text, "--path-column"));
   CHECK(contains(Listed("path,class\na.jpg,1\n").refusal(ErrorCode::usage), "--label-column"));
-  CHECK(contains(Listed("path label\n", "list.txt").refusal(ErrorCode::usage), ".csv, .tsv nor .jsonl"));
+  CHECK(contains(Listed("path label\n", "list.txt").refusal(ErrorCode::usage), ".csv, .tsv or .jsonl"));
   CHECK(contains(Listed("path,label\n").refusal(ErrorCode::not_found), "has no rows"));
 }
 

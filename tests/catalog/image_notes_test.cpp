@@ -92,7 +92,7 @@ TEST_CASE("where an image has several rows, each .json is a list of rows in the 
   Tables both;
   both.metadata("m.csv", "path,x\na.jpg,1\n");
   both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n", ";");
-  CHECK_THROWS_WITH_AS(both.notes.settle(scan_of({"a.jpg"})), doctest::Contains("join the two"), Error);
+  CHECK_THROWS_WITH_AS(both.notes.settle(scan_of({"a.jpg"})), doctest::Contains("join them into one"), Error);
 }
 
 TEST_CASE("labels are a list with their types, whether a row repeats or not") {
@@ -122,11 +122,11 @@ TEST_CASE("a table that changes while it is used is noticed") {
   tables.write("m.csv", "path,x\n\"");
   CHECK_THROWS_AS(tables.notes.json_of("a.jpg"), Error);
   tables.write("m.csv", "path,x\nb.jpg,1\n");
-  CHECK_THROWS_WITH_AS(tables.notes.json_of("a.jpg"), doctest::Contains("has changed while it was read"), Error);
+  CHECK_THROWS_WITH_AS(tables.notes.json_of("a.jpg"), doctest::Contains("changed while being read"), Error);
   Tables labels;
   labels.labels("l.jsonl", "{\"path\":\"a.jpg\",\"tags\":[3]}\n");
   labels.write("l.jsonl", "{\"path\":\"a.jpg\",\"tags\":333}\n");
-  CHECK_THROWS_WITH_AS(labels.notes.json_of("a.jpg"), doctest::Contains("has changed while it was read"), Error);
+  CHECK_THROWS_WITH_AS(labels.notes.json_of("a.jpg"), doctest::Contains("changed while being read"), Error);
 }
 
 TEST_CASE("a stop ends the reading of a table of any length") {
@@ -139,5 +139,5 @@ TEST_CASE("a stop ends the reading of a table of any length") {
   Context ctx(stop.get_token());
   ImageNotes notes;
   CHECK_THROWS_WITH_AS(notes.add_metadata(dir.path("m.csv"), "path", dir.path("src"), ctx),
-                       doctest::Contains("stopped"), Error);
+                       doctest::Contains("interrupted"), Error);
 }

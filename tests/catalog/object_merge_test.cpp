@@ -117,14 +117,14 @@ TEST_CASE("a folder behind HTTP cannot be one of several") {
   const TempDir dir;
   const Failure failure = failure_of([&] { open({dir.path(), server.url("/web")}); });
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.says("take it alone"));
+  CHECK(failure.says("use it on its own"));
 }
 
 TEST_CASE("names that cannot be files are refused when objects are listed one by one") {
   const StoreServer server{};
   const auto refused = [&](const Texts& operands) { return failure_of([&] { open(operands, server.options()); }); };
   CHECK(refused({"s3://bucket/x/{a,b//c}.tar"}) == ErrorCode::unsupported);
-  CHECK(refused({"s3://bucket/{a,a/b}"}).says("'a' (other names have it as their folder)"));
+  CHECK(refused({"s3://bucket/{a,a/b}"}).says("'a' (other names use it as their folder)"));
   CHECK(refused({server.url("/%2e%2e/x.tar"), server.url("/y.tar")}) == ErrorCode::unsupported);
   CHECK(refused({server.url("/a%00b.tar")}).says("NUL"));
 }

@@ -34,13 +34,13 @@ TEST_CASE("a name with a part that is no file name is refused") {
 }
 
 TEST_CASE("a name that is also a folder is refused, at any depth and in any order") {
-  CHECK(trouble_with({"a", "a/b"}).says("'a' (other names have it as their folder)"));
+  CHECK(trouble_with({"a", "a/b"}).says("'a' (other names use it as their folder)"));
   CHECK(trouble_with({"a/b/c/d", "a/b.c", "a/b/c", "a/b"}).says("2 names"));
 }
 
 TEST_CASE("the refusal names the first, counts all and says what to do") {
   const Failure failure = trouble_with({"ok", "b//\n", "..", "a//c"});
-  CHECK(failure.says("'s3://bucket/train' holds 3 names"));
+  CHECK(failure.says("'s3://bucket/train' contains 3 names"));
   CHECK(failure.says("first 'b//\\n' (a part between its slashes is empty)"));
-  CHECK(failure.says("rename them there, or name the objects"));
+  CHECK(failure.says("rename them there, or give the objects"));
 }

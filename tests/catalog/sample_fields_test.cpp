@@ -75,11 +75,11 @@ TEST_CASE("a template's words stand for parts of the path that starts the sample
 
 TEST_CASE("a declaration that cannot be followed is refused with the reason") {
   CHECK(refusal("mask.png").find("NAME=TEMPLATE") != std::string::npos);
-  CHECK(refusal("m={folder}/x").find("there is no {folder}") != std::string::npos);
-  CHECK(refusal("m={stem-}").find("there is no {stem-}") != std::string::npos);
+  CHECK(refusal("m={folder}/x").find("unknown {folder}") != std::string::npos);
+  CHECK(refusal("m={stem-}").find("unknown {stem-}") != std::string::npos);
   CHECK(refusal("m={dir").find("no '}'") != std::string::npos);
   CHECK(refusal("m=/data/{stem}").find("relative to the source") != std::string::npos);
-  CHECK(refusal("m=*/{stem}").find("behind the last '/'") != std::string::npos);
+  CHECK(refusal("m=*/{stem}").find("after the last '/'") != std::string::npos);
   CHECK(refusal("m=").find("empty") != std::string::npos);
   CHECK(refusal("=x").find("1 to 24") != std::string::npos);
   CHECK(refusal("a/b=x").find("1 to 24") != std::string::npos);
@@ -140,7 +140,7 @@ TEST_CASE("other files than images start samples where --primary says so") {
 TEST_CASE("a field that matches nothing is an error that says where it was looked for") {
   Tree tree{"src/a/1.jpg"};
   CHECK_THROWS_WITH_AS(tree.scan({"m?={dir}/{stem}_maks.png"}),
-                       doctest::Contains("of 'a/1.jpg' it would be 'a/1_maks.png'"), Error);
+                       doctest::Contains("for 'a/1.jpg' it would be 'a/1_maks.png'"), Error);
   CHECK_THROWS_WITH_AS(Tree({"src/1.jpg"}).scan({"m={stem-_img}.png"}), doctest::Contains("{stem-SUFFIX}"), Error);
 }
 

@@ -59,8 +59,7 @@ TEST_CASE("a folder's compressed tars are taken where they are asked for, else p
   CHECK(set.compressed.size() == 3);
   REQUIRE(ctx.warnings().size() == 1);
   CHECK(ctx.warnings()[0].code == "compressed_passed_over");
-  CHECK(ctx.warnings()[0].text.find("and 2 more are compressed and passed over; `shardctl reshard ") !=
-        std::string::npos);
+  CHECK(ctx.warnings()[0].text.find("and 2 more are compressed and skipped; `shardctl reshard ") != std::string::npos);
 }
 
 TEST_CASE("a folder of compressed tars alone is refused with the command that unpacks them") {

@@ -116,7 +116,7 @@ TEST_CASE("a member that claims a hundred times the packed bytes and more is a b
                std::string(20U << 20U, '\0')));
   CHECK(error.code() == ErrorCode::unsupported);
   CHECK(error.offset() == 2048U);
-  CHECK(std::string(error.what()).find("'b.jpg' at byte 2048 of its content claims 2.00 GiB") != std::string::npos);
+  CHECK(std::string(error.what()).find("'b.jpg' at byte 2048 of its content has size 2.00 GiB") != std::string::npos);
 }
 
 TEST_CASE("data that libarchive would hand to another program to unpack is taken as it is") {

@@ -45,15 +45,18 @@ TEST_CASE("the first line is how long training waits") {
 
 TEST_CASE("that checkpoints pile up comes before all else") {
   CheckpointResult result = example();
-  CHECK(report_text(answer_checkpoint(result), false).starts_with("checkpoints pile up: training waits 4.00 s, "));
+  CHECK(report_text(answer_checkpoint(result), false)
+            .starts_with("checkpoints take longer than the time between them: training waits 4.00 s, "));
   result.rows[1].headroom_ratio = 1.2;
   result.drain.emplace().headroom_ratio = 0.9;
-  CHECK(report_text(answer_checkpoint(result), false).starts_with("drained checkpoints pile up: training waits "));
+  CHECK(report_text(answer_checkpoint(result), false)
+            .starts_with("copies of checkpoints take longer than the time between them: training waits "));
 }
 
 TEST_CASE("the share of training, and that checkpoints pile up, have a line for each mode") {
-  CHECK(says(example(), "sync: 7.8 % of the running time goes into checkpoints\n"));
-  CHECK(says(example(), "the time between them is 0.8 x what one takes to be durable: they pile up\n"));
+  CHECK(says(example(), "sync: checkpoints take 7.8 % of the running time\n"));
+  CHECK(says(example(),
+             "the time between checkpoints is 0.8 times the time until one is durable: checkpoints cannot keep up\n"));
 }
 
 TEST_CASE("shares and room of any size are plain numbers") {
@@ -61,11 +64,11 @@ TEST_CASE("shares and room of any size are plain numbers") {
   result.rows[0].share_ratio = 0.9999999;
   result.rows[1].share_ratio = 1e-9;
   result.rows[1].headroom_ratio = 9.1e-5;
-  CHECK(says(result, "sync: 100 % of the running time"));
-  CHECK(says(result, "background: less than 0.001 % of the running time"));
-  CHECK(says(result, "the time between them is less than 0.001 x what one takes"));
+  CHECK(says(result, "sync: checkpoints take 100 % of the running time"));
+  CHECK(says(result, "background: checkpoints take less than 0.001 % of the running time"));
+  CHECK(says(result, "the time between checkpoints is less than 0.001 times the time"));
   result.rows[1].headroom_ratio = 123;
-  CHECK(says(result, "the time between them is 123 x what one takes"));
+  CHECK(says(result, "the time between checkpoints is 123 times the time"));
 }
 
 TEST_CASE("a drain, what was read back and the fio command follow") {
@@ -78,7 +81,7 @@ TEST_CASE("a drain, what was read back and the fio command follow") {
   result.drain->headroom_ratio = 0.5;
   result.read_back = {{"/nfs", 1U << 30U, 2, 537e6, bench::CacheState::cold}};
   result.fio = "fio --name=seq-write";
-  CHECK(says(result, "drained to /nfs in 10 s (107 MB/s): slower than checkpoints come, they pile up\n"));
-  CHECK(says(result, "read back from /nfs in 2.00 s (537 MB/s, cache cold), every byte equal\n"));
-  CHECK(says(result, "the same by fio: fio --name=seq-write\n"));
+  CHECK(says(result, "copied to /nfs in 10 s (107 MB/s): slower than the time between checkpoints\n"));
+  CHECK(says(result, "read back from /nfs in 2.00 s (537 MB/s, cache cold), all bytes correct\n"));
+  CHECK(says(result, "fio equivalent: fio --name=seq-write\n"));
 }

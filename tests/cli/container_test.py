@@ -29,7 +29,7 @@ class TerminationMessage(FolderTest):
         reason = self.reason_after(PROGRAMS / "shardctl", "stage", absent, self.folder / "out")
         self.assertTrue(reason.startswith("shardctl: error: "), reason)
         self.assertIn(str(absent), reason)
-        self.assertTrue(reason.endswith("\nshardctl: the same command again goes on from here\n"), reason)
+        self.assertTrue(reason.endswith("\nshardctl: run the same command again to continue\n"), reason)
         self.assertEqual(self.reason_after(PROGRAMS / "iobench", "model", "--list-presets"), "")
 
 

@@ -36,16 +36,16 @@ Options:
   --trace FILE                write what was done
 
 Common options:
-  --json FILE        write the result as JSON to FILE; - is standard output,
-                     then nothing else goes there
+  --json FILE        write the result as JSON to FILE; with -, standard output
+                     contains only the JSON
   --prometheus FILE  write metrics to FILE for the textfile collector of
                      Prometheus' node_exporter
-  --log text|json    form of standard error: lines for people, or a JSON object
-                     per line (default: text)
-  --quiet            show no progress
+  --log text|json    format of standard error: text, or one JSON object per line
+                     (default: text)
+  --quiet            do not show progress
   --verbose          also print every field of the result, before the summary
-  --soft-fail        exit 0 although it failed, for prologs whose failure would
-                     drain the node; the error is still reported
+  --soft-fail        exit 0 even if the command fails, for prologs that would
+                     otherwise drain the node; the error is still reported
   -h, --help         show this help
 
 Examples:

@@ -71,7 +71,7 @@ TEST_CASE("of many warnings the last object says how many more there are") {
   const std::vector<Json> log = logged(warn, {"x", "--samples", "1021"}, 0);
   REQUIRE(log.size() == 22);
   CHECK(log[20]["code"] == "more_warnings");
-  CHECK(log[20]["text"] == "1,001 more; --json lists them");
+  CHECK(log[20]["text"] == "1,001 more warnings; --json lists them");
 }
 
 TEST_CASE("an error has code, text, path, offset and exit code, whatever bytes they have") {
@@ -102,7 +102,7 @@ TEST_CASE("a stop is no error, and says how to go on where that is possible") {
                        {"event", "stopped"},
                        {"signal", "SIGINT"},
                        {"exit_code", 130},
-                       {"text", "stopped by SIGINT; the same command again goes on from here"}});
+                       {"text", "stopped by SIGINT; run the same command again to continue"}});
   const Ran ran = run_fake(stop, {"cache", "ls", "x", "--log", "json"});
   CHECK(lines(ran.err)[0]["text"] == "stopped by SIGINT");
 }
@@ -133,7 +133,7 @@ TEST_CASE("a wrong command line is told in JSON too, wherever --log stands") {
 TEST_CASE("a form that there is not is refused in text") {
   const Ran ran = run_fake(succeed, {"work", "x", "--log", "xml"});
   CHECK(ran.exit_code == 2);
-  CHECK(ran.err.starts_with("fake: error: --log: 'xml' must be one of text, json\n"));
+  CHECK(ran.err.starts_with("fake: error: --log must be text or json, not 'xml'\n"));
 }
 
 TEST_CASE("a report that cannot be written is an error in JSON before the end is told") {

@@ -36,13 +36,14 @@ TEST_CASE("a model's first line is what comes of it") {
   CHECK(first_line(job) == "8 GPUs take 10,240 samples/s, 1.33 GB/s from storage");
   job.decode_rate = 2560;
   CHECK(first_line(job) ==
-        "decode limits: 2,560 of 10,240 samples/s, predicted AU 25 % (20 % when each step waits for its batch)");
+        "decode is the bottleneck: 2,560 samples/s available, 10,240 needed, predicted AU 25 % (20 % if each step "
+        "waits for its batch)");
   job.min_au = 0.2;
   job.read_rate = 2e9;
-  CHECK(first_line(job).starts_with("enough, though decode limits: 2,560 of 10,240 samples/s"));
+  CHECK(first_line(job).starts_with("enough; decode is the bottleneck: 2,560 samples/s available, 10,240 needed"));
   job.decode_rate = 20'480;
   job.read_rate = 13e9;
-  CHECK(first_line(job).starts_with("the GPUs are fed: 20,480 of 10,240 samples/s, predicted AU 100 %"));
+  CHECK(first_line(job).starts_with("GPUs are fed: 20,480 samples/s available, 10,240 needed, predicted AU 100 %"));
   ModelOptions supply;
   supply.read_rate = 2e9;
   supply.decode_rate = 4000;
@@ -50,10 +51,10 @@ TEST_CASE("a model's first line is what comes of it") {
   CHECK(first_line(supply).find(", 4 x resnet50-a100, 2 x resnet50-h100, ") != std::string::npos);
   supply.decode_rate = 1;
   supply.read_rate = 1;
-  CHECK(first_line(supply) == "feeds no GPU of any preset");
+  CHECK(first_line(supply) == "cannot feed a GPU of any preset");
   ModelOptions list;
   list.list_presets = true;
-  CHECK(first_line(list) == "10 published workloads, and what one GPU of each takes");
+  CHECK(first_line(list) == "10 published workloads, and what one GPU of each needs");
 }
 
 TEST_CASE("one GPU takes, and one sample is one") {

@@ -84,7 +84,7 @@ TEST_CASE("no verb writes to a URL, and none makes a file or a folder called -")
                       if (!option.field.is_operand()) args.insert(args.end(), {option.field.spelling(), target});
                       const Ended ended = run(app, args);
                       CHECK(ended.exit_code == 2);
-                      CHECK(ended.err.find(target == "-" ? ": name a " : "is a URL") != std::string::npos);
+                      CHECK(ended.err.find(target == "-" ? ": give a " : "is a URL") != std::string::npos);
                       CHECK(ended.err.find("hush") == std::string::npos);
                     }
                     operands += option.field.is_operand() ? 1 : 0;
@@ -109,7 +109,7 @@ TEST_CASE("no report replaces a file in a folder that the command names, or lies
       args.push_back(dir.path(file));
       const Ended ended = run(app, args);
       CHECK(ended.exit_code == 2);
-      CHECK(ended.err.find("name another file") != std::string::npos);
+      CHECK(ended.err.find("choose another file") != std::string::npos);
       CHECK(read_file(dir.path(file)).ends_with("other\"}"));
       args.push_back("--no-such-option");  // when not even the operands are known
       CHECK(run(app, args).exit_code == 2);
@@ -135,10 +135,10 @@ TEST_CASE("no report has a name of a set in a folder that the verb fills; anothe
                       with_report.insert(with_report.end(), {"--json", dir.path("out/") + name});
                       const Ended ended = run(app, with_report);
                       CHECK(ended.exit_code == 2);
-                      CHECK(ended.err.find("which the verb fills: name another file") != std::string::npos);
+                      CHECK(ended.err.find("uses for its own files: choose another file") != std::string::npos);
                     }
                     args.insert(args.end(), {"--json", dir.path("out/result.json"), "--no-such-option"});
-                    CHECK(run(app, args).err.find("name another file") == std::string::npos);
+                    CHECK(run(app, args).err.find("choose another file") == std::string::npos);
                     std::filesystem::remove(dir.path("out/result.json"));
                     ++folders;
                   });
@@ -153,7 +153,7 @@ TEST_CASE("in a folder that is read a report may be new or replace an earlier on
     const std::string report = dir.path(std::string("r") + option);
     for (int i = 0; i < 2; ++i) {
       const Ended ended = run(app, {"compare", dir.path(), dir.path(), option, report});
-      CHECK(ended.err.find("name another file") == std::string::npos);
+      CHECK(ended.err.find("choose another file") == std::string::npos);
       CHECK(std::filesystem::exists(report));
     }
   }
@@ -161,5 +161,5 @@ TEST_CASE("in a folder that is read a report may be new or replace an earlier on
   write_file(dir.path("a.idx"), "0 512");
   CHECK(run(app, {"read", dir.path("a.tar"), "--json", dir.path("a.idx")}).exit_code == 2);
   const Ended beside = run(app, {"read", dir.path("a.tar"), "--json", dir.path("r--json")});
-  CHECK(beside.err.find("name another file") == std::string::npos);
+  CHECK(beside.err.find("choose another file") == std::string::npos);
 }

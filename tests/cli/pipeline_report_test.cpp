@@ -13,7 +13,7 @@ namespace {
 PipelineResult example() {
   PipelineResult result;
   result.limiting_stage = "transfer";
-  result.reason = "handing over takes 97 % of its thread's time";
+  result.reason = "copying to the GPU takes 97 % of its thread's time";
   result.sink = bench::SinkKind::gpu;
   result.samples_per_second = 12'000;
   return result;
@@ -28,7 +28,8 @@ bool says(const PipelineResult& result, std::string_view text) {
 }  // namespace
 
 TEST_CASE("what sets the pace comes first") {
-  CHECK(report_text(answer_pipeline(example()), false).starts_with("transfer sets the pace: handing over takes 97 %"));
+  CHECK(report_text(answer_pipeline(example()), false)
+            .starts_with("transfer is the bottleneck: copying to the GPU takes 97 %"));
 }
 
 TEST_CASE("where nothing was read no stage is named") {
@@ -49,7 +50,7 @@ TEST_CASE("data are counted in their own noun, and samples that filled no step a
   result.files = 2000;
   result.samples_dropped = 12;
   CHECK(says(result, "source:        2,000 shards, cache"));
-  CHECK(says(result, "left out:      12 samples that filled no step\n"));
+  CHECK(says(result, "left out:      12 samples in incomplete batches\n"));
 }
 
 TEST_CASE("copies to GPUs and who decoded have a line each, where there were any") {
@@ -82,7 +83,7 @@ TEST_CASE("a ladder is a table, in which a rung that is missing says why") {
   last.rung = "all overlapped";
   last.factor = 4.5;
   result.ladder = {naive, missing, last};
-  CHECK(report_text(answer_pipeline(result), false).starts_with("all overlapped: transfer sets the pace: "));
+  CHECK(report_text(answer_pipeline(result), false).starts_with("all overlapped: transfer is the bottleneck: "));
   CHECK(says(result, "nvJPEG                    not measured: no nvJPEG here\n"));
   CHECK(says(result, "naive                            400/s        -   20.0 %    80.0 %"));
   CHECK(says(result, "4.50"));

@@ -34,7 +34,7 @@ TEST_CASE("a command that heeds its stop token ends by the signal's code and say
     const Exit exit = process.finish();
     CHECK(exit.code == code);
     CHECK(contains(exit.output, std::string("stopped by ") + name));
-    CHECK(contains(exit.output, "the same command again goes on from here"));
+    CHECK(contains(exit.output, "run the same command again to continue"));
   }
 }
 
@@ -45,28 +45,28 @@ TEST_CASE("a command that ignores the stop is left behind") {
     process.send(SIGTERM);
     const Exit exit = process.finish();
     CHECK(exit.code == 143);
-    CHECK(contains(exit.output, "leaving with work unfinished"));
-    CHECK(contains(exit.output, "the same command again goes on from here"));
+    CHECK(contains(exit.output, "stopping before the work is complete"));
+    CHECK(contains(exit.output, "run the same command again to continue"));
   }
 }
 
 TEST_CASE("with --log json a stop is told in JSON, whether the command heeds it or not") {
   for (const auto& [verb, text] : {std::pair{"patient", "stopped by SIGTERM"},
-                                   std::pair{"stuck", "told to stop, and leaving with work unfinished"}}) {
+                                   std::pair{"stuck", "interrupted; stopping before the work is complete"}}) {
     Process process({kProgram, verb, "--log", "json"});
     REQUIRE(process.wait_for("working"));
     process.send(SIGTERM);
     const Exit exit = process.finish();
     CHECK(exit.code == 143);
     CHECK(contains(exit.output, std::string(R"("level":"info","event":"stopped","signal":"SIGTERM","exit_code":143,)") +
-                                    R"("text":")" + text + "; the same command again goes on from here\"}\n"));
+                                    R"("text":")" + text + "; run the same command again to continue\"}\n"));
     CHECK_FALSE(contains(exit.output, "fake:"));
   }
 }
 
 TEST_CASE("a stop leaves its reason and how to go on for Kubernetes, whether the command heeds it or not") {
   for (const auto& [verb, text] : {std::pair{"patient", "stopped by SIGTERM"},
-                                   std::pair{"stuck", "told to stop, and leaving with work unfinished"}}) {
+                                   std::pair{"stuck", "interrupted; stopping before the work is complete"}}) {
     const TempDir dir;
     write_file(dir.path("log"), "");
     Process process({kProgram, verb}, Process::Terminal::no, {"FAKE_TERMINATION_LOG=" + dir.path("log")});
@@ -74,7 +74,7 @@ TEST_CASE("a stop leaves its reason and how to go on for Kubernetes, whether the
     process.send(SIGTERM);
     process.finish();
     CHECK(read_file(dir.path("log")) ==
-          std::string("fake: ") + text + "\nfake: the same command again goes on from here\n");
+          std::string("fake: ") + text + "\nfake: run the same command again to continue\n");
   }
 }
 

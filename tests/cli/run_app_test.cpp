@@ -79,7 +79,7 @@ TEST_CASE("a report is not written over another one") {
   const std::string file = dir.path("x");
   const Ran ran = run_fake(succeed, {"work", "x", "--json", file, "--prometheus", file});
   CHECK(ran.exit_code == 2);
-  CHECK(ran.err.find("'" + file + "' was named by --json and by --prometheus") != std::string::npos);
+  CHECK(ran.err.find("'" + file + "' is given by --json and by --prometheus") != std::string::npos);
 }
 
 TEST_CASE("a report is written neither over an operand nor over data, however it is spelled") {
@@ -105,17 +105,17 @@ TEST_CASE("a file that an option writes is neither read by another option nor a 
   write_file(dir.path("rules"), "text");
   const Ran read = run_fake(succeed, {"work", "x", "--rules", dir.path("rules"), "--trace", dir.path("./rules")});
   CHECK(read.exit_code == 2);
-  CHECK(read.err.find("was named by --trace and by --rules") != std::string::npos);
+  CHECK(read.err.find("is given by --trace and by --rules") != std::string::npos);
   const Ran report = run_fake(succeed, {"work", "x", "--trace", dir.path("t"), "--json", dir.path("t")});
   CHECK(report.exit_code == 2);
-  CHECK(report.err.find("was named by --json and by --trace") != std::string::npos);
+  CHECK(report.err.find("is given by --json and by --trace") != std::string::npos);
   CHECK(run_fake(succeed, {"work", "x", "--rules", dir.path("rules"), "--name", dir.path("rules")}).exit_code == 0);
 }
 
 TEST_CASE("only --json goes to standard output; no report becomes a file of the name -") {
   const Ran ran = run_fake(succeed, {"work", "x", "--prometheus", "-"});
   CHECK(ran.exit_code == 2);
-  CHECK(ran.err.find("--prometheus: name a file") != std::string::npos);
+  CHECK(ran.err.find("--prometheus: give a file") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists("-"));
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("a verb may have two words") {
   CHECK(run_fake(succeed, {"cache ls", "x"}).exit_code == 2);
   const Ran wrong = run_fake(succeed, {"cache", "ls"});
   CHECK(wrong.exit_code == 2);
-  CHECK(wrong.err == "fake: error: SRC: this operand is missing\nfake cache ls --help shows its options\n");
+  CHECK(wrong.err == "fake: error: SRC: missing\nrun 'fake cache ls --help' for its options\n");
 }
 
 TEST_CASE("a group alone, or with --help, shows its verbs") {
@@ -219,11 +219,10 @@ Options:
 
 TEST_CASE("an unknown verb of a group, or an unknown group, has the nearest one proposed") {
   CHECK(run_fake(succeed, {"cache", "lss"}).err ==
-        "fake: error: cache lss: there is no such verb; did you mean cache ls?\n"
-        "fake cache --help lists the verbs; options stand after the verb\n");
+        "fake: error: cache lss: unknown verb; did you mean cache ls?\nrun 'fake cache --help' for the list of verbs; "
+        "options go after the verb\n");
   CHECK(run_fake(succeed, {"cache", "--quiet"}).err.find("did you mean") == std::string::npos);
-  CHECK(run_fake(succeed, {"cahce", "ls"}).err.find("cahce: there is no such verb; did you mean cache?") !=
-        std::string::npos);
+  CHECK(run_fake(succeed, {"cahce", "ls"}).err.find("cahce: unknown verb; did you mean cache?") != std::string::npos);
   CHECK(run_fake(succeed, {"ls", "x"}).exit_code == 2);
 }
 
@@ -233,10 +232,10 @@ TEST_CASE("warnings go to standard error, twenty of them and a count") {
   const Ran many = run_fake(warn, {"work", "x", "--samples", "1021"});
   CHECK(many.err.find("odd thing 19\n") != std::string::npos);
   CHECK(many.err.find("odd thing 20\n") == std::string::npos);
-  CHECK(many.err.find("fake: warning: 1,001 more; --json lists them\n") != std::string::npos);
+  CHECK(many.err.find("fake: warning: 1,001 more warnings; --json lists them\n") != std::string::npos);
 }
 
 TEST_CASE("a stop without a signal says how to go on") {
   const Ran ran = run_fake(fail<ErrorCode::cancelled>, {"work", "x"});
-  CHECK(ran.err == "fake: stopped by SIGINT\nfake: the same command again goes on from here\n");
+  CHECK(ran.err == "fake: stopped by SIGINT\nfake: run the same command again to continue\n");
 }

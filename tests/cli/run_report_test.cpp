@@ -39,11 +39,11 @@ RunResult short_of_cores() {
 TEST_CASE("the verdict comes first, then what would close the gap, then the ladder") {
   const std::string report = report_text(answer_run(short_of_cores()), false);
   CHECK(report.starts_with("decode limits: 800 of 2,000 samples/s, predicted AU 40 % (1.00 s)\n3.0 more cores\n"));
-  CHECK(contains(report, "40 % when loading overlaps compute fully, 29 % when it does not at all"));
+  CHECK(contains(report, "40 % when loading overlaps compute fully, 29 % without overlap"));
   CHECK(contains(report, "read           2,000/s     8,000/s      7,000/s to 9,000/s    4.00 x  800 MB/s, cold\n"));
   CHECK(contains(report, "decode         2,000/s       800/s                       -    0.40 x  predicted\n"));
   CHECK(contains(report, "transfer             -           -                       -         -  no GPU here\n"));
-  CHECK(contains(report, "DataLoader(dataset, num_workers=2)\n  keeps 1.00 MiB in /dev/shm\n"));
+  CHECK(contains(report, "DataLoader(dataset, num_workers=2)\n  uses 1.00 MiB of /dev/shm\n"));
   CHECK(contains(report, "2 cores (limit 2.50)"));
   CHECK(contains(report, "data on ext4, vda"));
   CHECK(report.ends_with("hint: the run took 25 ms\nnext: iobench run data --gpus 8\n"));
@@ -70,9 +70,9 @@ TEST_CASE("escape sequences only where colours are wanted") {
 TEST_CASE("of image files the report says what each call takes and what shards would bring") {
   RunResult result = short_of_cores();
   result.file_costs = FileCosts{100, 0.010, 0.002, 0.006, 0.0001, 3.02};
-  CHECK(contains(
-      report_text(answer_run(result), false),
-      "a file: open 10 ms, stat 2 ms, read 6 ms, close 0.1 ms; shards would be read at least 3.0 times as fast\n"));
+  CHECK(contains(report_text(answer_run(result), false),
+                 "per file: open 10 ms, stat 2 ms, read 6 ms, close 0.1 ms; reading shards would be at least 3.0 times "
+                 "as fast\n"));
 }
 
 TEST_CASE("of several turns each metric has a line, apart from its name however long that is") {
@@ -101,9 +101,10 @@ TEST_CASE("of repetitions the report says what is a median and what is of a sing
   result.shown_turns = ShownTurns{3, 2, {}, 4};
   const std::string report = report_text(answer_run(result), false);
   CHECK(contains(report, "stage         required      median              range of 5  headroom\n"));
-  CHECK(contains(report, "median of 5 turns, as above (range of 5)"));
-  CHECK(contains(
-      report, "of single turns, those with the median rate: read of turn 3, decode of turn 2, transfer of turn 4\n"));
+  CHECK(contains(report, "median of 5 repetitions (range of 5)"));
+  CHECK(contains(report,
+                 "come from the repetitions with the median rate: read from repetition 3, decode from repetition 2, "
+                 "transfer from repetition 4\n"));
 }
 
 TEST_CASE("from 6 turns on the interval is one of 95 %, below that their range") {
@@ -111,7 +112,7 @@ TEST_CASE("from 6 turns on the interval is one of 95 %, below that their range")
   result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
   CHECK(contains(report_text(answer_run(result), false), "95 % interval  headroom\n"));
   result.repetitions.resize(3);
-  CHECK(contains(report_text(answer_run(result), false), "median of 3 turns, as above (range of 3)"));
+  CHECK(contains(report_text(answer_run(result), false), "median of 3 repetitions (range of 3)"));
   CHECK_FALSE(contains(report_text(answer_run(result), false), "95 %"));
   result.repetitions.resize(6);
   CHECK(contains(report_text(answer_run(result), false), "95 % interval  headroom\n"));

@@ -42,7 +42,7 @@ constexpr auto kCorrupt = fail<shardkit::ErrorCode::corrupt>;
 
 TEST_CASE("a command that fails leaves its error, and a resumable one how to go on") {
   const std::string error = "fake: error: it went wrong (in '/data/x.tar') (at offset 512)\n";
-  CHECK(left_by(kCorrupt, {"work", "x"}) == error + "fake: the same command again goes on from here\n");
+  CHECK(left_by(kCorrupt, {"work", "x"}) == error + "fake: run the same command again to continue\n");
   CHECK(left_by(kCorrupt, {"cache", "ls", "x"}) == error);
 }
 
@@ -53,12 +53,12 @@ TEST_CASE("the message is text in --log json too, and is left by --soft-fail too
 
 TEST_CASE("a command that is stopped leaves that") {
   CHECK(left_by(fail<shardkit::ErrorCode::cancelled>, {"work", "x"}) ==
-        "fake: stopped by SIGINT\nfake: the same command again goes on from here\n");
+        "fake: stopped by SIGINT\nfake: run the same command again to continue\n");
 }
 
 TEST_CASE("a wrong command line is left, without the advice to repeat it") {
-  CHECK(left_by(succeed, {"work"}) == "fake: error: SRC: this operand is missing\n");
-  CHECK(left_by(succeed, {"wrok"}) == "fake: error: wrok: there is no such verb; did you mean work?\n");
+  CHECK(left_by(succeed, {"work"}) == "fake: error: SRC: missing\n");
+  CHECK(left_by(succeed, {"wrok"}) == "fake: error: wrok: unknown verb; did you mean work?\n");
 }
 
 TEST_CASE("a success leaves the file as it is") {

@@ -67,15 +67,15 @@ TEST_CASE("a line for each copy, with what it reached of the link") {
 }
 
 TEST_CASE("what pinning costs, and the link") {
-  CHECK(says(example(), "allocating 1.00 GiB of pinned memory: 0.25 s per GiB, and 0.125 s to give it back\n"));
+  CHECK(says(example(), "allocating 1.00 GiB of pinned memory: 0.25 s per GiB, 0.125 s to release it\n"));
   CHECK(says(example(),
              "GPU 0: Made-up GPU, 80.0 GiB, NUMA node 1, PCIe 5 x16: 63.0 GB/s on the wire, 57.6 GB/s after packet "
              "headers\n"));
   TransferResult result = example();
   result.devices.front().max_wire_limit = 126e9;
-  CHECK(says(result, "(device and slot can do 126 GB/s)"));
+  CHECK(says(result, "(device and slot support 126 GB/s)"));
   result.devices.front().wire_limit.reset();
-  CHECK(says(result, "PCIe link not known\n"));
+  CHECK(says(result, "PCIe link unknown\n"));
 }
 
 TEST_CASE("a file has a line for each way, and says of each whether the page cache took part") {
@@ -87,7 +87,7 @@ TEST_CASE("a file has a line for each way, and says of each whether the page cac
   result.file->block = 8U << 20U;
   result.file->threads = 4;
   result.file->rows = {{bench::FileReader::pread, false, 0.5, 3e9}, {bench::FileReader::cufile, true, 0.25, 6e9}};
-  CHECK(says(result, "pread        3.00 GB/s in 0.50 s, through the page cache, whatever that held\n"));
-  CHECK(says(result, "cufile       6.00 GB/s in 0.25 s, past the page cache\n"));
-  CHECK(says(result, "1.00 GiB of /nvme/a\\x1b.tar, 8.00 MiB a read, 4 threads; every byte equal\n"));
+  CHECK(says(result, "pread        3.00 GB/s in 0.50 s, through the page cache in its current state\n"));
+  CHECK(says(result, "cufile       6.00 GB/s in 0.25 s, bypassing the page cache\n"));
+  CHECK(says(result, "1.00 GiB of /nvme/a\\x1b.tar, 8.00 MiB per read, 4 threads; all bytes correct\n"));
 }

@@ -58,7 +58,7 @@ TEST_CASE("a line has a column for each thing that is told, the heading their na
   const std::string line = watch_line(interval(), interval());
   CHECK(
       heading ==
-      "     UTC  cores  queued  blocked   node    cpu     io    mem       read     wait   busy  available  short of\n");
+      "     UTC  cores  queued  blocked   node    cpu     io    mem       read     wait   busy  available  bottleneck\n");
   CHECK(
       line ==
       "10:15:02    7.6     1.2       12   42 %    1 %   64 %    0 %   512 MB/s    12 ms   99 %   3.00 GiB  storage\n");
@@ -90,7 +90,7 @@ TEST_CASE("columns of NFS, GPUs, a CPU limit, /dev/shm and the page cache stand 
   CHECK(watch_heading(row) ==
         "     UTC  cores  queued  blocked   node  limit    cpu     io    mem        nfs      rtt   again  cached  "
         "available   "
-        "shm   gpus   link  short of\n");
+        "shm   gpus   link  bottleneck\n");
   CHECK(contains(watch_line(row, row), "34 %"));
   CHECK(contains(watch_line(row, row), "20 ms     1.5    12 %   3.00 GiB  75 %   60 %      -  storage"));
 }
@@ -101,7 +101,7 @@ TEST_CASE("the end: the verdict, what to do, its figures, findings, and what was
   CHECK(contains(report, "hint: the disk is slow\n  do      look at it\n"));
   CHECK(contains(report, "watched   process 4711 (python\\x1b[31m), /data\n"));
   CHECK(contains(report, "time      2.00 s in 1 interval, stopped\n"));
-  CHECK(contains(report, "short of  storage 100 %\n"));
+  CHECK(contains(report, "slowed by storage 100 %\n"));
   CHECK(contains(report, "gpus      no driver\n"));
 }
 

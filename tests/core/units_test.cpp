@@ -110,7 +110,7 @@ TEST_CASE("rates are bytes per second; what could mean bits is refused") {
     CAPTURE(bits);
     const auto rate = parse_rate(bits);
     REQUIRE_FALSE(rate);
-    CHECK(std::string(rate.error().what()).find("could mean bits") != std::string::npos);
+    CHECK(std::string(rate.error().what()).find("may mean bits") != std::string::npos);
   }
   CHECK_FALSE(parse_rate("fast"));
 }

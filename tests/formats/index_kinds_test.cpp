@@ -61,6 +61,6 @@ TEST_CASE("an Energon set whose samples are not all images with a label is left 
   shard.name = "s.tar";
   shard.unclassified = 2;
   const SetIndex index = kind("energon").write_set({shard}, "set/");
-  CHECK(index.files.back().unknown.starts_with("2 samples are no image with a .cls label; write 'set/.nv-meta/"));
+  CHECK(index.files.back().unknown.starts_with("2 samples are not an image with a .cls label; write 'set/.nv-meta/"));
   CHECK_THROWS_AS(kind("energon").read_set("{}", ".info.json"), Error);
 }

@@ -55,9 +55,9 @@ TEST_CASE("a line that is not JSON is refused from the byte on where it stops to
 }
 
 TEST_CASE("a name twice in one object is refused, in two objects not") {
-  CHECK(names(fault_of(R"({"a":1,"b":2,"a":1})"), "'a' stands twice"));
-  CHECK(names(fault_of(R"({"x":[{"deep":{"q":1,"q":2}}]})"), "'q' stands twice"));
-  CHECK(names(fault_of(R"({"a":1,"\u0061":1})"), "'a' stands twice"));
+  CHECK(names(fault_of(R"({"a":1,"b":2,"a":1})"), "'a' is used twice"));
+  CHECK(names(fault_of(R"({"x":[{"deep":{"q":1,"q":2}}]})"), "'q' is used twice"));
+  CHECK(names(fault_of(R"({"a":1,"\u0061":1})"), "'a' is used twice"));
   CHECK(fault_of(R"({"a":{"a":[{"a":1},{"a":2}]},"A":3})").empty());
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("an object has at most as many names as a table has columns") {
   std::string text = "{\"first\":0";
   for (int i = 1; i < 10'000; ++i) text += ",\"" + std::to_string(i) + "\":0";
   CHECK(fault_of(text + "}").empty());
-  CHECK(names(fault_of(text + ",\"77\":0}"), "'77' stands twice"));
+  CHECK(names(fault_of(text + ",\"77\":0}"), "'77' is used twice"));
   CHECK(names(fault_of(text + ",\"last\":0}"), "more than 10,000 names"));
 }
 

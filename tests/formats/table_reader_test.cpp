@@ -133,16 +133,16 @@ TEST_CASE("a table without a header, or with one that does not tell columns apar
 }
 
 TEST_CASE("a record has as many fields as the header has columns") {
-  check_error("p,q\na,b\nc\n", "3", "1 field where the header names 2 columns; write an empty", 8);
-  check_error("p,q\na,b,c\n", "2", "3 fields where the header names 2 columns; quote a value that holds a comma", 4);
+  check_error("p,q\na,b\nc\n", "3", "1 field but the header has 2 columns; write an empty", 8);
+  check_error("p,q\na,b,c\n", "2", "3 fields but the header has 2 columns; quote a value that holds a comma", 4);
   check_error("p\tq\na\tb\tc\n", "2", "quote a value that holds a tab", 4, TableKind::tsv);
   check_error("p,q\n \n", "2", "1 field", 4);
 }
 
 TEST_CASE("text behind a closing quote is an error where it stands") {
-  check_error("p,q\n\"a\"b,c\n", "2", "behind a closing quote", 7);
-  check_error("p,q\n\"a\" ,c\n", "2", "behind a closing quote", 7);
-  check_error("p,q\n\"a\n\nx\"y,c\n", "4", "behind a closing quote", 10);
+  check_error("p,q\n\"a\"b,c\n", "2", "after a closing quote", 7);
+  check_error("p,q\n\"a\" ,c\n", "2", "after a closing quote", 7);
+  check_error("p,q\n\"a\n\nx\"y,c\n", "4", "after a closing quote", 10);
 }
 
 TEST_CASE("a quote that is never closed is named by the line that it opens on") {

@@ -12,17 +12,16 @@ using namespace shardkit_test;
 
 TEST_CASE("one line says what is missing") {
   CHECK(cuda_absence(35, "CUDA driver version is insufficient for CUDA runtime version", 0, 13000) ==
-        "no GPU can be used: cudaGetDeviceCount says 35: no NVIDIA driver here");
-  CHECK(
-      cuda_absence(35, "CUDA driver version is insufficient for CUDA runtime version", 12020, 13000) ==
-      "no GPU can be used: cudaGetDeviceCount says 35: the NVIDIA driver is too old: it is for CUDA 12.2 at most, this "
-      "program for 13.0");
+        "no GPU is available: cudaGetDeviceCount returned 35: there is no NVIDIA driver");
+  CHECK(cuda_absence(35, "CUDA driver version is insufficient for CUDA runtime version", 12020, 13000) ==
+        "no GPU is available: cudaGetDeviceCount returned 35: the NVIDIA driver is too old: it supports CUDA up to "
+        "12.2, this program needs 13.0");
   const std::string none = cuda_absence(100, "no CUDA-capable device is detected", 13000, 13000);
-  CHECK(none.find("says 100: a driver is here, but no GPU that this process may use") != std::string::npos);
+  CHECK(none.find("returned 100: there is a driver, but no GPU that this process may use") != std::string::npos);
   CHECK(cuda_absence(0, "no error", 13000, 13000).find("no GPU that this process may use") != std::string::npos);
   CHECK(cuda_absence(999, "unknown error", 13000, 13000).find("/dev/nvidia*") != std::string::npos);
   CHECK(cuda_absence(803, "system has unsupported display driver / cuda driver combination", 13000, 13000) ==
-        "no GPU can be used: cudaGetDeviceCount says 803: system has unsupported display driver / cuda driver "
+        "no GPU is available: cudaGetDeviceCount returned 803: system has unsupported display driver / cuda driver "
         "combination");
 }
 
@@ -30,7 +29,7 @@ TEST_CASE("where there is no GPU, opening them is not supported, and one line sa
   const auto failure = failure_of([] { open_devices(); });
   if (!failure.failed) return;  // a GPU is here
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.says("no GPU can be used: "));
+  CHECK(failure.says("no GPU is available: "));
   CHECK_FALSE(failure.says("\n"));
 }
 

@@ -183,7 +183,7 @@ TEST_CASE("short memory is no fault of an image") {
     const Nvjpeg nvjpeg;
     const auto failure = failure_of([&] { nvjpeg.decoder->decode(engine, batch.jobs()); });
     CHECK(failure == ErrorCode::no_space);
-    CHECK(failure.says("nvJPEG says 5: memory is short"));
+    CHECK(failure.says("nvJPEG: 5: not enough GPU or pinned memory"));
   }
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("a GPU on which nvJPEG does not start says so in one line") {
   const Environment none("FAKE_NVJPEG_CREATE", "7");
   const auto failure = failure_of([] { Nvjpeg(); });
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.text == "no nvJPEG on GPU 1: nvjpegCreateEx of libnvjpeg.so.13 says 7: this GPU cannot do that");
+  CHECK(failure.text == "no nvJPEG on GPU 1: nvjpegCreateEx of libnvjpeg.so.13 failed: 7: not supported by this GPU");
 }
 
 TEST_CASE("a GPU without decoders in silicon is not asked to use them") {

@@ -76,7 +76,7 @@ TEST_CASE("a driver that is not loaded is said in one line") {
   CHECK(look_at_gpus().missing == failure.text);
   ::unsetenv("FAKE_NVML_INIT");
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.text == "the NVIDIA driver does not answer: nvmlInit says 9: Driver Not Loaded");
+  CHECK(failure.text == "the NVIDIA driver does not answer: nvmlInit failed: 9: Driver Not Loaded");
 }
 
 TEST_CASE("a driver without GPUs is no failure") {

@@ -21,7 +21,7 @@ TEST_CASE("a library that is not there is named, with what the loader says, in o
     SharedLibrary("nvJPEG", {"libshardkit-absent.so.13", "libshardkit-absent.so.12"});
   });
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.says("no nvJPEG here: libshardkit-absent.so.13, libshardkit-absent.so.12 cannot be loaded"));
+  CHECK(failure.says("nvJPEG is not available: cannot load libshardkit-absent.so.13, libshardkit-absent.so.12"));
   CHECK(failure.says("No such file"));
   CHECK_FALSE(failure.says("\n"));
 }
@@ -30,5 +30,5 @@ TEST_CASE("a library without a function that is needed is too old") {
   const SharedLibrary library("cuFile", {"libc.so.6"});
   const auto failure = failure_of([&] { library.need("cuFileDriverOpen"); });
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.text == "the cuFile here is too old: libc.so.6 has no function cuFileDriverOpen");
+  CHECK(failure.text == "cuFile is too old: libc.so.6 has no function cuFileDriverOpen");
 }

@@ -78,7 +78,7 @@ TEST_CASE("each problem has its code, and a text for people") {
   CHECK(problem_of({}, ".jpg") == "empty");
   CHECK(problem_of(as_bytes("<html>"), ".jpg") == "not_an_image");
   CHECK(problem_of(as_bytes(kPng), ".JPEG") == "other_format");
-  CHECK(header_problem(as_bytes(kPng), ".JPEG")->text == "the name says JPEG but the bytes are PNG");
+  CHECK(header_problem(as_bytes(kPng), ".JPEG")->text == "the name says JPEG but the content is PNG");
   CHECK(problem_of(as_bytes("\xFF\xD8\xFF\xD9"), ".jpg") == "corrupt_header");
   std::string flat = kPng;
   flat.replace(16, 4, 4, '\0');

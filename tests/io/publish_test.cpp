@@ -56,12 +56,12 @@ TEST_CASE("a file that a user named does not take the place of a link, a folder,
 
   const auto refused = [](const std::string& path) { return shardkit_test::failure_of([&] { published_path(path); }); };
   CHECK(refused(dir.path()) == ErrorCode::usage);
-  CHECK(refused(dir.path()).says("is a folder; name a file in it"));
+  CHECK(refused(dir.path()).says("is a folder; give a file in it"));
   REQUIRE(::mkfifo(dir.path("pipe").c_str(), 0600) == 0);
-  CHECK(refused(dir.path("pipe")).says("is a pipe or a device; name a file"));
+  CHECK(refused(dir.path("pipe")).says("is a pipe or a device; give a file"));
   CHECK(refused("/dev/null") == ErrorCode::usage);
   write_file(dir.path("shard.tar"), std::string("a.jpg\0\0", 7));
-  CHECK(refused(dir.path("shard.tar")).says("holds data"));
+  CHECK(refused(dir.path("shard.tar")).says("contains data"));
 }
 
 TEST_CASE("small pieces are gathered and in order with large ones") {

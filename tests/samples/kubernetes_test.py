@@ -136,7 +136,7 @@ class Jobs(unittest.TestCase):
 
     def test_are_not_retried_where_no_retry_helps(self):
         codes = exit_codes()
-        for_good = {code for code, meaning in codes.items() if "wrong" in meaning or "for good" in meaning}
+        for_good = {code for code, meaning in codes.items() if "wrong" in meaning or "permanently" in meaning}
         self.assertEqual(for_good, {2, 4})
         may_pass = {code for code, meaning in codes.items() if "retry" in meaning or "stopped" in meaning}
         self.assertLessEqual({1, 143}, may_pass)

@@ -86,7 +86,7 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
                 : static_cast<void>(cache.make_room_for(cache.wanted(101, 300)));
     });
     CHECK(failure == ErrorCode::no_space);
-    CHECK(failure.says("101 B are needed"));
+    CHECK(failure.says("101 B needed"));
     CHECK(failure.says("--limit allows 300 B"));
     CHECK(failure.says("old' (100 B) is leased by job-7 (training) until 2026-01-01T01:00:00Z"));
     CHECK(failure.says("new' (100 B) is being staged"));
@@ -136,7 +136,7 @@ TEST_CASE("without a limit the file system is what bounds") {
   const std::uint64_t never = std::uint64_t{1} << 60U;
   const auto failure = failure_of([&] { cache.make_room_for({cache.dir.path("dst"), never, {}}); });
   CHECK(failure == ErrorCode::no_space);
-  CHECK(failure.says("its file system has room for"));
+  CHECK(failure.says("its file system has space for"));
   CHECK(cache.holds("old"));
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("a folder that went while it was to be evicted is gone, and one that r
   };
   CHECK(evict_to(folders, 0, kNow, refuse).empty());
   CHECK_FALSE(is_evictable(folders.front(), kNow));
-  CHECK(describe_use(folders.front(), kNow).find("beyond this user (no)") != std::string::npos);
+  CHECK(describe_use(folders.front(), kNow).find("is not accessible to this user (no)") != std::string::npos);
   folders = {folder};
   CHECK(evict_to(folders, 0, kNow, [](const std::string&, std::string&) { return false; }).empty());
   CHECK(folders.front().at_work);

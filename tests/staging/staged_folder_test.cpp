@@ -99,7 +99,7 @@ TEST_CASE("a folder whose journal names less than its marker says is not complet
   const std::string less = read_file(sample.path(kStagedMarkerPath));
   write_file(sample.path(kStagedMarkerPath), marker);
   CHECK(look_at_staged(dir.path("a"))->state == StagedState::partial);
-  CHECK(look_at_staged(dir.path("a"))->fault.find("marker says 2 files of 6 B") != std::string::npos);
+  CHECK(look_at_staged(dir.path("a"))->fault.find("marker lists 2 files of 6 B") != std::string::npos);
   sample.make();
   write_file(sample.path(kStagedMarkerPath), less);
   CHECK(look_at_staged(dir.path("a"))->state == StagedState::complete);

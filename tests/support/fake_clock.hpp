@@ -22,7 +22,7 @@ class FakeClock final : public shardkit::system::Clock {
     return elapsed_;
   }
   void sleep(shardkit::system::Seconds duration, const std::stop_token& stop) override {
-    if (stop.stop_requested()) throw shardkit::Error(shardkit::ErrorCode::cancelled, "stopped while waiting");
+    if (stop.stop_requested()) throw shardkit::Error(shardkit::ErrorCode::cancelled, "interrupted while waiting");
     const std::scoped_lock lock(mutex_);
     elapsed_ += duration;
     sleeps_.push_back(duration.count());

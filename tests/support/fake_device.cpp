@@ -201,8 +201,7 @@ std::uint64_t FakeDevice::free_memory() const {
 
 DeviceSpan FakeDevice::allocate(std::size_t bytes) {
   const std::scoped_lock lock(mutex_);
-  if (bytes > settings_.memory - used_)
-    throw Error(ErrorCode::no_space, "cannot allocate memory of the GPU: it is full");
+  if (bytes > settings_.memory - used_) throw Error(ErrorCode::no_space, "cannot allocate GPU memory: it is full");
   used_ += bytes;
   return {take(device_blocks_, bytes), bytes};
 }

@@ -63,6 +63,6 @@ TEST_CASE("a node of which this process may use no processor is refused, and not
   const int before = processors();
   const auto refused = failure_of([] { const NumaBinding binding(5, RecordedTree()); });
   CHECK(refused == ErrorCode::unsupported);
-  CHECK(refused.text == "cannot run on NUMA node 5: this process may use none of its processors");
+  CHECK(refused.text == "cannot run on NUMA node 5: none of the processors is available to this process");
   CHECK(processors() == before);
 }

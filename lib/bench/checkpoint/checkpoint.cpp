@@ -17,31 +17,30 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// What a smaller checkpoint is asked for by: a model and a job have sizes of their own.
+/// The option that requests a smaller checkpoint: a model and a job have fixed sizes.
 const char* smaller(const CheckpointOptions& options) {
-  return options.model || options.job ? "--scale makes it smaller" : "--bytes makes it smaller";
+  return options.model || options.job ? "use --scale to make it smaller" : "use --bytes to make it smaller";
 }
 
 void check_room(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
   const std::uint64_t room = system::free_bytes(folder);
   if (room >= bytes) return;
   throw Error(ErrorCode::no_space,
-              fmt::format("'{}' has {} left, a checkpoint takes {}; {}", folder, format_size(room), format_size(bytes),
+              fmt::format("'{}' has {} free, a checkpoint needs {}; {}", folder, format_size(room), format_size(bytes),
                           smaller(options)),
               folder);
 }
 
-/// A run that was killed could not remove what it had written.
+/// A run that was killed could not remove its files.
 void warn_of_others(const std::string& directory, Context& context) {
   for (const std::string& folder : checkpoint_folders(directory)) {
     context.warn("other_checkpoint",
-                 fmt::format("'{}' is of another run: where none runs now it was killed, and what it wrote takes room; "
-                             "rm -r {}",
-                             folder, shell_quoted(folder)));
+                 fmt::format("'{}' belongs to another run. If that run was killed, remove its files: rm -r {}", folder,
+                             shell_quoted(folder)));
   }
 }
 
-/// Calls `write`, which writes `bytes` below `folder`; of a full disk it tells the folder that the user named.
+/// Calls `write`, which writes `bytes` below `folder`; the error for a full disk names the folder that the user named.
 template <class Write>
 auto written_into(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options,
                   const Write& write) {
@@ -50,13 +49,13 @@ auto written_into(const std::string& folder, std::uint64_t bytes, const Checkpoi
   } catch (const Error& error) {
     if (error.code() != ErrorCode::no_space) throw;
     throw Error(ErrorCode::no_space,
-                fmt::format("No space left in '{}' for a checkpoint of {}: the disk is full, or a quota; {}", folder,
-                            format_size(bytes), smaller(options)),
+                fmt::format("no space left in '{}' for a checkpoint of {}: the disk is full or a quota is reached; {}",
+                            folder, format_size(bytes), smaller(options)),
                 folder);
   }
 }
 
-/// The modes to write; a copy that memory cannot hold is left out unless it was asked for by name.
+/// The modes to write; a copy that does not fit in memory is left out unless it was requested by name.
 std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const CheckpointPlan& plan, Context& context) {
   std::vector<CheckpointMode> modes;
   if (options.mode != CheckpointModes::background) modes.push_back(CheckpointMode::sync);
@@ -66,7 +65,7 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
     return modes;
   }
   const std::string text =
-      fmt::format("a copy of {} takes more than half of the memory there is ({}); {}", format_size(plan.bytes()),
+      fmt::format("a copy of {} needs more than half of the available memory ({}); {}", format_size(plan.bytes()),
                   format_size(system::usable_memory()), smaller(options));
   if (options.mode == CheckpointModes::background) refuse("--mode background: " + text);
   context.warn("no_background", text);
@@ -115,7 +114,7 @@ CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& tu
   return row;
 }
 
-/// The verb at work: writes mode after mode, then does with the last checkpoint what is asked for.
+/// Runs the verb: writes mode after mode, then drains and reads back the last checkpoint if requested.
 class Bench {
  public:
   Bench(const CheckpointOptions& options, CheckpointPlan plan, Context& context)
@@ -131,8 +130,8 @@ class Bench {
       warn_of_part(row);
       if (wrote) result.rows.push_back(row);
     }
-    if (result.rows.empty()) refuse("--budget: too short, nothing was written before it was over");
-    if (!wrote) return;  // nothing lies there to be drained or read back
+    if (result.rows.empty()) refuse("--budget: too short, it ended before anything was written");
+    if (!wrote) return;  // nothing was written that could be drained or read back
     const WrittenCheckpoint written{folder_, turn_, last_bytes_, options_.block};
     if (drained_) drain(written, result);
     if (options_.read_back) restore(written, options_.directory, result);
@@ -141,12 +140,12 @@ class Bench {
  private:
   void warn_of_part(const CheckpointRow& row) {
     if (row.bytes == plan_.bytes()) return;
-    context_.warn("part_of_checkpoint",
-                  fmt::format("{}: {} ended it after {} of {}: the rate holds, the times are not those of a "
-                              "whole checkpoint",
-                              enum_name(row.mode),
-                              options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
-                              format_size(row.bytes), format_size(plan_.bytes())));
+    context_.warn(
+        "part_of_checkpoint",
+        fmt::format("{}: {} ended it after {} of {}: the rate is valid, the times are not those of a whole checkpoint",
+                    enum_name(row.mode),
+                    options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
+                    format_size(row.bytes), format_size(plan_.bytes())));
   }
 
   std::vector<CheckpointTimes> write_all_of(CheckpointMode mode) {
@@ -220,7 +219,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   result.fio = fio_command(options);
   result.storage = system::storage_of(options.directory);
   if (result.storage.storage_class == system::StorageClass::memory) {
-    context.warn("data_in_memory", fmt::format("'{}' lies in memory ({}): nothing of it is durable", options.directory,
+    context.warn("data_in_memory", fmt::format("'{}' is in memory ({}): data there is never durable", options.directory,
                                                result.storage.file_system));
   }
   bench.run(result);
@@ -231,94 +230,94 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
 }
 
 void CheckpointOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "folder on the storage to measure; what is written there is removed again", Role::positional,
+  v.field({"DIR", "folder on the storage to measure; all files written there are removed at the end", Role::positional,
            kMayDiffer, kSharedOutput},
           directory);
-  v.field({"mode", "sync: training waits until all is durable; background: it waits for a copy in memory alone"}, mode);
-  v.field(
-      {"job", "seq-write: as fio's sequential write, 4 files of 10 GiB, 1 MiB a write, direct, 60 s at most", "NAME"},
-      job);
-  v.field({"model", "size of a checkpoint of MLPerf Storage: llama3-8b, llama3-70b or llama3-405b", "NAME"}, model);
-  v.field(
-      {"scale", "share of the model's checkpoint, or of the job's files, to write, such as 0.01", "SHARE", above(0, 1)},
-      scale);
-  v.field({"bytes", Unit::bytes, "size of a checkpoint, all writers together; default: 1GiB"}, bytes);
-  v.field({"writers", Unit::count, "files written at once, one a rank; default: 1, of a model the 8 ranks of a node",
-           between(1, 512)},
+  v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
+  v.field({"job", "seq-write: like fio's sequential write, 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s",
+           "NAME"},
+          job);
+  v.field({"model", "size of an MLPerf Storage checkpoint: llama3-8b, llama3-70b or llama3-405b", "NAME"}, model);
+  v.field({"scale", "share of the model's checkpoint, or of the files of the job, to write, such as 0.01", "SHARE",
+           above(0, 1)},
+          scale);
+  v.field({"bytes", Unit::bytes, "size of a checkpoint, sum of all writers; default: 1GiB"}, bytes);
+  v.field({"writers", Unit::count,
+           "files written in parallel, one per rank; default: 1, with --model the 8 ranks of a node", between(1, 512)},
           writers);
   v.field({"block", Unit::bytes, "bytes per write", between(4096, 1U << 30U)}, block);
-  v.field({"direct", "write past the page cache (O_DIRECT)"}, direct);
-  v.field({"repeat", Unit::count, "checkpoints of each mode", kMayDiffer, between(1, 1000)}, repeat);
-  v.field({"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint", kMayDiffer, above(0)},
-          budget);
-  v.field({"drain-to", "also copy a checkpoint to this folder, on slower storage, and time that", "DIR", kSharedOutput},
+  v.field({"direct", "bypass the page cache when writing (O_DIRECT)"}, direct);
+  v.field({"repeat", Unit::count, "number of checkpoints in each mode", kMayDiffer, between(1, 1000)}, repeat);
+  v.field({"budget", Unit::seconds, "time limit for writing each checkpoint", kMayDiffer, above(0)}, budget);
+  v.field({"drain-to", "also copy a checkpoint to this folder on slower storage, and time it", "DIR", kSharedOutput},
           drain_to);
-  v.field({"read-back", "also read the last checkpoint, from the disk where that can be had, and compare"}, read_back);
-  v.field({"step-time", Unit::seconds, "time of a training step: with --every, what share of training checkpoints take",
-           above(0), kOfTrainingStep},
+  v.field({"read-back", "also read the last checkpoint, from disk if possible, and compare every byte"}, read_back);
+  v.field({"step-time", Unit::seconds,
+           "time of a training step; with --every, the share of training that checkpoints take is reported", above(0),
+           kOfTrainingStep},
           step_time);
-  v.field({"every", Unit::count, "steps from one checkpoint to the next", "STEPS", at_least(1)}, every);
+  v.field({"every", Unit::count, "training steps between two checkpoints", "STEPS", at_least(1)}, every);
 }
 
 void CheckpointRow::describe(FieldVisitor& v) {
   v.field({"mode", "sync or background"}, mode);
-  v.field({"repetitions", Unit::count, "checkpoints written; all figures are medians of theirs"}, repetitions);
-  v.field({"bytes", Unit::bytes, "written in each"}, bytes);
-  v.field({"block_seconds", Unit::seconds, "that training waits"}, block_seconds);
-  v.field({"block_interval", Unit::seconds, "95 % interval of that median; of fewer than 6 all their range"},
+  v.field({"repetitions", Unit::count, "checkpoints written; all values are medians over them"}, repetitions);
+  v.field({"bytes", Unit::bytes, "bytes per checkpoint"}, bytes);
+  v.field({"block_seconds", Unit::seconds, "time that training waits"}, block_seconds);
+  v.field({"block_interval", Unit::seconds, "95 % interval of that median; with fewer than 6, the range"},
           block_interval);
-  v.field({"durable_seconds", Unit::seconds, "until data, names and folder are safe from a power cut"},
+  v.field({"durable_seconds", Unit::seconds, "time until data, names and folder would survive a power cut"},
           durable_seconds);
   v.field({"durable_interval", Unit::seconds, "95 % interval of that median"}, durable_interval);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time to durable"}, bytes_per_second);
-  v.field({"snapshot_seconds", Unit::seconds, "copying the state in memory; 0 without a copy"}, snapshot_seconds);
-  v.field({"write_seconds", Unit::seconds, "until the last write of the last rank returned"}, write_seconds);
-  v.field({"sync_seconds", Unit::seconds, "the longest fsync of a rank's file"}, sync_seconds);
-  v.field({"publish_seconds", Unit::seconds, "renames and the fsync of the folder"}, publish_seconds);
-  v.field({"fastest_rank_seconds", Unit::seconds, "until the first rank's file was durable"}, fastest_rank_seconds);
-  v.field({"slowest_rank_seconds", Unit::seconds, "until the last one's was: the checkpoint takes as long as it"},
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by the time until durable"}, bytes_per_second);
+  v.field({"snapshot_seconds", Unit::seconds, "time to copy the state in memory; 0 without a copy"}, snapshot_seconds);
+  v.field({"write_seconds", Unit::seconds, "time until the last write of the last rank returned"}, write_seconds);
+  v.field({"sync_seconds", Unit::seconds, "longest fsync of a rank's file"}, sync_seconds);
+  v.field({"publish_seconds", Unit::seconds, "time for renames and the fsync of the folder"}, publish_seconds);
+  v.field({"fastest_rank_seconds", Unit::seconds, "time until the first rank's file was durable"},
+          fastest_rank_seconds);
+  v.field({"slowest_rank_seconds", Unit::seconds, "the same for the last rank: the time of the checkpoint"},
           slowest_rank_seconds);
-  v.field({"write_latency", Unit::seconds, "time of one write"}, write_latency);
+  v.field({"write_latency", Unit::seconds, "latency of one write"}, write_latency);
   v.field({"share", Unit::ratio, "share of the running time that training waits for checkpoints"}, share_ratio);
-  v.field({"headroom", Unit::factor, "time between checkpoints over the time to durable; below 1 they pile up"},
+  v.field({"headroom", Unit::factor, "checkpoint interval divided by the time until durable; below 1 is too slow"},
           headroom_ratio);
 }
 
 void CheckpointDrain::describe(FieldVisitor& v) {
-  v.field({"directory", "where to"}, directory);
-  v.field({"drain_seconds", Unit::seconds, "until the copy is durable there"}, drain_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over that time"}, bytes_per_second);
-  v.field({"headroom", Unit::factor, "time between checkpoints over that time; below 1 copies pile up"},
-          headroom_ratio);
-  v.field({"storage", "what that folder lies on"}, storage);
+  v.field({"directory", "target folder"}, directory);
+  v.field({"drain_seconds", Unit::seconds, "time until the copy is durable there"}, drain_seconds);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
+  v.field({"headroom", Unit::factor, "checkpoint interval divided by that time; below 1 is too slow"}, headroom_ratio);
+  v.field({"storage", "storage of that folder"}, storage);
 }
 
 void CheckpointRestore::describe(FieldVisitor& v) {
-  v.field({"directory", "where from"}, directory);
-  v.field({"bytes", Unit::bytes, "compared, all equal to what was written"}, bytes);
-  v.field({"read_seconds", Unit::seconds, "time that took"}, read_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over that time"}, bytes_per_second);
-  v.field({"cache_state", "cold, or unknown where the page cache could not be emptied"}, cache_state);
+  v.field({"directory", "source folder"}, directory);
+  v.field({"bytes", Unit::bytes, "bytes compared, all equal to what was written"}, bytes);
+  v.field({"read_seconds", Unit::seconds, "time to read and compare"}, read_seconds);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
+  v.field({"cache_state", "cold, or unknown if the page cache could not be emptied"}, cache_state);
 }
 
 void CheckpointResult::describe(FieldVisitor& v) {
-  v.field({"model", "whose checkpoint it stands for"}, model);
-  v.field({"writers", Unit::count, "files written at once", kCondition}, writers);
-  v.field({"bytes", Unit::bytes, "of one checkpoint as it was planned"}, bytes);
+  v.field({"model", "model whose checkpoint was written"}, model);
+  v.field({"writers", Unit::count, "files written in parallel", kCondition}, writers);
+  v.field({"bytes", Unit::bytes, "planned size of a checkpoint"}, bytes);
   v.field({"block", Unit::bytes, "bytes per write", kCondition}, block);
-  v.field({"direct", "past the page cache", kCondition}, direct);
-  v.field({"fio", "the fio command that the job stands for"}, fio);
-  v.field({"block_seconds", Unit::seconds, "that training waits, of the first row", metric(Better::lower, kUnfeltWait)},
+  v.field({"direct", "bypassing the page cache", kCondition}, direct);
+  v.field({"fio", "fio command that the job corresponds to"}, fio);
+  v.field({"block_seconds", Unit::seconds, "wait of training, in the first row", metric(Better::lower, kUnfeltWait)},
           block_seconds);
-  v.field({"durable_seconds", Unit::seconds, "until all is durable, of the first row", metric(Better::lower)},
+  v.field({"durable_seconds", Unit::seconds, "time until durable, in the first row", metric(Better::lower)},
           durable_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time to durable, of the first row",
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by the time until durable, from the first row",
            metric(Better::higher)},
           bytes_per_second);
-  v.field({"rows", "each mode"}, rows);
+  v.field({"rows", "one row per mode"}, rows);
   v.field({"drain", "the copy to slower storage"}, drain);
-  v.field({"read_back", "what was read and compared"}, read_back);
-  v.field({"storage", "what DIR lies on", kCondition}, storage);
+  v.field({"read_back", "folders that were read back and compared"}, read_back);
+  v.field({"storage", "storage of DIR", kCondition}, storage);
 }
 
 }  // namespace shardkit::bench

@@ -19,7 +19,7 @@
 #include "stats/latency_histogram.hpp"
 #include "system/storage.hpp"
 
-/// `iobench checkpoint`: how long training waits for a checkpoint, and when it is safe.
+/// `iobench checkpoint`: how long training waits for a checkpoint, and when it is durable.
 namespace shardkit::bench {
 
 enum class CheckpointModes { both, sync, background };
@@ -45,7 +45,7 @@ struct CheckpointOptions {
   void describe(FieldVisitor& v);
 };
 
-/// One file a writer. Sizes are whole blocks of 4096 bytes, so that direct I/O takes them.
+/// One file per writer. Sizes are whole blocks of 4096 bytes, as direct I/O requires.
 struct CheckpointPlan {
   std::vector<std::uint64_t> rank_bytes;
 
@@ -53,39 +53,39 @@ struct CheckpointPlan {
   std::uint64_t bytes() const;
 };
 
-/// A model's ranks on this node are 8, or as many as it has, unless `writers` says otherwise; each writes
-/// scale * bytes / ranks. Without a model: `bytes`, 1 GiB by default, in equal parts. Throws Error{usage}.
+/// A model has 8 ranks on this node, or fewer if it has fewer, unless `writers` is set. Each writes scale * bytes /
+/// ranks. Without a model: `bytes`, by default 1 GiB, in equal parts. Throws Error{usage}.
 CheckpointPlan plan_checkpoint(const CheckpointOptions& options);
 
-/// `options` with what --job stands for: fio's own example of a sequential write, as platform teams run it; --scale
-/// makes its files smaller. Throws Error{usage} for a job that there is not, or one beside what it fixes.
+/// `options` with the settings of --job, which is fio's example of a sequential write. --scale makes its files smaller.
+/// Throws Error{usage} for an unknown job, or a job combined with an option that it sets.
 CheckpointOptions with_job(const CheckpointOptions& options);
 
-/// The fio command that the job stands for; empty without one. Of options that with_job() returned.
+/// The fio command of the job; empty without a job. For options returned by with_job().
 std::optional<std::string> fio_command(const CheckpointOptions& options);
 
-/// Throws Error{usage} for what makes no sense.
+/// Throws Error{usage} for invalid combinations.
 void check_options(const CheckpointOptions& options);
 
-/// A folder of its own below one that the user named, for the files of a benchmark's checkpoints. It goes with all that
-/// is in it when the object does, after an error too.
+/// A new folder below one that the user named, for the files of a benchmark's checkpoints. It is removed with its
+/// contents when the object is destroyed, also after an error.
 class CheckpointFolder {
  public:
-  /// Throws Error{not_found} when `parent` is no folder: a mistyped mount point must not fill another disk.
+  /// Throws Error{not_found} if `parent` is not a folder: a mistyped mount point must not fill another disk.
   CheckpointFolder(io::FileSystem& files, const std::string& parent);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Where a rank's file is while it is written, and once it is whole.
+  /// Path of a rank's file while it is written, and when it is complete.
   std::string partial(std::uint64_t rank) const;
   std::string whole(std::uint64_t rank) const;
 
-  /// Gives the ranks' files their names and makes these durable.
+  /// Renames the files of the ranks and makes the names durable.
   void publish(std::uint64_t ranks);
-  /// Removes the files, and waits until what the disk still has to do for others is done, so that it costs the next
-  /// turn nothing.
+  /// Removes the files, and waits until the disk has written all pending data, so that it does not slow down the next
+  /// repetition.
   void clear();
 
  private:
@@ -93,17 +93,17 @@ class CheckpointFolder {
   std::string path_;
 };
 
-/// Folders in `parent` of other runs: of one that runs now, or that was killed. In order of their names.
+/// Folders of other runs in `parent`: of a run in progress, or of one that was killed. Sorted by name.
 std::vector<std::string> checkpoint_folders(const std::string& parent);
 
-/// What a rank's file holds: noise that no disk can compress, and in every block of it its rank, turn and place, so
-/// that a block which was lost, doubled or left from an earlier turn is noticed when it is read back. A function of
-/// rank, turn and offset alone: nothing needs to be kept for the comparison.
+/// The content of a rank's file: noise that cannot be compressed. Every block contains its rank, repetition and
+/// position, so a block that was lost, duplicated or left from an earlier repetition is noticed when it is read back.
+/// It depends only on rank, repetition and offset, so nothing must be kept for the comparison.
 class CheckpointBytes {
  public:
   static constexpr std::uint64_t kBlock = 4096;
 
-  /// `length` is a multiple of kBlock: the most that one call of at() is asked for.
+  /// `length` is a multiple of kBlock: the largest length for at().
   CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length);
 
   /// The `length` bytes at `offset`, both multiples of kBlock. Valid until the next call.
@@ -116,7 +116,7 @@ class CheckpointBytes {
   MutableBytes buffer_;
 };
 
-/// The checkpoint of one turn, in a folder.
+/// The checkpoint of one repetition, in a folder.
 struct WrittenCheckpoint {
   CheckpointFolder& folder;
   std::uint64_t turn = 0;
@@ -124,22 +124,22 @@ struct WrittenCheckpoint {
   std::uint64_t block = 1U << 20U;
 };
 
-/// Copies the files, one thread each, and makes the copies durable; returns the seconds that took. Copies are written
-/// as `direct` says.
+/// Copies the files, one thread each, and makes the copies durable; returns the seconds. Copies are written with
+/// O_DIRECT if `direct`.
 double drain_checkpoint(const WrittenCheckpoint& from, CheckpointFolder& to, bool direct, Context& context);
 
 struct ReadBack {
   double seconds = 0;
-  CacheState cache_state = CacheState::unknown;  ///< cold, or unknown where the page cache could not be emptied
+  CacheState cache_state = CacheState::unknown;  ///< cold, or unknown if the page cache could not be emptied
 };
 
-/// Reads all files, one thread each, from the disk where the cache can be emptied, and compares every byte. Throws
-/// Error{corrupt} with path and offset of the first wrong one. Only the reading is timed.
+/// Reads all files, one thread each, from disk if the cache can be emptied, and compares every byte. Throws
+/// Error{corrupt} with path and offset of the first wrong byte. Only the reading is timed.
 ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& context);
 
 enum class CheckpointMode {
   sync,        ///< training waits until all is durable
-  background,  ///< training waits for a copy in memory, which is written while it goes on
+  background,  ///< training waits for a copy in memory, which is written while training continues
 };
 constexpr auto enum_names(CheckpointMode) { return std::to_array<std::string_view>({"sync", "background"}); }
 
@@ -147,12 +147,12 @@ struct CheckpointSettings {
   CheckpointMode mode = CheckpointMode::sync;
   std::uint64_t block = 1U << 20U;  ///< bytes per write; a multiple of 4096
   bool direct = false;
-  std::optional<double> budget;  ///< seconds after which ranks write no more
+  std::optional<double> budget;  ///< seconds after which ranks stop writing
 };
 
 /// Seconds since the start of the checkpoint.
 struct CheckpointTimes {
-  double block = 0;         ///< that training waits
+  double block = 0;         ///< time that training waits
   double snapshot = 0;      ///< until the last rank has its copy; 0 without one
   double written = 0;       ///< until the last rank's last write has returned
   double durable = 0;       ///< until files, names and folder are durable
@@ -166,8 +166,8 @@ struct CheckpointTimes {
   std::uint64_t bytes() const;
 };
 
-/// Writes one checkpoint of `plan` into `folder`, a thread for each rank. `turn` goes into the bytes. Throws what a
-/// write throws, Error{cancelled} once a stop is asked for.
+/// Writes one checkpoint of `plan` into `folder`, one thread per rank. `turn` is written into the blocks. Throws the
+/// errors of writing, and Error{cancelled} after a stop request.
 CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan& plan,
                                  const CheckpointSettings& settings, std::uint64_t turn, Context& context);
 
@@ -189,12 +189,12 @@ struct CheckpointRow {
   double slowest_rank_seconds = 0;
   stats::LatencyQuantiles write_latency;  ///< of all repetitions together
   std::optional<double> share_ratio;
-  std::optional<double> headroom_ratio;  ///< below 1 checkpoints pile up
+  std::optional<double> headroom_ratio;  ///< below 1, checkpoints cannot keep up
 
   void describe(FieldVisitor& v);
 };
 
-/// Bringing a durable checkpoint to slower storage.
+/// A copy of a durable checkpoint on slower storage.
 struct CheckpointDrain {
   std::string directory;
   double drain_seconds = 0;
@@ -205,7 +205,7 @@ struct CheckpointDrain {
   void describe(FieldVisitor& v);
 };
 
-/// Every byte compared with what was written.
+/// Comparison of every byte with what was written.
 struct CheckpointRestore {
   std::string directory;
   std::uint64_t bytes = 0;
@@ -222,7 +222,7 @@ struct CheckpointResult {
   std::uint64_t bytes = 0;
   std::uint64_t block = 0;
   bool direct = false;
-  std::optional<std::string> fio;  ///< the command line that a job stands for
+  std::optional<std::string> fio;  ///< command line of the job
   double block_seconds = 0;        ///< of the first row
   double durable_seconds = 0;
   double bytes_per_second = 0;
@@ -231,14 +231,14 @@ struct CheckpointResult {
   std::vector<CheckpointRestore> read_back;
   system::StorageFacts storage;
 
-  /// True when checkpoints of a given interval would pile up.
+  /// True if checkpoints at the given interval cannot keep up.
   bool has_findings() const;
   void describe(FieldVisitor& v);
 };
 
-/// Writes checkpoints into a folder of its own below options.directory, which is gone when it returns or throws. Throws
-/// Error{usage, not_found, denied}, Error{no_space} before anything is written when the room is known to be too small,
-/// Error{corrupt} when bytes come back wrong.
+/// Writes checkpoints into a new folder below options.directory, which is removed before it returns or throws. Throws
+/// Error{usage, not_found, denied}, Error{no_space} before writing if the free space is too small, and Error{corrupt}
+/// if bytes read back are wrong.
 CheckpointResult checkpoint(const CheckpointOptions& options, Context& context);
 
 }  // namespace shardkit::bench

@@ -28,8 +28,8 @@ std::string checked(const std::string& parent) {
   std::error_code error;
   if (std::filesystem::is_directory(parent, error)) return parent;
   if (error && error != std::errc::no_such_file_or_directory) throw system_error(error.value(), "look at", parent);
-  throw Error(ErrorCode::not_found,
-              fmt::format("'{}' is not a folder; make it on the disk that is to be measured", parent), parent);
+  throw Error(ErrorCode::not_found, fmt::format("'{}' is not a folder; create it on the disk to measure", parent),
+              parent);
 }
 
 }  // namespace
@@ -64,7 +64,8 @@ void CheckpointFolder::clear() {
 
 std::vector<std::string> checkpoint_folders(const std::string& parent) {
   std::vector<std::string> folders;
-  const auto options = std::filesystem::directory_options::skip_permission_denied;  // writing there will say it better
+  const auto options =
+      std::filesystem::directory_options::skip_permission_denied;  // writing there will give a better error
   for (const auto& entry : std::filesystem::directory_iterator(checked(parent), options)) {
     if (entry.path().filename().string().starts_with(kPrefix) && entry.is_directory()) folders.push_back(entry.path());
   }
@@ -99,7 +100,7 @@ void read_rank(const WrittenCheckpoint& checkpoint, std::uint64_t rank, const Ta
   io::AlignedBuffer buffer;
   const std::uint64_t end = checkpoint.rank_bytes[rank];
   for (std::uint64_t offset = 0; offset < end;) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while reading a checkpoint");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while reading a checkpoint");
     const MutableBytes block = buffer.get(std::min(checkpoint.block, end - offset));
     const std::size_t got = file.read_at(offset, block);
     if (got < block.size()) {
@@ -112,7 +113,7 @@ void read_rank(const WrittenCheckpoint& checkpoint, std::uint64_t rank, const Ta
   }
 }
 
-/// Every rank in a thread of its own; returns the seconds until the last was done.
+/// Runs every rank in its own thread; returns the seconds until the last ended.
 double for_each_rank(std::size_t ranks, Context& context,
                      const std::function<void(std::uint64_t rank, const std::stop_token& stop)>& work) {
   const Clock::time_point begin = Clock::now();
@@ -128,15 +129,14 @@ void compare(const WrittenCheckpoint& checkpoint, std::uint64_t rank, std::uint6
   if (std::memcmp(found.data(), wanted.data(), found.size()) == 0) return;
   const auto wrong = static_cast<std::uint64_t>(std::ranges::mismatch(found, wanted).in1 - found.begin());
   const std::string path = checkpoint.folder.whole(rank);
-  throw Error(
-      ErrorCode::corrupt,
-      fmt::format("'{}' came back with other bytes than were written, from byte {} on: this storage loses data; "
-                  "look at the kernel's log and the disk's health",
-                  path, offset + wrong),
-      path, offset + wrong);
+  throw Error(ErrorCode::corrupt,
+              fmt::format("'{}' contains other bytes than were written, from byte {} onwards: this storage loses data; "
+                          "check the kernel log and the health of the disk",
+                          path, offset + wrong),
+              path, offset + wrong);
 }
 
-/// Empties the page cache of the checkpoint; false where that cannot be had.
+/// Empties the page cache of the checkpoint; false where that is not possible.
 bool drop_from_cache(const WrittenCheckpoint& checkpoint) {
   try {
     for (std::uint64_t rank = 0; rank < checkpoint.rank_bytes.size(); ++rank) {
@@ -181,7 +181,7 @@ ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& cont
 
 namespace {
 
-/// What one rank does. Everything that training would have before the checkpoint begins is made by the constructor.
+/// The work of one rank. The constructor makes everything that training would have before the checkpoint begins.
 class RankWriter {
  public:
   RankWriter(std::uint64_t rank, std::uint64_t bytes, std::uint64_t turn, const CheckpointSettings& settings,
@@ -219,7 +219,7 @@ class RankWriter {
   double since_begin() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   static void throw_if(const std::stop_token& stop) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while writing a checkpoint");
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while writing a checkpoint");
   }
 
   void copy_state(const std::stop_token& stop) {

@@ -25,7 +25,7 @@ constexpr std::uint64_t kPage = 4096;
 struct CheckpointModel {
   std::string_view name;
   std::uint64_t bytes = 0;  ///< of a whole checkpoint: weights and optimizer
-  std::uint64_t ranks = 0;  ///< that write it, each a file of its own
+  std::uint64_t ranks = 0;  ///< that write it, one file each
 };
 
 // MLPerf Storage 2.0, checkpointing: 105 GiB, 912 GiB and 5.29 TiB.
@@ -42,10 +42,10 @@ const CheckpointModel& find_model(const std::string& name) {
   if (found != kModels.end()) return *found;
   std::string names;
   for (const CheckpointModel& model : kModels) names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
-  refuse(fmt::format("--model: '{}' is not known; there are {}", name, names));
+  refuse(fmt::format("--model: '{}' is not a known model; use {}", name, names));
 }
 
-/// Bytes of one rank, from which the size of its file comes.
+/// Bytes of one rank, which determine the size of its file.
 double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
   if (!options.model)
     return static_cast<double>(options.bytes.value_or(kTotalByDefault)) / static_cast<double>(writers);
@@ -55,8 +55,8 @@ double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
 
 void check_size(const CheckpointOptions& options, std::uint64_t writers) {
   if (options.model && options.bytes)
-    refuse("--model and --bytes: give one of them; --scale makes a model's checkpoint smaller");
-  if (!options.model && options.scale != 1) refuse("--scale is for --model and --job");
+    refuse("--model and --bytes exclude each other; use --scale to make a model's checkpoint smaller");
+  if (!options.model && options.scale != 1) refuse("--scale needs --model or --job");
   if (options.bytes && (*options.bytes < writers * kPage || *options.bytes > kMostBytes)) {
     refuse(fmt::format("--bytes: expected at least 4096 for each writer and at most {}", format_size(kMostBytes)));
   }
@@ -83,12 +83,11 @@ namespace {
 
 /// A copy beside the original would time the same storage twice.
 void check_drain(const CheckpointOptions& options) {
-  std::error_code not_there;  // which is told when they are opened
+  std::error_code not_there;  // reported when they are opened
   if (!options.drain_to || !std::filesystem::equivalent(options.directory, *options.drain_to, not_there)) return;
-  refuse(
-      fmt::format("--drain-to: '{}' is the folder that checkpoints are written to; name one on the storage that they "
-                  "are to be copied to",
-                  *options.drain_to));
+  refuse(fmt::format(
+      "--drain-to: '{}' is the folder that checkpoints are written to; choose a folder on the slower storage",
+      *options.drain_to));
 }
 
 }  // namespace
@@ -97,10 +96,10 @@ CheckpointOptions with_job(const CheckpointOptions& given) {
   if (!given.job) return given;
   CheckpointOptions options = given;
   if (*options.job != "seq-write") {
-    refuse(fmt::format("--job: '{}' is not known; there is seq-write (read jobs are `iobench read`'s)", *options.job));
+    refuse(fmt::format("--job: must be seq-write, not '{}'; read jobs belong to `iobench read`", *options.job));
   }
   if (options.model || options.bytes || options.writers || options.mode == CheckpointModes::background) {
-    refuse("--job fixes mode, bytes and writers; leave those out, --scale makes its files smaller");
+    refuse("--job sets mode, bytes and writers; leave those out, or use --scale to make its files smaller");
   }
   check_ranges(given);
   constexpr std::uint64_t kFiles = 4;
@@ -121,7 +120,7 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
   const std::string block =
       size < options.block || options.block != 1ULL << 20U ? fmt::format("{}", std::min(size, options.block)) : "1M";
   constexpr double kMostSeconds = 1e9;
-  // fio takes whole seconds here unless they have a unit, and 0 for no limit.
+  // fio treats these as whole seconds unless they have a unit, and 0 as no limit.
   const auto milliseconds = static_cast<std::uint64_t>(std::ceil(std::min(*options.budget, kMostSeconds) * 1000));
   const std::string runtime =
       milliseconds % 1000 == 0 ? fmt::format("{}", milliseconds / 1000) : fmt::format("{}ms", milliseconds);
@@ -134,7 +133,7 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
 void check_options(const CheckpointOptions& options) {
   check_ranges(options);
   if (options.block % kPage != 0) refuse("--block: expected a multiple of 4096 bytes");
-  if (options.step_time.has_value() != options.every.has_value()) refuse("--step-time and --every belong together");
+  if (options.step_time.has_value() != options.every.has_value()) refuse("--step-time and --every need each other");
   check_drain(options);
 }
 

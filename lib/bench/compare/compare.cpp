@@ -26,14 +26,15 @@ struct Pair {
 void check_options(const CompareOptions& options) {
   const auto refuse = [](const std::string& text) { throw Error(ErrorCode::usage, text); };
   if (!options.base && !options.gate && !options.save_baseline) {
-    refuse("expected BASE and NEW; a single result can be held against --gate FILE or kept by --save-baseline FILE");
+    refuse(
+        "missing BASE: give BASE and NEW, or add --gate FILE or --save-baseline FILE to check or save a single result");
   }
   if (options.base && options.save_baseline) {
-    refuse("--save-baseline keeps a single result: compare first, then keep NEW in a call of its own");
+    refuse("--save-baseline saves a single result: compare first, then save NEW with a second command");
   }
-  if (options.machine_class && options.machine_class->empty()) refuse("--class: expected a name");
+  if (options.machine_class && options.machine_class->empty()) refuse("--class: the name is empty");
   if (options.base) return;
-  if (!options.threshold.empty()) refuse("--threshold needs BASE, against which a change is measured");
+  if (!options.threshold.empty()) refuse("--threshold needs BASE");
   if (!options.allow_different.empty()) refuse("--allow-different needs BASE");
 }
 
@@ -50,7 +51,7 @@ void warn_of_same(const Measurements& base, const Measurements& changed, Context
       return std::filesystem::equivalent(file, other, error);
     };
     if (std::ranges::none_of(base.files, is_same)) continue;
-    context.warn("same_result", fmt::format("'{}' is in BASE and in NEW: nothing is measured by that", file));
+    context.warn("same_result", fmt::format("'{}' is in BASE and in NEW; compare results of different runs", file));
   }
 }
 
@@ -70,7 +71,7 @@ bool is_wanted(const ComparedField& metric, const CompareOptions& options) {
 std::string name_in_base(const ComparedField& metric, const Measurements& base, const Measurements& changed) {
   const std::string name = metric.name();
   if (base.verb == changed.verb || base.values.contains(name)) return name;
-  const std::string predicted = fmt::format("{}.predicted.{}", base.verb, metric.path);  // what a node could feed
+  const std::string predicted = fmt::format("{}.predicted.{}", base.verb, metric.path);  // the capacity of a node
   return base.values.contains(predicted) ? predicted : fmt::format("{}.{}", base.verb, metric.path);
 }
 
@@ -91,8 +92,7 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
   return pairs;
 }
 
-/// What follows from other metrics tells their change a second time, unless the user named it or nothing else is
-/// there.
+/// A metric derived from others repeats their change, unless the user named it or there are no others.
 void set_what_counts(const CompareOptions& options, const Thresholds& thresholds, std::vector<Pair>& pairs) {
   for (Pair& pair : pairs) {
     const std::string name = pair.metric->name();
@@ -102,7 +102,7 @@ void set_what_counts(const CompareOptions& options, const Thresholds& thresholds
   for (Pair& pair : pairs) pair.counts = true;
 }
 
-/// Those that count are judged together, each other one by itself.
+/// The metrics that count are judged together, each other one by itself.
 std::vector<stats::Change> changes_of(const std::vector<Pair>& pairs,
                                       const std::vector<stats::MetricSamples>& samples) {
   std::vector<stats::MetricSamples> family;
@@ -165,14 +165,14 @@ void add_drift_hint(const char* side, const std::vector<Pair>& pairs, std::span<
   for (const Pair& pair : pairs) {
     if (!drifts(pair.*values)) continue;
     result.hints.push_back(
-        fmt::format("{} drifted by {:+.0f} % from its first repetition of {} to its last: measure "
-                    "BASE and NEW in turns, so that what changes with time meets both",
+        fmt::format("{} drifted by {:+.0f} % from its first repetition of {} to its last: measure BASE and NEW "
+                    "alternately, so that changes over time affect both",
                     side, stats::relative_drift(pair.*values) * 100, pair.metric->name()));
     return;
   }
 }
 
-/// Says so when a rate fell and the same rate per core did not: then the cores were busy with something else.
+/// Warns if a rate fell and the same rate per core did not: then the cores were busy with something else.
 void add_cores_hint(const std::vector<Pair>& pairs, CompareResult& result) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const CompareRow& all = result.rows[i];
@@ -180,19 +180,19 @@ void add_cores_hint(const std::vector<Pair>& pairs, CompareResult& result) {
     if (each == result.rows.end() || !each->change.ratio) continue;
     if (all.change.verdict != stats::ChangeVerdict::regressed || *each->change.ratio < -each->threshold) continue;
     result.hints.push_back(
-        fmt::format("a core is as fast as before; {} had {:.1f} cores in BASE and {:.1f} in NEW: other processes or a "
-                    "CPU limit took the rest. Measure on an idle node, or BASE and NEW in turns",
+        fmt::format("a core is as fast as before, but {} had {:.1f} cores in BASE and {:.1f} in NEW: other processes "
+                    "or a CPU limit used the rest. Measure on an idle node, or measure BASE and NEW alternately",
                     stage_activity(pairs[i].metric->verb), all.base / each->base, all.changed / each->changed));
   }
 }
 
-/// What a reader of an unclear verdict should know.
+/// Background for the reader of an unclear verdict.
 void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
   const std::uint64_t fewest = std::min(result.base->repetitions, result.changed.repetitions);
   if (fewest < stats::kLeastRepetitions) {
     result.hints.push_back(fmt::format(
-        "{} in BASE and {} in NEW: fewer than {} a side decide nothing, because they do not show the noise; "
-        "iobench run --repeat 10, or a folder of ten results",
+        "{} in BASE and {} in NEW: with fewer than {} per side the noise is unknown and the result is inconclusive; "
+        "use iobench run --repeat 10, or a folder of ten results",
         format_count(result.base->repetitions, "repetition"), result.changed.repetitions, stats::kLeastRepetitions));
   }
   add_drift_hint("BASE", pairs, &Pair::base, result);
@@ -200,7 +200,7 @@ void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) {
         return !row.change.ratio && row.change.verdict == stats::ChangeVerdict::inconclusive;
       })) {
-    result.hints.push_back("values that are 0 or less have no ratio and are not judged");
+    result.hints.push_back("values of 0 or less have no ratio and are not compared");
   }
   add_cores_hint(pairs, result);
 }
@@ -229,7 +229,7 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
 void warn_of_small_baseline(std::size_t repetitions, Context& context) {
   if (repetitions >= stats::kLeastRepetitions) return;
   context.warn("few_repetitions",
-               fmt::format("the baseline has {}: comparisons with it will be inconclusive; keep {} or more",
+               fmt::format("the baseline has {}: comparisons with it will be inconclusive; save {} or more",
                            format_count(repetitions, "repetition"), stats::kLeastRepetitions));
 }
 
@@ -256,7 +256,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   result.changed = side_of(options.changed, changed);
   if (options.base) judge(options, changed, context, result);
   result.gate = check_gate(requirements, changed);
-  const bool keep = options.save_baseline && !result.has_findings();  // what misses the gate is no example to others
+  const bool keep = options.save_baseline && !result.has_findings();  // a run that fails the gate cannot be a baseline
   if (keep) {
     save_baseline(*options.save_baseline, changed, context.stop_token());
     warn_of_small_baseline(result.changed.repetitions, context);
@@ -267,63 +267,62 @@ CompareResult compare(const CompareOptions& options, Context& context) {
 
 void CompareOptions::describe(FieldVisitor& v) {
   v.field({"BASE",
-           "what is compared with: a result, a folder of repetitions, or a file of baselines; may be left out for "
-           "--gate and --save-baseline",
+           "reference: a result, a folder of repetitions, or a baseline file; optional with --gate and --save-baseline",
            Role::optional_positional},
           base);
-  v.field({"NEW", "what is judged: a result, or a folder of repetitions", Role::positional}, changed);
+  v.field({"NEW", "what to check: a result, or a folder of repetitions", Role::positional}, changed);
   v.field({"threshold",
-           "how much worse a metric may become: 5% (default) for all, read.bytes_per_second=3% for one; several with "
-           "commas",
+           "how much worse a metric may become: 5% (default) for all metrics, read.bytes_per_second=3% for one; "
+           "separated by commas",
            "LIST"},
           threshold);
-  v.field({"metric", "judge these metrics alone", "LIST"}, metric);
+  v.field({"metric", "compare only these metrics", "LIST"}, metric);
   v.field({"allow-different",
-           "compare although these differ: a key as the report names it, or its first or last part: host, engine, verb",
+           "compare even if these differ: a key as shown in the report, or its first or last part: host, engine, verb",
            "LIST"},
           allow_different);
-  v.field({"fail-on-inconclusive", "exit 3 when the values do not tell, too"}, fail_on_inconclusive);
-  v.field({"gate", "requirements that NEW must meet, whatever BASE gave; docs/comparing.md", Role::input_file}, gate);
-  v.field({"save-baseline", "keep NEW in FILE as the baseline of its machine class, unless it misses the gate",
+  v.field({"fail-on-inconclusive", "also exit 3 if the result is inconclusive"}, fail_on_inconclusive);
+  v.field({"gate", "requirements that NEW must meet, independent of BASE; see docs/comparing.md", Role::input_file},
+          gate);
+  v.field({"save-baseline", "save NEW in FILE as baseline of its machine class, unless it misses the gate",
            Role::output_file, kSharedOutput},
           save_baseline);
-  v.field({"class", "name of the machine class, for baselines; made from the host where it is not given", "NAME"},
-          machine_class);
+  v.field({"class", "name of the machine class, for baselines; default: derived from the host", "NAME"}, machine_class);
 }
 
 void ComparedSide::describe(FieldVisitor& v) {
   v.field({"source", "file or folder"}, source);
-  v.field({"verb", "what measured it"}, verb);
-  v.field({"machine_class", "kind of machine"}, machine_class);
-  v.field({"files", Unit::count, "results read"}, files);
-  v.field({"repetitions", Unit::count, "values of each metric, at least"}, repetitions);
+  v.field({"verb", "program and verb that measured it"}, verb);
+  v.field({"machine_class", "machine class"}, machine_class);
+  v.field({"files", Unit::count, "number of results read"}, files);
+  v.field({"repetitions", Unit::count, "smallest number of values of a metric"}, repetitions);
 }
 
 void CompareRow::describe(FieldVisitor& v) {
-  v.field({"metric", "what was measured"}, metric);
+  v.field({"metric", "name of the metric"}, metric);
   v.field({"base", "median in BASE, in the metric's unit"}, base);
   v.field({"new", "median in NEW"}, changed);
-  v.field({"change_ratio", Unit::ratio, "by how much NEW is more: -0.1 is a tenth less; by Hodges and Lehmann"},
+  v.field({"change_ratio", Unit::ratio, "relative change from BASE to NEW: -0.1 is 10 % less; Hodges-Lehmann estimate"},
           change.ratio);
-  v.field({"interval", "where the true change lies"}, change.interval);
-  v.field({"p_value", "of Mann and Whitney's U test: how likely chance alone makes sides differ so much"},
-          change.p_value);
-  v.field({"threshold_ratio", Unit::ratio, "how much worse it may become"}, threshold);
-  v.field({"floor", "smaller values count as this, in the metric's unit; 0: none"}, floor);
-  v.field({"derived", "true when it follows from the others and does not count towards the verdict of all"}, derived);
-  v.field({"verdict", "what comes of it"}, change.verdict);
-  v.field({"text", "the same in words"}, text);
+  v.field({"interval", "95 % interval of the change"}, change.interval);
+  v.field({"p_value", "p value of the Mann-Whitney U test"}, change.p_value);
+  v.field({"threshold_ratio", Unit::ratio, "how much worse the metric may become"}, threshold);
+  v.field({"floor", "smaller values count as this value, in the metric's unit; 0: no limit"}, floor);
+  v.field({"derived", "true if the metric follows from others and does not count towards the overall verdict"},
+          derived);
+  v.field({"verdict", "verdict for this metric"}, change.verdict);
+  v.field({"text", "the verdict in words"}, text);
 }
 
 void CompareResult::describe(FieldVisitor& v) {
-  v.field({"verdict", "of all metrics together; none without BASE"}, verdict);
-  v.field({"text", "the verdict in a line"}, text);
-  v.field({"base", "what was compared with"}, base);
-  v.field({"new", "what was judged"}, changed);
-  v.field({"differences", "what differs between how they were measured"}, differences);
-  v.field({"rows", "metric by metric"}, rows);
-  v.field({"gate", "requirement by requirement"}, gate);
-  v.field({"hints", "what would make the verdict clearer"}, hints);
+  v.field({"verdict", "verdict over all metrics; empty without BASE"}, verdict);
+  v.field({"text", "the verdict in one line"}, text);
+  v.field({"base", "the reference"}, base);
+  v.field({"new", "the result that was checked"}, changed);
+  v.field({"differences", "differences in how they were measured"}, differences);
+  v.field({"rows", "one row per metric"}, rows);
+  v.field({"gate", "one row per requirement"}, gate);
+  v.field({"hints", "how to get a clearer verdict"}, hints);
 }
 
 }  // namespace shardkit::bench

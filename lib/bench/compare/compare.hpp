@@ -13,8 +13,8 @@
 #include "core/fields.hpp"
 #include "stats/comparison.hpp"
 
-/// `iobench compare`: whether a node, a version or a setting became slower, and whether a node is what a fleet asks
-/// for.
+/// `iobench compare`: whether a node, a version or a setting became slower, and whether a node meets the requirements
+/// of a fleet.
 namespace shardkit::bench {
 
 struct CompareOptions {
@@ -31,13 +31,13 @@ struct CompareOptions {
   void describe(FieldVisitor& v);
 };
 
-/// One side, as the report names it.
+/// One side of the report.
 struct ComparedSide {
   std::string source;  ///< as given on the command line
   std::string verb;
   std::string machine_class;
   std::uint64_t files = 0;
-  std::uint64_t repetitions = 0;  ///< the fewest of any metric
+  std::uint64_t repetitions = 0;  ///< smallest number over all metrics
 
   void describe(FieldVisitor& v);
 };
@@ -49,14 +49,14 @@ struct CompareRow {
   stats::Change change;
   double threshold = 0;
   double floor = 0;      ///< values below count as this; 0: none
-  bool derived = false;  ///< follows from the others and decides nothing
+  bool derived = false;  ///< follows from the others and does not count
   std::string text;      ///< "-9.8 %: 1.20 GB/s to 1.08 GB/s"
 
   void describe(FieldVisitor& v);
 };
 
 struct CompareResult {
-  std::optional<stats::ChangeVerdict> verdict;  ///< empty when there is no BASE
+  std::optional<stats::ChangeVerdict> verdict;  ///< empty without BASE
   std::string text;                             ///< the verdict in a line
   std::optional<ComparedSide> base;
   ComparedSide changed;
@@ -64,24 +64,24 @@ struct CompareResult {
   std::vector<CompareRow> rows;
   std::vector<GateRow> gate;
   std::vector<std::string> hints;
-  bool fail_on_inconclusive = false;  ///< from the options; decides has_findings()
+  bool fail_on_inconclusive = false;  ///< from the options; used by has_findings()
 
   void describe(FieldVisitor& v);
   bool has_findings() const;
 };
 
-/// Reads results and judges them; measures nothing. Writes the file of `save_baseline` alone. Throws Error{usage} for
-/// options that make no sense together, and what read_measurements(), read_baseline() and read_gate() throw.
+/// Reads results and compares them; measures nothing. Writes only the file of `save_baseline`. Throws Error{usage} for
+/// invalid combinations of options, and the errors of read_measurements(), read_baseline() and read_gate().
 CompareResult compare(const CompareOptions& options, Context& context);
 
 /// "-9.8 %: 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
 std::string change_text(const CompareRow& row, Unit unit);
 
-/// The line that stands first in every report: the verdict, and what it comes from.
+/// The first line of every report: the verdict and its reason.
 std::string verdict_text(const CompareResult& result, const std::optional<std::string>& saved);
 
-/// The default of `threshold` and what the user set for single metrics: "5%", "read.bytes_per_second=3%", "0.05".
-/// Throws Error{usage}.
+/// The default of `threshold` and the values for single metrics: "5%", "read.bytes_per_second=3%", "0.05". Throws
+/// Error{usage}.
 class Thresholds {
  public:
   explicit Thresholds(const std::vector<std::string>& texts);

@@ -34,7 +34,7 @@ std::string incomparable_text(const CompareResult& result) {
   }
   const std::string more =
       keys.size() > 1 ? fmt::format(", and {} more", format_count(keys.size() - 1, "difference")) : "";
-  return fmt::format("{} is {} in BASE and {} in NEW{}; --allow-different {} compares them all the same", first.key,
+  return fmt::format("{} is {} in BASE and {} in NEW{}; use --allow-different {} to compare them anyway", first.key,
                      first.base.empty() ? "not set" : first.base, first.changed.empty() ? "not set" : first.changed,
                      more, fmt::join(keys, ","));
 }
@@ -43,7 +43,7 @@ std::string reason_of(stats::ChangeVerdict verdict, const CompareResult& result)
   if (verdict == stats::ChangeVerdict::incomparable) return incomparable_text(result);
   if (verdict != stats::ChangeVerdict::pass) return rows_text(result, verdict);
   const auto counted = std::ranges::count(result.rows, false, &CompareRow::derived);
-  return "nothing is worse by more than its threshold, in " +
+  return "no metric is worse by more than its threshold, in " +
          format_count(static_cast<std::uint64_t>(counted), "metric");
 }
 
@@ -71,7 +71,7 @@ std::string change_text(const CompareRow& row, Unit unit) {
   if (std::min(row.base, row.changed) < row.floor) {
     text += fmt::format("; less than {0} counts as {0}", metric_text(row.floor, unit));
   }
-  if (row.derived) text += "; follows from the others and does not count";
+  if (row.derived) text += "; follows from others and does not count";
   return text;
 }
 
@@ -81,7 +81,7 @@ std::string verdict_text(const CompareResult& result, const std::optional<std::s
   if (result.verdict) add(fmt::format("{}: {}", enum_name(*result.verdict), reason_of(*result.verdict, result)));
   if (!result.gate.empty()) add(gate_text(result));
   if (saved) {
-    add(fmt::format("kept {} of {} as baseline of class '{}' in {}",
+    add(fmt::format("saved {} of {} as baseline of class '{}' in {}",
                     format_count(result.changed.repetitions, "repetition"), result.changed.verb,
                     result.changed.machine_class, *saved));
   }
@@ -100,7 +100,7 @@ double share(const std::string& text, const std::string& whole) {
   if (value > 0 && value < 1) return value;
   throw Error(
       ErrorCode::usage,
-      fmt::format("--threshold: '{}' is no share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole));
+      fmt::format("--threshold: '{}' is not a share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ namespace {
 
 using Part = Comparison::Part;
 
-/// What samples/pytorch/loader_probe.py writes, as far as it has a role in a comparison.
+/// The fields of samples/pytorch/loader_probe.py that have a role in a comparison.
 struct LoaderProbeOptions {
   std::string text;
 
@@ -47,7 +47,7 @@ struct LoaderProbeResult {
   void describe(FieldVisitor& v) {
     v.field({"samples_per_second", Unit::per_second, "", metric(Better::higher)}, samples_per_second);
     v.field({"batch_latency", Unit::seconds, "", metric(Better::lower, kUnfeltWait)}, batch_latency);
-    // It names no state of the cache that was had; one that was asked for was had, or it failed.
+    // It does not name the cache state it used; a requested state was used, or it failed.
     v.field({"cache.requested", "", kCondition}, cache.state);
   }
 };
@@ -148,7 +148,7 @@ const ComparedField& compare_metric(std::string_view name, std::string_view opti
   std::vector<std::string> names;
   for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
   throw Error(ErrorCode::usage,
-              fmt::format("{}: there is no metric '{}'; there are {}", option, name, fmt::join(names, ", ")), file);
+              fmt::format("{}: unknown metric '{}'; known metrics: {}", option, name, fmt::join(names, ", ")), file);
 }
 
 std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
@@ -181,20 +181,20 @@ void flatten(const std::string& key, const Json& value, Conditions& conditions) 
   for (const auto& [name, child] : value.items()) flatten(key + "." + name, child, conditions);
 }
 
-/// What `verb` says that it used and read, which is its own result or a stage of a run; an option of the same name is
-/// only what was asked for.
+/// The input and conditions that `verb` reports, from its own result or a stage of a run; an option of the same name is
+/// only the request.
 void take_stage(std::string_view verb, bool own, const Json& measured, Conditions& conditions) {
   for (const ComparedField& fact : compared_fields()) {
     const bool matters = fact.role.part == Part::condition || (own && fact.role.part == Part::own_condition);
     if (fact.verb != verb || !matters) continue;
     const Json* value = member(measured, fact.path);
     if (value == nullptr || value->is_object()) continue;
-    if (value->is_string() && text_of(*value).empty()) continue;  // not known, such as the GPU where there is none
+    if (value->is_string() && text_of(*value).empty()) continue;  // unknown, such as the GPU on a machine without one
     conditions[fact.name()] = text_of(*value);
   }
 }
 
-/// Each stage that the result of a run holds.
+/// Each stage in the result of a run.
 void take_stages(const Json& run, Conditions& conditions) {
   for (const auto& [stage, measured] : run.items()) take_stage(stage, false, measured, conditions);
 }
@@ -211,7 +211,7 @@ void take_options(const Json& options, Conditions& conditions) {
   }
 }
 
-/// The field that a condition was read from; null for an option, and for what has no role.
+/// The field that a condition was read from; null for an option, and for fields without a role.
 const ComparedField* field_of(std::string_view key) {
   const auto found = std::ranges::find(compared_fields(), key, &ComparedField::name);
   return found == compared_fields().end() ? nullptr : &*found;
@@ -275,7 +275,7 @@ std::vector<Difference> differences(const Conditions& base, const Conditions& ch
   std::vector<Difference> all;
   for (const auto& [key, value] : base) {
     const auto other = changed.find(key);
-    // What only one side tells is an older or newer version's: nothing to hold against it.
+    // A field of only one side comes from an older or newer version and cannot be compared.
     if (other == changed.end() || is_same(key, value, other->second)) continue;
     all.push_back({key, value, other->second, is_decisive(key), is_allowed(key, allow)});
   }
@@ -289,10 +289,11 @@ void check_allowed(const Conditions& base, const Conditions& changed, std::span<
       return std::ranges::any_of(conditions, [&](const auto& entry) { return fits(entry.first, allowed); });
     };
     if (knows(base) || knows(changed)) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("--allow-different: neither result tells '{}'; name a key such as engine, "
-                            "read.cache.state, host or verb",
-                            allowed));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "--allow-different: neither result contains '{}'; use a key such as engine, read.cache.state, host or verb",
+            allowed));
   }
 }
 

@@ -40,7 +40,7 @@ class GateReader {
       } else if (name == "max") {
         requirement.max = limit(value, name);
       } else {
-        reject(fmt::format("there is no member '{}'; there are metric, min, max and cache", name));
+        reject(fmt::format("unknown member '{}'; expected metric, min, max or cache", name));
       }
     }
     if (requirement.metric.empty()) reject("a metric is missing");
@@ -59,12 +59,12 @@ class GateReader {
     if (!requirement.min && !requirement.max) reject("expected min, max or both");
     if (requirement.min && requirement.max && *requirement.min > *requirement.max) reject("min is more than max");
     if (std::ranges::find(kGateCacheStates, requirement.cache) != kGateCacheStates.end()) return;
-    reject(fmt::format("there is no state of the cache '{}'; there are{}", requirement.cache,
+    reject(fmt::format("unknown cache state '{}'; expected one of{}", requirement.cache,
                        fmt::join(kGateCacheStates, " ")));
   }
 
   std::string text(const Json& value, const std::string& name) const {
-    if (!value.is_string()) reject(fmt::format("'{}' is no text", name));
+    if (!value.is_string()) reject(fmt::format("'{}' is not a string", name));
     return value.get<std::string>();
   }
 
@@ -73,15 +73,15 @@ class GateReader {
     if (value.is_string()) {
       if (const auto parsed = parse_rate(value.get<std::string>())) return static_cast<double>(*parsed);
     }
-    reject(
-        fmt::format("'{}' is {}; expected a number from 0 up, or a size such as \"1.5GB/s\"", name, json_text(value)));
+    reject(fmt::format("'{}' is {}; expected a number of at least 0, or a size such as \"1.5GB/s\"", name,
+                       json_text(value)));
   }
 
   const std::string& path_;
   std::string where_ = "the whole";
 };
 
-/// The state of the cache in which a stage was measured; empty where that is not known.
+/// The state of the cache in which a stage was measured; empty if unknown.
 std::string cache_state_of(const GateRequirement& requirement, const Measurements& measured) {
   const std::string stage = requirement.metric.substr(0, requirement.metric.find('.'));
   for (const std::string& key : {stage + ".cache.state", std::string("read.cache.state")}) {
@@ -91,7 +91,7 @@ std::string cache_state_of(const GateRequirement& requirement, const Measurement
   return {};
 }
 
-/// The part of the values that decides: their interval, or of few the median alone.
+/// The decisive part of the values: their interval, or only the median of a few.
 stats::Summary deciding(const std::vector<double>& values) {
   const stats::Summary all = stats::summarize(values);
   return values.size() < kLeastForInterval ? stats::Summary{all.median, all.median, all.median} : all;
@@ -125,7 +125,7 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
   const std::string state = cache_state_of(requirement, measured);
   if (!requirement.cache.empty() && state != requirement.cache) {
     row.text = fmt::format("required {} {}, but it was measured {}", limits, requirement.cache,
-                           state.empty() ? "in a state of the cache that is not known" : state);
+                           state.empty() ? "with an unknown cache state" : state);
     return row;
   }
   const stats::Summary summary = deciding(found->second);
@@ -142,13 +142,13 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
 }  // namespace
 
 void GateRow::describe(FieldVisitor& v) {
-  v.field({"metric", "what is required"}, metric);
-  v.field({"cache", "state of the page cache that it is required in; empty: any"}, cache);
-  v.field({"min", "least value, in the metric's unit"}, min);
-  v.field({"max", "largest value"}, max);
-  v.field({"measured", "median that was measured"}, measured);
-  v.field({"verdict", "whether that is enough"}, verdict);
-  v.field({"text", "the same in words"}, text);
+  v.field({"metric", "requirement"}, metric);
+  v.field({"cache", "required page cache state; empty: any"}, cache);
+  v.field({"min", "minimum, in the metric's unit"}, min);
+  v.field({"max", "maximum, in the metric's unit"}, max);
+  v.field({"measured", "measured median"}, measured);
+  v.field({"verdict", "whether the requirement is met"}, verdict);
+  v.field({"text", "the outcome in words"}, text);
 }
 
 std::vector<GateRequirement> read_gate(const std::string& path) {
@@ -174,7 +174,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// A file that says what it is, with one member that holds all.
+/// A file with a "format" and one member that contains the rest.
 OrderedJson file(const char* title, const char* schema, const char* member, const OrderedJson& content) {
   return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
           {"title", title},
@@ -203,10 +203,10 @@ OrderedJson metric_names() {
 OrderedJson requirement() {
   return {{"type", "object"},
           {"properties",
-           {{"metric", {{"enum", metric_names()}, {"description", "what is required"}}},
-            {"min", limit("least value")},
-            {"max", limit("largest value")},
-            {"cache", {{"enum", kGateCacheStates}, {"description", "state of the page cache; none: any"}}}}},
+           {{"metric", {{"enum", metric_names()}, {"description", "metric that is required"}}},
+            {"min", limit("minimum")},
+            {"max", limit("maximum")},
+            {"cache", {{"enum", kGateCacheStates}, {"description", "page cache state; absent: any"}}}}},
           {"additionalProperties", false},
           {"required", OrderedJson::array({"metric"})},
           {"anyOf", {{{"required", OrderedJson::array({"min"})}}, {{"required", OrderedJson::array({"max"})}}}}};
@@ -217,7 +217,7 @@ std::string text_of(const OrderedJson& schema) { return json_file_text(schema); 
 }  // namespace
 
 std::string gate_schema() {
-  return text_of(file("what a fleet asks of its nodes: iobench compare --gate FILE", "shardkit/gate", "requirements",
+  return text_of(file("requirements of a fleet: iobench compare --gate FILE", "shardkit/gate", "requirements",
                       {{"type", "array"}, {"minItems", 1}, {"items", requirement()}}));
 }
 
@@ -227,9 +227,9 @@ std::string baseline_schema() {
   const OrderedJson measured = {{"type", "object"},
                                 {"properties",
                                  {{"conditions", map_of({{"type", "string"}}, "how it was measured, by key")},
-                                  {"values", map_of(values, "by metric, one for each repetition")}}},
+                                  {"values", map_of(values, "values by metric, one per repetition")}}},
                                 {"required", {"conditions", "values"}}};
-  return text_of(file("what machines of each class gave: iobench compare --save-baseline FILE", "shardkit/baseline",
+  return text_of(file("baselines by machine class: iobench compare --save-baseline FILE", "shardkit/baseline",
                       "classes", map_of(map_of(measured, "by verb"), "by machine class")));
 }
 

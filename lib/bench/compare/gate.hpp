@@ -9,22 +9,22 @@
 #include "bench/compare/measurements.hpp"
 #include "core/fields.hpp"
 
-/// What a fleet asks of its nodes, whatever they gave before.
+/// Requirements of a fleet, independent of earlier results.
 ///
-/// JSON Schemas of the files that compare reads and writes beside results; docs/schema holds them.
+/// JSON Schemas of the other files that compare reads and writes; they are in docs/schema.
 namespace shardkit::bench {
 
 enum class GateVerdict {
   met,
   missed,
-  inconclusive,  ///< the interval of the median holds the limit
-  absent,        ///< not measured, or not in the state of the cache that the requirement is about
+  inconclusive,  ///< the interval of the median contains the limit
+  absent,        ///< not measured, or not in the required cache state
 };
 constexpr auto enum_names(GateVerdict) {
   return std::to_array<std::string_view>({"met", "missed", "inconclusive", "absent"});
 }
 
-/// The states of the page cache that a requirement may be about; empty: any.
+/// The page cache states of a requirement; empty: any.
 inline constexpr std::array<std::string_view, 7> kGateCacheStates{"",      "cold",   "client-cold", "warm",
                                                                   "mixed", "direct", "unknown"};
 
@@ -35,7 +35,7 @@ struct GateRequirement {
   std::string cache;  ///< empty: whatever its state
 };
 
-/// A requirement and what came of it.
+/// A requirement and its outcome.
 struct GateRow : GateRequirement {
   std::optional<double> measured;  ///< the median
   GateVerdict verdict = GateVerdict::absent;
@@ -44,20 +44,19 @@ struct GateRow : GateRequirement {
   void describe(FieldVisitor& v);
 };
 
-/// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}; limits are
-/// numbers, or sizes and rates as texts: "1.5GB/s". Throws Error{usage} that says which requirement is wrong and how,
-/// for unknown metrics and members too.
+/// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}. Limits are
+/// numbers, or sizes and rates as texts: "1.5GB/s". Throws Error{usage} with the number of the wrong requirement, also
+/// for unknown metrics and members.
 std::vector<GateRequirement> read_gate(const std::string& path);
 
-/// Holds the median of each metric against its limits. With 6 values and more the interval of the median (95 %)
-/// decides: missed when all of it lies on the wrong side, inconclusive when only the median or only a part of it does.
-/// With fewer values the median alone decides.
+/// Compares the median of each metric with its limits. With 6 values or more, the 95 % interval of the median decides:
+/// missed if all of it is on the wrong side, inconclusive if only a part is. With fewer values only the median decides.
 std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured);
 
-/// Of what --gate takes: every file that fits can be read, but for limits given as texts that are no sizes.
+/// Schema of --gate. Every file that matches can be read, except for limits with invalid sizes.
 std::string gate_schema();
 
-/// Of what --save-baseline writes.
+/// Schema of --save-baseline.
 std::string baseline_schema();
 
 }  // namespace shardkit::bench

@@ -30,14 +30,14 @@ std::vector<std::string> result_files(const std::string& folder, Context& contex
     if (name.starts_with('.') || !name.ends_with(".json") || !entry.is_regular_file()) continue;
     files.push_back(entry.path());
     if (files.size() > stats::kMostRankedValues) {
-      throw Error(ErrorCode::usage, fmt::format("'{}' holds more than {} results", folder, stats::kMostRankedValues),
+      throw Error(ErrorCode::usage, fmt::format("'{}' contains more than {} results", folder, stats::kMostRankedValues),
                   folder);
     }
   }
   std::ranges::sort(files);
   if (files.empty()) {
     throw Error(ErrorCode::not_found,
-                fmt::format("'{}' holds no result: expected files of iobench ... --json FILE, named *.json", folder),
+                fmt::format("'{}' contains no result; expected files of iobench ... --json FILE, named *.json", folder),
                 folder);
   }
   return files;
@@ -74,20 +74,21 @@ void check_same(const Conditions& first, const Conditions& next, const Measureme
   if (different.empty() || !different.front().decisive) return;
   const Difference& difference = different.front();
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' and '{}' are no repetitions of one measurement: {} is {} and {}; keep the results of "
-                          "one command and machine in a folder of their own",
+              fmt::format("'{}' and '{}' are not repetitions of one measurement: {} is {} and {}; put only results of "
+                          "one command and machine into a folder",
                           measured.files.front(), path, difference.key, difference.base, difference.changed),
               path);
 }
 
-/// A copy of a result, or a link to it, would count as a repetition that nobody measured.
+/// A copy of a result, or a link to it, would count as a repetition that was never measured.
 void check_new(const Json& envelope, const std::string& path, std::map<std::string, std::string>& paths) {
   const auto [known, fresh] = paths.emplace(json_text(envelope), path);
   if (fresh) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' and '{}' are the same result: each repetition is a run of its own; remove one of them",
-                          known->second, path),
-              path);
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("'{}' and '{}' are the same result; each repetition must be a separate run. Remove one of them",
+                  known->second, path),
+      path);
 }
 
 /// Takes one more file in.
@@ -120,8 +121,8 @@ Measurements read_measurements(const std::string& path, Context& context) {
   }
   if (measured.values.empty()) {
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a result of {}, which measures nothing that compare knows; expected one of read, "
-                            "decode, pipeline, checkpoint, transfer, run or loader-probe",
+                fmt::format("'{}' is a result of {}, which compare does not support; expected one of read, decode, "
+                            "pipeline, checkpoint, transfer, run or loader-probe",
                             files.front(), measured.verb),
                 files.front());
   }
@@ -140,10 +141,11 @@ Json read_checked(const std::string& path) {
   Json json = read_own_json(path);
   if (verb_of(json) != "baseline") {
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' holds a result of {}, not baselines; name another file", path, verb_of(json)), path);
+                fmt::format("'{}' contains a result of {}, not baselines; choose another file", path, verb_of(json)),
+                path);
   }
   if (json.value("schema_version", Json()) != kVersion) throw_damaged(path, "schema_version is not 1");
-  if (!json.contains("classes") || !json["classes"].is_object()) throw_damaged(path, "\"classes\" is no object");
+  if (!json.contains("classes") || !json["classes"].is_object()) throw_damaged(path, "\"classes\" is not an object");
   return json;
 }
 
@@ -153,17 +155,17 @@ std::vector<std::string> names_of(const Json& object) {
   return names;
 }
 
-/// The member `name`, an object; else an error that lists what there is.
+/// The member `name`, an object; else an error that lists the existing ones.
 const Json& entry(const Json& object, const std::string& name, const std::string& path, std::string_view kind) {
   const auto found = object.find(name);
   if (found == object.end()) {
     throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no baseline of {} '{}', only of {}; --save-baseline makes one, --class names "
-                            "another class",
+                fmt::format("'{}' has no baseline of {} '{}', only of {}; create one with --save-baseline, or choose "
+                            "another class with --class",
                             path, kind, name, fmt::join(names_of(object), ", ")),
                 path);
   }
-  if (!found->is_object()) throw_damaged(path, fmt::format("'{}' is no object", name));
+  if (!found->is_object()) throw_damaged(path, fmt::format("'{}' is not an object", name));
   return *found;
 }
 
@@ -186,7 +188,7 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
     stored.at("conditions").get_to(measured.conditions);
     stored.at("values").get_to(measured.values);
   } catch (const Json::exception&) {
-    throw_damaged(path, "expected \"conditions\", texts by key, and \"values\", lists of numbers by metric");
+    throw_damaged(path, "expected \"conditions\", an object of strings, and \"values\", an object of number lists");
   }
   for (const auto& [name, values] : measured.values) {
     if (values.size() <= stats::kMostRankedValues) continue;

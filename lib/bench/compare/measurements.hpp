@@ -13,13 +13,13 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-/// What was measured, under which conditions, and whether two measurements can be compared. Baselines: what machines of
-/// each class gave once, in one file that a repository can hold (docs/comparing.md).
+/// Measured values, their conditions, and whether two measurements can be compared. Baselines: earlier values of
+/// machines by class, in one file that can be committed (docs/comparing.md).
 namespace shardkit::bench {
 
 /// A field of a result that has a role in a comparison.
 struct ComparedField {
-  /// That measures it; in the result of `run` the member that holds it; "host": of the envelope.
+  /// verb that measures it; in a result of `run` the member that contains it; "host": from the envelope
   std::string_view verb;
   std::string path;  ///< within what that verb measured: "latency_seconds.p99"
   Unit unit = Unit::none;
@@ -29,80 +29,80 @@ struct ComparedField {
   std::string name() const { return std::string(verb) + "." + path; }
 };
 
-/// All of them, verb by verb; the rates of a verb stand before its times.
+/// All compared fields, verb by verb; rates come before times.
 const std::vector<ComparedField>& compared_fields();
 
-/// True for an option of any verb, by its name in JSON, in which results may differ.
+/// True for an option of any verb, by its JSON name, that may differ between results.
 bool is_free_option(std::string_view name);
 
 /// The metrics by which two results are compared.
 std::span<const ComparedField> compare_metrics();
 
-/// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.
+/// Finds a metric by name. Throws Error{usage} with a list of all metrics, naming `option`, or the `file` that contains
+/// the name.
 const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file = {});
 
-/// Its value in the `result` of an envelope of `verb`, or in one of that result's repetitions. Empty when it is not
-/// there, which is the rule for metrics of other verbs.
+/// Its value in the `result` of an envelope of `verb`, or in one of its repetitions. Empty if it is missing, as for
+/// metrics of other verbs.
 std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result);
 
 using Conditions = std::map<std::string, std::string>;
 
-/// What is not the same on both sides.
+/// A difference between the two sides.
 struct Difference {
   std::string key;
   std::string base;
   std::string changed;
-  bool decisive = false;  ///< measurements that differ in it tell nothing about each other
-  bool allowed = false;   ///< the user wants them compared all the same
+  bool decisive = false;  ///< such measurements cannot be compared
+  bool allowed = false;   ///< the user wants to compare them anyway
 
   void describe(FieldVisitor& v) {
-    v.field({"key", "what differs"}, key);
-    v.field({"base", "in BASE"}, base);
-    v.field({"new", "in NEW"}, changed);
-    v.field({"decisive", "true when results that differ in this cannot be compared"}, decisive);
+    v.field({"key", "key of the difference"}, key);
+    v.field({"base", "value in BASE"}, base);
+    v.field({"new", "value in NEW"}, changed);
+    v.field({"decisive", "true if results that differ in this cannot be compared"}, decisive);
     v.field({"allowed", "true when --allow-different names it"}, allowed);
   }
 };
 
-/// The conditions that an envelope tells: tool, host, options, and of each stage what it really used.
+/// The conditions in an envelope: tool, host, options, and what each stage really used.
 Conditions conditions_of(const nlohmann::json& envelope);
 
-/// A name for machines of a kind: "8cpu-32gib-nvme".
+/// A name for a class of machines: "8cpu-32gib-nvme".
 std::string machine_class_of(const nlohmann::json& envelope);
 
-/// What differs, decisive ones first, then by key. `allow` holds keys: "engine" allows every key that ends in
+/// All differences, decisive ones first, then by key. `allow` contains keys: "engine" allows every key that ends in
 /// ".engine", "host" every one that starts with "host.".
 std::vector<Difference> differences(const Conditions& base, const Conditions& changed,
                                     std::span<const std::string> allow);
 
-/// Throws Error{usage} when one of `allow` fits no condition of either side, as a typing error would.
+/// Throws Error{usage} if one of `allow` matches no condition of either side, such as a typing error.
 void check_allowed(const Conditions& base, const Conditions& changed, std::span<const std::string> allow);
 
-/// One side of a comparison: what was measured, how often, and under which conditions.
+/// One side of a comparison: values, their number, and their conditions.
 struct Measurements {
   std::string verb;                                   ///< "read", "run", ...
-  std::string machine_class;                          ///< named by its processors, memory and storage
-  std::vector<std::string> files;                     ///< that it was read from
+  std::string machine_class;                          ///< from its processors, memory and storage
+  std::vector<std::string> files;                     ///< files it was read from
   Conditions conditions;                              ///< by key: "read.cache.state" is "cold"
-  std::map<std::string, std::vector<double>> values;  ///< by name of the metric, one for each repetition
+  std::map<std::string, std::vector<double>> values;  ///< by name of the metric, one per repetition
 };
 
-/// Reads a result, or a folder with one result in each *.json of it, hidden ones left out. A result with repetitions
-/// (`run --repeat`) gives a value for each of them, any other gives one. Throws Error{usage} when the files of a folder
-/// are no repetitions of one measurement and for results without a metric; Error{conflict} for a run that failed,
-/// Error{corrupt} for files that are no results, Error{not_found} when there are none.
+/// Reads a result, or a folder with one result in each *.json, without hidden files. A result with repetitions (`run
+/// --repeat`) gives one value for each, any other gives one. Throws Error{usage} if the files of a folder are not
+/// repetitions of one measurement, and for results without a metric. Throws Error{conflict} for a failed run,
+/// Error{corrupt} for files that are not results, Error{not_found} if there are none.
 Measurements read_measurements(const std::string& path, Context& context);
 
-/// True for a file of baselines. Throws what read_own_json() throws for a file that is none of ours; false for a
-/// folder.
+/// True for a baseline file, false for a folder. Throws the errors of read_own_json() for other files.
 bool is_baseline(const std::string& path);
 
-/// The stored measurements of `verb` for a class. Throws Error{not_found} that lists the classes when there are none,
+/// The stored measurements of `verb` for a class. Throws Error{not_found} with a list of the classes if there are none,
 /// Error{corrupt} for a damaged file.
 Measurements read_baseline(const std::string& path, const std::string& machine_class, const std::string& verb);
 
-/// Puts `measured` in the place of what the file holds for its class and verb, or makes the file. One at a time: others
-/// wait, behind a hidden lock file that stays beside it. Throws Error{cancelled} when `stop` comes meanwhile.
+/// Replaces the values of its class and verb in the file by `measured`, or creates the file. Concurrent calls wait for
+/// each other with a hidden lock file next to it. Throws Error{cancelled} on a stop.
 void save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop);
 
 }  // namespace shardkit::bench

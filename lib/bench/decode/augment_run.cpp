@@ -34,7 +34,7 @@ std::vector<std::uint8_t> decode_crops(const JpegStore& store, const DecodeBench
     const image::Decoded decoded = decoder.decode_random_crop(store.image(i), prng, side_of(options));
     if (decoded.has_pixels()) crops.insert(crops.end(), decoded.pixels.bytes.begin(), decoded.pixels.bytes.end());
   }
-  if (crops.empty()) throw Error(ErrorCode::corrupt, "not one image can be decoded, so there is nothing to augment");
+  if (crops.empty()) throw Error(ErrorCode::corrupt, "no image can be decoded, so there is nothing to augment");
   return crops;
 }
 
@@ -44,8 +44,7 @@ std::uint64_t slots_per_thread(const DecodeBenchOptions& options, std::uint64_t 
   const std::uint64_t slots = memory / *options.threads / sample_bytes;
   if (slots > 0) return std::min(slots, kMostSlots);
   throw Error(ErrorCode::no_space,
-              fmt::format("tensors of {} for each of {} are more than the {} there is for them; a smaller "
-                          "--crop or fewer --threads fit",
+              fmt::format("tensors of {} for each of {} exceed the available {}; reduce --crop or --threads",
                           format_size(sample_bytes), format_count(*options.threads, "thread"), format_size(memory)));
 }
 
@@ -140,23 +139,23 @@ AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& 
 
 void AugmentResult::describe(FieldVisitor& v) {
   v.field({"dtype", "type of the tensor's values"}, dtype);
-  v.field({"layout", "planes or pixels first"}, layout);
-  v.field({"crops", Unit::count, "decoded crops in memory that were augmented in turn"}, crops);
+  v.field({"layout", "nchw or nhwc"}, layout);
+  v.field({"crops", Unit::count, "decoded crops in memory, augmented repeatedly"}, crops);
   v.field({"augmented", Unit::count, "samples written to batch tensors"}, augmented);
-  v.field({"augment_seconds", Unit::seconds, "time that took"}, augment_seconds);
-  v.field({"cpu_seconds", Unit::seconds, "processor time that took"}, cpu_seconds);
-  v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
+  v.field({"augment_seconds", Unit::seconds, "elapsed time"}, augment_seconds);
+  v.field({"cpu_seconds", Unit::seconds, "CPU time"}, cpu_seconds);
+  v.field({"samples_per_second", Unit::per_second, "samples divided by elapsed time"}, samples_per_second);
   v.field({"samples_per_second_interval", Unit::per_second,
-           "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
+           "95 % interval of the median over slices of 0.1 s; none below 1 s or with the rate outside"},
           samples_per_second_interval);
-  v.field(
-      {"steady",
-       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
-      steady);
-  v.field({"samples_per_second_per_core", Unit::per_second, "samples per second of processor time"},
+  v.field({"steady",
+           "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
+          steady);
+  v.field({"samples_per_second_per_core", Unit::per_second, "samples divided by CPU time"},
           samples_per_second_per_core);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "tensor bytes written over time"}, bytes_per_second);
-  v.field({"cores_needed", "for one GPU of each published JPEG workload, beside those for decoding"}, cores_needed);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "tensor bytes written divided by elapsed time"},
+          bytes_per_second);
+  v.field({"cores_needed", "cores for one GPU of each published JPEG workload, besides decoding"}, cores_needed);
 }
 
 }  // namespace shardkit::bench

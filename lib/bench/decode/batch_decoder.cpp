@@ -22,7 +22,7 @@ std::uint64_t bytes_of_largest(const JpegStore& store, std::uint64_t images) {
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < store.size(); ++i) sizes.push_back(gpu::device_stride(store.pixels(i) * 3));
   std::ranges::sort(sizes, std::greater());
-  // The store's images come again: a batch may hold the largest several times.
+  // The store's images repeat: a batch may contain the largest several times.
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < images; ++i) bytes += sizes[i % sizes.size()];
   return std::max(bytes, gpu::device_stride(1));
@@ -33,11 +33,10 @@ std::uint64_t choose_memory(const JpegStore& store, const gpu::Device& device, s
   const std::uint64_t wanted = bytes_of_largest(store, images);
   const std::uint64_t limit = std::max(device.free_memory() / 4 / kLeast * kLeast, kLeast);
   if (wanted <= limit) return wanted;
-  context.warn(
-      "batches_shortened",
-      fmt::format("pixels of {} take up to {}, and a quarter of what is free on GPU {} is {}: batches hold "
-                  "fewer images where these are large",
-                  format_count(images, "image"), format_size(wanted), device.facts().index, format_size(limit)));
+  context.warn("batches_shortened", fmt::format("pixels of {} need up to {}, but a quarter of the free memory of GPU "
+                                                "{} is {}; batches of large images will be smaller",
+                                                format_count(images, "image"), format_size(wanted),
+                                                device.facts().index, format_size(limit)));
   return limit;
 }
 
@@ -102,7 +101,7 @@ bool has_small_chroma(Bytes jpeg) {
 
 }  // namespace
 
-/// What one thread needs.
+/// The state of one thread.
 class PixelCheck::Comparer {
  public:
   explicit Comparer(PixelCheck& check) : check_(check), stream_(check.device_.make_stream()) {}
@@ -110,7 +109,7 @@ class PixelCheck::Comparer {
   void compare(const RoutedJpeg& image, const gpu::DeviceImage& found, gpu::JpegEngine engine) {
     const Bytes jpeg = check_.store_.image(image.index);
     const image::Decoded smooth = smooth_.decode(jpeg);
-    if (smooth.failure != image::DecodeFailure::none) {  // decoders may make of damaged data what they like
+    if (smooth.failure != image::DecodeFailure::none) {  // decoders may return anything for damaged data
       const std::scoped_lock lock(check_.mutex_);
       ++check_.result_.damaged;
       return;
@@ -165,10 +164,10 @@ void PixelCheck::note(const RoutedJpeg& image, gpu::JpegEngine engine, double ps
     const std::string name = name_of_(image.index);
     throw Error(
         ErrorCode::corrupt,
-        fmt::format("GPU {} decodes '{}' wrong with its {} engine: {:.1f} dB against libjpeg-turbo, where {:.0f} "
-                    "are the least. No rate is told for wrong pixels; another version of nvJPEG or of the "
-                    "driver may decode it right",
-                    device_.facts().index, name, enum_name(engine), psnr, kLeastPsnr),
+        fmt::format(
+            "GPU {} decodes '{}' incorrectly with its {} engine: {:.1f} dB compared with libjpeg-turbo, at least "
+            "{:.0f} expected. No rate is reported for wrong pixels; try another version of nvJPEG or of the driver",
+            device_.facts().index, name, enum_name(engine), psnr, kLeastPsnr),
         name);
   }
   const std::scoped_lock lock(mutex_);
@@ -211,18 +210,20 @@ void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& c
 }
 
 void PixelComparison::describe(FieldVisitor& v) {
-  v.field({"compared", Unit::count, "images that were decoded by both and compared"}, compared);
-  v.field({"damaged", Unit::count, "images that libjpeg-turbo found damaged: not compared"}, damaged);
+  v.field({"compared", Unit::count, "images decoded by both and compared"}, compared);
+  v.field({"damaged", Unit::count, "images that are damaged according to libjpeg-turbo and were not compared"},
+          damaged);
   v.field({"plain_chroma", Unit::count,
-           "images with subsampled chroma that are nearer to libjpeg-turbo's without smooth upsampling, and were held "
-           "against that"},
+           "images with subsampled chroma that were closer to libjpeg-turbo without smooth upsampling, and were "
+           "compared with that"},
           plain_chroma);
-  v.field({"least_allowed_psnr_db", "below it an image counts as wrong, and no rate is told"}, least_allowed_psnr);
-  v.field({"min_psnr_db", "least peak signal-to-noise ratio of an image, in dB; 100: equal"}, min_psnr);
-  v.field({"median_psnr_db", "median over images"}, median_psnr);
-  v.field({"max_difference_red", Unit::count, "largest difference of a value, of 255"}, max_difference_red);
-  v.field({"max_difference_green", Unit::count, "the same of green"}, max_difference_green);
-  v.field({"max_difference_blue", Unit::count, "the same of blue"}, max_difference_blue);
+  v.field({"least_allowed_psnr_db", "below this value an image counts as wrong, and no rate is reported"},
+          least_allowed_psnr);
+  v.field({"min_psnr_db", "lowest peak signal-to-noise ratio of an image, in dB; 100: identical"}, min_psnr);
+  v.field({"median_psnr_db", "median over all images"}, median_psnr);
+  v.field({"max_difference_red", Unit::count, "largest difference of a red value, of 255"}, max_difference_red);
+  v.field({"max_difference_green", Unit::count, "largest difference of a green value"}, max_difference_green);
+  v.field({"max_difference_blue", Unit::count, "largest difference of a blue value"}, max_difference_blue);
 }
 
 }  // namespace shardkit::bench

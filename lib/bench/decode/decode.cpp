@@ -44,13 +44,12 @@ void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies,
 void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result) {
   result.failures = failures;
   if (failures.total < tried) return;
-  throw Error(
-      ErrorCode::corrupt,
-      fmt::format("not one of {} from {} can be decoded as a JPEG ({} of another format or empty); the first is "
-                  "'{}': name JPEGs, or measure reading alone with `iobench read`",
-                  format_count(tried, "image"), named_text(input), failures.not_jpeg,
-                  result.samples_used.first.front()),
-      first_named(input));
+  throw Error(ErrorCode::corrupt,
+              fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
+                          "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
+                          format_count(tried, "image"), named_text(input), failures.not_jpeg,
+                          result.samples_used.first.front()),
+              first_named(input));
 }
 
 void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context) {
@@ -58,11 +57,9 @@ void warn_of_shared_cores(const DecodeResult& result, double cores, Context& con
   const double had = result.cpu_seconds / result.decode_seconds;
   const double expected = std::min(static_cast<double>(result.threads), cores);
   if (had >= kMostOfThem * expected) return;
-  context.warn(
-      "cores_shared",
-      fmt::format("decoding had {:.1f} of {:.1f} cores: others use this machine, so its own rates are higher than "
-                  "these; run again when it is idle",
-                  had, expected));
+  context.warn("cores_shared", fmt::format("only {:.1f} of {:.1f} cores were available for decoding: other processes "
+                                           "used the rest, so the results are too low. Run again on an idle machine",
+                                           had, expected));
 }
 
 namespace {
@@ -71,28 +68,26 @@ void check(bool fine, const std::string& text) {
   if (!fine) throw Error(ErrorCode::usage, text);
 }
 
-/// Options of what augmenting makes.
+/// Options for the output of augmenting.
 void check_tensor(const DecodeBenchOptions& options) {
   const DecodeBenchOptions usual;
-  check(options.dtype == usual.dtype,
-        "--dtype: decoding alone gives 8-bit values; add --augment imagenet, which makes others of them");
+  check(options.dtype == usual.dtype, "--dtype needs --augment imagenet: decoding itself gives 8-bit values");
   check(options.layout == usual.layout,
-        "--layout: decoding alone gives pixels one after the other; add --augment imagenet, which lays them out");
+        "--layout needs --augment imagenet: decoding itself gives one pixel after the other");
 }
 
 /// Options that only one of the backends has.
 void check_backend(const DecodeBenchOptions& options) {
   if (options.backend == DecodeBackend::cpu) {
-    check(!options.batch, "--batch: only nvJPEG takes batches; add --backend nvjpeg, or leave it out");
-    check(!options.device, "--device: only nvJPEG decodes on a GPU; add --backend nvjpeg, or leave it out");
+    check(!options.batch, "--batch needs --backend nvjpeg");
+    check(!options.device, "--device needs --backend nvjpeg");
     return;
   }
-  constexpr const char* kWhole = "{}: nvJPEG decodes whole images here; leave it out, or measure it with --backend cpu";
+  constexpr const char* kWhole = "{} needs --backend cpu: nvJPEG decodes only whole images here";
   check(!options.crop, fmt::format(fmt::runtime(kWhole), "--crop"));
   check(options.scale == 1, fmt::format(fmt::runtime(kWhole), "--scale"));
   check(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
-  check(!options.scaling,
-        "--scaling: threads of the CPU do not set nvJPEG's pace; leave it out, or try --threads 1, 2, 4, ... yourself");
+  check(!options.scaling, "--scaling needs --backend cpu: nvJPEG does not depend on the number of CPU threads");
 }
 
 }  // namespace
@@ -106,7 +101,7 @@ void check_decode_options(const DecodeBenchOptions& options) {
   const auto scale = options.scale;
   check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
   const bool crops = options.crop || options.augment != Augmentation::none;
-  check(scale == 1 || !crops, "--scale: crops are decoded at full size; leave out --crop and --augment");
+  check(scale == 1 || !crops, "--scale: leave out --crop and --augment, which decode crops at full size");
   if (options.augment == Augmentation::none) check_tensor(options);
   check_backend(options);
 }
@@ -148,7 +143,7 @@ class DecodeWork {
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
     image::JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
     Prng prng(options_.seed + thread);
-    // From here on, where the clock runs already: what was set before would be over too early.
+    // Set here, while the clock is running: an earlier budget would end too early.
     const Clock::time_point earliest_end = moment_in(options_.min_seconds);
     const auto latest_end = most_seconds_ ? moment_in(*most_seconds_) : Clock::time_point::max();
     for (bool first = true; !stop.stop_requested(); first = false) {
@@ -193,7 +188,7 @@ void add_scaling(DecodeResult& result) {
   }
 }
 
-/// With what was left out: threads, and of augmenting the crop, since a batch wants images of one size.
+/// With the omitted options: threads, and for augmenting the crop, since a batch needs images of one size.
 DecodeBenchOptions completed(DecodeBenchOptions options) {
   options.threads = decode_threads(options);
   if (options.augment != Augmentation::none && !options.crop) options.crop = kUsualCrop;
@@ -214,7 +209,7 @@ DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& conte
 std::uint64_t DecodeResult::tried() const { return std::min(images, decoded + failures.total); }
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
-  check_decode_options(options);  // a slip is told before what the machine lacks
+  check_decode_options(options);  // a wrong option is reported before a missing device
   DecodeResult result = decode_by_backend(options, context);
   warn_of_failures(result.failures, result.tried(), context);
   if (!result.nvjpeg) warn_of_shared_cores(result, static_cast<double>(system::usable_threads()), context);
@@ -248,68 +243,71 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
 
 void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"PATH", "shards, image files, or folders of either", Role::positional, kMayDiffer}, paths);
-  v.field({"backend", "what decodes: libjpeg-turbo, or nvJPEG on a GPU"}, backend);
-  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy",
+  v.field({"backend", "decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU"}, backend);
+  v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
            between(1, system::kMostThreads)},
           threads);
-  v.field({"samples", Unit::count, "images to load, taken evenly", kMayDiffer, at_least(1)}, samples);
-  v.field({"crop", Unit::count, "decode only a random resized crop to this many pixels a side", "PIXELS",
+  v.field({"samples", Unit::count, "number of images to load, evenly distributed", kMayDiffer, at_least(1)}, samples);
+  v.field({"crop", Unit::count, "decode only a random resized crop of this width and height in pixels", "PIXELS",
            between(1, kMostCrop)},
           crop);
-  v.field({"scale", "shrink whole images while decoding: 1, 2, 4 or 8 times a side", "N"}, scale);
+  v.field({"scale", "shrink whole images while decoding: divide width and height by 1, 2, 4 or 8", "N"}, scale);
   v.field({"augment",
-           "time augmenting the crops apart: imagenet flips one in two and normalises; crops are of 224 pixels without "
-           "--crop"},
+           "measure augmenting the crops separately: imagenet flips every second crop and normalises; crops have 224 "
+           "pixels without --crop"},
           augment);
   v.field({"dtype", "type of the augmented values; with --augment"}, dtype);
   v.field({"layout", "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
-  v.field({"min-seconds", Unit::seconds, "decode, and augment, for at least this long", kMayDiffer, between(0, kDay)},
+  v.field({"min-seconds", Unit::seconds, "minimum time for decoding, and for augmenting", kMayDiffer, between(0, kDay)},
           min_seconds);
-  v.field({"scaling", "measure 1, 2, 4, ... threads too", kMayDiffer}, scaling);
-  v.field({"seed", "where the crops lie and which are flipped", kMayDiffer}, seed);
-  v.field({"batch", Unit::count, "images that nvJPEG is given at once; default: 256", between(1, 65536)}, batch);
-  v.field({"device", "number of the GPU that nvJPEG decodes on; default: 0"}, device);
+  v.field({"scaling", "also measure 1, 2, 4, ... threads", kMayDiffer}, scaling);
+  v.field({"seed", "seed for positions and flips of crops", kMayDiffer}, seed);
+  v.field({"batch", Unit::count, "images passed to nvJPEG at once; default: 256", between(1, 65536)}, batch);
+  v.field({"device", "number of the GPU for nvJPEG; default: 0"}, device);
   access.describe(v);
 }
 
 void ScalingRow::describe(FieldVisitor& v) {
   v.field({"threads", Unit::count, "decoding threads"}, threads);
-  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
-  v.field({"speedup", "against one thread"}, speedup);
-  v.field({"efficiency", Unit::ratio, "speedup over threads"}, efficiency_ratio);
+  v.field({"samples_per_second", Unit::per_second, "images divided by elapsed time"}, samples_per_second);
+  v.field({"speedup", "rate divided by the rate of one thread"}, speedup);
+  v.field({"efficiency", Unit::ratio, "speedup divided by threads"}, efficiency_ratio);
 }
 
 void DecodeResult::describe(FieldVisitor& v) {
-  v.field({"backend", "what decoded", kCondition}, backend);
-  v.field({"crop", Unit::count, "side of the random resized crop; none: the whole image", kCondition}, crop);
-  v.field({"scale", "how many times smaller a side was decoded", kCondition}, scale);
+  v.field({"backend", "decoder", kCondition}, backend);
+  v.field({"crop", Unit::count, "width and height of the random resized crop; absent: whole images", kCondition}, crop);
+  v.field({"scale", "divisor of width and height while decoding", kCondition}, scale);
   v.field({"threads", Unit::count, "decoding threads", kCondition}, threads);
   v.field({"images", Unit::count, "images in memory"}, images);
-  v.field({"decoded", Unit::count, "images decoded, each at least once where there was time"}, decoded);
-  v.field({"decode_seconds", Unit::seconds, "time that took"}, decode_seconds);
-  v.field({"cpu_seconds", Unit::seconds, "processor time that took, of the whole process"}, cpu_seconds);
-  v.field({"cpu_seconds_per_sample", "that time over the images decoded"}, cpu_seconds_per_sample);
-  v.field({"samples_per_second", Unit::per_second, "images over time", metric(Better::higher)}, samples_per_second);
+  v.field({"decoded", Unit::count, "images decoded, each at least once if time allowed"}, decoded);
+  v.field({"decode_seconds", Unit::seconds, "elapsed time"}, decode_seconds);
+  v.field({"cpu_seconds", Unit::seconds, "CPU time of the whole process"}, cpu_seconds);
+  v.field({"cpu_seconds_per_sample", "CPU time divided by images decoded"}, cpu_seconds_per_sample);
+  v.field({"samples_per_second", Unit::per_second, "images divided by elapsed time", metric(Better::higher)},
+          samples_per_second);
   v.field({"samples_per_second_interval", Unit::per_second,
-           "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
+           "95 % interval of the median over slices of 0.1 s; absent if the run took less than 1 s or the rate lies "
+           "outside"},
           samples_per_second_interval);
-  v.field(
-      {"steady",
-       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
-      steady);
-  v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time; of the CPU alone",
-           metric(Better::higher)},
+  v.field({"steady",
+           "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
+          steady);
+  v.field({"samples_per_second_per_core", Unit::per_second,
+           "images divided by CPU time, only those that the CPU decoded", metric(Better::higher)},
           samples_per_second_per_core);
-  v.field({"megapixels_per_second", Unit::per_second, "megapixels of the images, before cropping, over time"},
-          megapixels_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes over time"}, bytes_per_second);
-  v.field({"mix", "what the images are"}, mix);
-  v.field({"samples_used", "which images these are"}, samples_used);
-  v.field({"failures", "images that went wrong, by kind"}, failures);
-  v.field({"scaling", "the same on fewer threads"}, scaling);
-  v.field({"cores_needed", "for one GPU of each published JPEG workload, where the CPU decoded"}, cores_needed);
-  v.field({"augment", "flip, normalise and collate, timed apart; none without --augment"}, augment);
-  v.field({"nvjpeg", "what decoded on a GPU, and whether its pixels are right; none on the CPU"}, nvjpeg);
+  v.field(
+      {"megapixels_per_second", Unit::per_second, "megapixels of the images before cropping, divided by elapsed time"},
+      megapixels_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes divided by elapsed time"}, bytes_per_second);
+  v.field({"mix", "properties of the images"}, mix);
+  v.field({"samples_used", "how the images were chosen"}, samples_used);
+  v.field({"failures", "images that could not be decoded, by kind"}, failures);
+  v.field({"scaling", "results with fewer threads"}, scaling);
+  v.field({"cores_needed", "cores that one GPU of each published JPEG workload needs, if the CPU decoded"},
+          cores_needed);
+  v.field({"augment", "flipping, normalising and collating, measured separately; absent without --augment"}, augment);
+  v.field({"nvjpeg", "the GPU decoder and whether its pixels are correct; absent on the CPU"}, nvjpeg);
 }
 
 }  // namespace shardkit::bench

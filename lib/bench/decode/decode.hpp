@@ -20,13 +20,12 @@
 #include "gpu/device_jpeg_decoder.hpp"
 #include "image/tensor_type.hpp"
 
-/// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels; and augmenting as a stage of its
-/// own.
+/// `iobench decode`: how many images per second the CPU or a GPU decodes, and augmenting as a separate stage.
 namespace shardkit::bench {
 
 enum class Augmentation {
   none,
-  imagenet,  ///< flip one in two, normalise with ImageNet's mean and deviation
+  imagenet,  ///< flip every second crop, normalise with ImageNet's mean and deviation
 };
 constexpr auto enum_names(Augmentation) { return std::to_array<std::string_view>({"none", "imagenet"}); }
 
@@ -42,7 +41,7 @@ struct AugmentResult {
   double cpu_seconds = 0;
   double samples_per_second = 0;
   std::optional<RateInterval> samples_per_second_interval;
-  std::optional<bool> steady;  ///< empty: too short to tell
+  std::optional<bool> steady;  ///< empty: the run was too short to find out
   double samples_per_second_per_core = 0;
   double bytes_per_second = 0;  ///< of tensors written
   std::vector<CoresNeeded> cores_needed;
@@ -50,21 +49,21 @@ struct AugmentResult {
   void describe(FieldVisitor& v);
 };
 
-/// Throws Error{no_space} when the tensors take more memory than may be used. Of options with crop and threads.
+/// Throws Error{no_space} if the tensors need more than the available memory. For options with crop and threads.
 void check_augment(const DecodeBenchOptions& options);
 
-/// Decodes at most 256 random crops of the store's images, then augments them in turn, each thread into batch tensors
-/// of its own of up to 16 samples, for at least `min_seconds` and at least once each. Throws what
-/// check_augment() throws, and Error{corrupt} when no image decodes.
+/// Decodes at most 256 random crops of the store's images. Then augments them repeatedly, each thread into its own
+/// batch tensors of up to 16 samples, for at least `min_seconds` and at least once each. Throws the errors of
+/// check_augment(), and Error{corrupt} if no image can be decoded.
 AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context);
 
-/// An image of a store, on its way to a GPU.
+/// An image of a store that will be decoded on a GPU.
 struct RoutedJpeg {
   std::size_t index = 0;
   JpegRoute route;
 };
 
-/// Images that one engine is to decode at once.
+/// Images that one engine will decode at once.
 struct JpegBatch {
   std::vector<RoutedJpeg> images;
   std::uint64_t bytes = 0;  ///< of memory for their pixels
@@ -72,31 +71,31 @@ struct JpegBatch {
 
 using JpegBatches = std::map<gpu::JpegEngine, JpegBatch>;
 
-/// Images that were decoded at once: their pixels stay until the next batch.
+/// Images that were decoded at once. Their pixels are valid until the next batch.
 struct DecodedBatch {
   gpu::JpegEngine engine = gpu::JpegEngine::hardware;
   std::vector<RoutedJpeg> images;
   std::vector<gpu::DeviceImage> pixels;  ///< one for each of these
-  std::vector<std::size_t> returned;     ///< images that did not decode, by their number in the store
+  std::vector<std::size_t> returned;     ///< images that could not be decoded, by their number in the store
 };
 
-/// Decodes images of a store into one piece of a GPU's memory, which no batch outgrows.
+/// Decodes images of a store into a fixed block of GPU memory.
 class BatchDecoder {
  public:
-  /// Takes memory for `most_images` of the largest images, or a quarter of what is free on the GPU where that is less:
-  /// nvJPEG itself needs several times as much as the pixels. Says in a warning when batches will be smaller for that.
+  /// Allocates memory for `most_images` of the largest images, but at most a quarter of the free GPU memory, because
+  /// nvJPEG itself needs several times as much as the pixels. Warns if batches will be smaller because of that.
   BatchDecoder(const JpegStore& store, gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t most_images,
                Context& context);
 
   std::uint64_t memory() const { return memory_.span().size; }
 
-  /// Empty where the CPU is to decode it, as also an image that is larger than the memory. Thread-safe.
+  /// Empty if the CPU must decode it, also if the image is larger than the memory. Thread-safe.
   std::optional<JpegRoute> route(std::size_t index) const;
 
   bool has_room(const JpegBatch& batch, const RoutedJpeg& image) const;
   static void add(JpegBatch& batch, const RoutedJpeg& image);
 
-  /// Writes a pattern over the memory: what an earlier batch left there must not pass for a later one's pixels.
+  /// Writes a pattern over the memory, so that pixels of an earlier batch cannot pass for those of a later one.
   void forget_pixels() { device_.fill_pattern(memory_.span(), kStaleSeed); }
 
   /// Decodes and empties a batch. One thread at a time.
@@ -112,12 +111,11 @@ class BatchDecoder {
   gpu::DeviceBuffer memory_;
 };
 
-/// Pixels that are nearer to libjpeg-turbo's than this are right. Sound decoders differ by rounding, and by how they
-/// make subsampled chroma large again; wrong ones have colours in another order, a shift, another image's pixels.
-/// docs/gpu.md has what either comes to on photographs.
+/// Pixels with a higher ratio are right. Correct decoders differ by rounding and by the upsampling of chroma. Wrong
+/// ones have swapped colours, a shift, or pixels of another image. docs/gpu.md has the values for photographs.
 inline constexpr double kLeastPsnr = 30;
 
-/// A GPU's pixels held against libjpeg-turbo's.
+/// Comparison of a GPU's pixels with libjpeg-turbo's.
 struct PixelComparison {
   std::uint64_t compared = 0;
   std::uint64_t damaged = 0;
@@ -132,14 +130,14 @@ struct PixelComparison {
   void describe(FieldVisitor& v);
 };
 
-/// Compares what a GPU decoded with what libjpeg-turbo makes of the same images.
+/// Compares pixels of a GPU with those of libjpeg-turbo for the same images.
 class PixelCheck {
  public:
   /// `name_of` names an image for an error.
   PixelCheck(const JpegStore& store, gpu::Device& device, unsigned threads,
              std::function<std::string(std::size_t index)> name_of, Context& context);
 
-  /// Throws Error{corrupt} that names an image whose pixels are wrong.
+  /// Throws Error{corrupt} with the name of an image if its pixels are wrong.
   void compare(const DecodedBatch& batch);
 
   PixelComparison result() const;
@@ -160,10 +158,10 @@ class PixelCheck {
   PixelComparison result_;
 };
 
-/// Decodes images that are taken evenly, 512 at most, and compares them. Those that the CPU has to decode are left out.
+/// Decodes at most 512 images, evenly distributed, and compares them. Images for the CPU are left out.
 void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& check, Context& context);
 
-/// Who turned an image into pixels: the engines of a GPU (gpu/device_jpeg_decoder.hpp), in their order, or the CPU.
+/// The decoder of an image: an engine of the GPU (gpu/device_jpeg_decoder.hpp), in their order, or the CPU.
 enum class DecodePath { hardware, hybrid, gpu_hybrid, cpu };
 constexpr auto enum_names(DecodePath) {
   return std::to_array<std::string_view>({"hardware", "hybrid", "gpu-hybrid", "cpu"});
@@ -177,7 +175,7 @@ struct DecodeShare {
   void describe(FieldVisitor& v);
 };
 
-/// What decoding with nvJPEG adds to a result.
+/// Additional results of decoding with nvJPEG.
 struct DeviceDecodeResult {
   std::uint64_t device = 0;
   std::string name;
@@ -194,19 +192,19 @@ struct DeviceDecodeResult {
   void describe(FieldVisitor& v);
 };
 
-/// What decoding on a GPU works with. Borrowed.
+/// What decoding on a GPU uses. Borrowed.
 struct DecodeMachine {
   std::vector<gpu::Device*> devices;
   std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_decoder;
 };
 
-/// decode() with --backend nvjpeg: compares pixels with libjpeg-turbo's, then decodes in batches over and over; what
-/// the GPU does not take is decoded by threads of the CPU meanwhile. Throws Error{corrupt} that names an image whose
-/// pixels are wrong, Error{no_space} where memory of the GPU is short, and what decode() throws.
+/// decode() with --backend nvjpeg: compares pixels with libjpeg-turbo's, then decodes in batches repeatedly. CPU
+/// threads decode the images that nvJPEG does not support. Throws Error{corrupt} with the name of an image whose pixels
+/// are wrong, Error{no_space} if there is not enough GPU memory, and the errors of decode().
 DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet& input, const DecodeMachine& machine,
                               Context& context);
 
-/// What decodes: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/gpu.md).
+/// The decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/gpu.md).
 enum class DecodeBackend { cpu, nvjpeg };
 constexpr auto enum_names(DecodeBackend) { return std::to_array<std::string_view>({"cpu", "nvjpeg"}); }
 
@@ -230,12 +228,12 @@ struct DecodeBenchOptions {
   void describe(FieldVisitor& v);
 };
 
-/// The same work on some number of threads.
+/// The same work with another number of threads.
 struct ScalingRow {
   std::uint64_t threads = 0;
   double samples_per_second = 0;
-  double speedup = 0;           ///< against one thread
-  double efficiency_ratio = 0;  ///< speedup over threads
+  double speedup = 0;           ///< relative to one thread
+  double efficiency_ratio = 0;  ///< speedup divided by threads
 
   void describe(FieldVisitor& v);
 };
@@ -252,8 +250,8 @@ struct DecodeResult {
   double cpu_seconds_per_sample = 0;
   double samples_per_second = 0;
   std::optional<RateInterval> samples_per_second_interval;
-  std::optional<bool> steady;                         ///< empty: too short to tell
-  std::optional<double> samples_per_second_per_core;  ///< none where a GPU decoded
+  std::optional<bool> steady;                         ///< empty: the run was too short to find out
+  std::optional<double> samples_per_second_per_core;  ///< absent if a GPU decoded
   double megapixels_per_second = 0;
   double bytes_per_second = 0;
   ImageMix mix;
@@ -264,22 +262,22 @@ struct DecodeResult {
   std::optional<AugmentResult> augment;
   std::optional<DeviceDecodeResult> nvjpeg;
 
-  /// Images that had their turn, each counted once.
+  /// Images that were tried, each counted once.
   std::uint64_t tried() const;
 
   void describe(FieldVisitor& v);
 };
 
-/// Loads images into memory, then decodes them over and over for at least --min-seconds and at least once each. Writes
-/// nothing. Throws Error{not_found} without images, Error{corrupt} when not one of them can be decoded or the GPU's
-/// pixels are wrong, Error{unsupported} when nvJPEG is asked for and it, CUDA or a GPU is missing.
+/// Loads images into memory, then decodes them repeatedly for at least --min-seconds and at least once each. Writes
+/// nothing. Throws Error{not_found} without images, Error{corrupt} if none can be decoded or the GPU's pixels are
+/// wrong, Error{unsupported} if nvJPEG is requested but it, CUDA or a GPU is missing.
 DecodeResult decode(const DecodeBenchOptions& options, Context& context);
-/// The same, on the CPU, over an input that was found already; options.paths is not looked at. Who calls it warns of
-/// the images that failed. Decoding ends after `most_seconds`, though not every image was decoded yet.
+/// The same on the CPU for an existing input; options.paths is ignored. The caller warns of images that failed.
+/// Decoding ends after `most_seconds`, even if not every image was decoded.
 DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context,
                     const std::optional<double>& most_seconds = {});
 
-/// What one thread, or one engine, decoded. On a cache line of its own.
+/// Results of one thread or one engine. On a cache line of its own.
 struct alignas(64) DecodeTally {
   std::uint64_t images = 0;
   std::uint64_t bytes = 0;   ///< compressed
@@ -297,17 +295,17 @@ struct alignas(64) DecodeTally {
   }
 };
 
-/// A result that says which images it is about.
+/// A result with the description of its images.
 DecodeResult result_of(const JpegStore& store);
 
 /// Rates and times.
 void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies, DecodeResult& result);
 
-/// Throws Error{corrupt} when all images failed that had their turn.
+/// Throws Error{corrupt} if all tried images failed.
 void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result);
 
-/// Warns where decoding on the CPU had clearly less of `cores` than its threads could use: other work took the rest,
-/// and rates and scaling are of what was left.
+/// Warns if decoding had clearly fewer cores than its threads could use: other processes used the rest, so rates and
+/// scaling are too low.
 void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context);
 
 std::uint64_t decode_threads(const DecodeBenchOptions& options);

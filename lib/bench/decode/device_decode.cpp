@@ -13,8 +13,8 @@
 namespace shardkit::bench {
 namespace {
 
-/// Decodes the images of a store in turn, again and again, on a GPU and beside it. Threads of the CPU look at headers
-/// and decode what the GPU does not take; one more thread fills batches and waits for the GPU.
+/// Decodes the images of a store repeatedly, on a GPU and on the CPU. CPU threads parse headers and decode images that
+/// the GPU does not support; one more thread fills batches and waits for the GPU.
 class DeviceDecodeWork {
  public:
   DeviceDecodeWork(const JpegStore& store, BatchDecoder& batches, const DecodeBenchOptions& options, unsigned threads,
@@ -44,7 +44,7 @@ class DeviceDecodeWork {
         context_.progress().items, context_.stop_token());
   }
 
-  /// What each path decoded, by its number.
+  /// Images decoded on each path, by its number.
   std::array<DecodeTally, 4> by_path() const {
     std::array<DecodeTally, 4> tallies;
     std::ranges::copy(engine_tallies_, tallies.begin());
@@ -72,7 +72,7 @@ class DeviceDecodeWork {
   const DecodedBatch& last_batch() const { return last_batch_; }
 
  private:
-  /// What became of an image.
+  /// The outcome of an image.
   struct Fate {
     std::atomic<image::DecodeFailure> failure{image::DecodeFailure::none};
     std::atomic<bool> refused{false};
@@ -113,7 +113,7 @@ class DeviceDecodeWork {
     for (const gpu::JpegEngine engine : gpu::kJpegEngines) {
       if (!pending_[engine].images.empty()) decode_batch(engine);
     }
-    image::JpegDecoder decoder;  // of what these last ones gave back: the other threads are done
+    image::JpegDecoder decoder;  // of the images that these last ones returned: the other threads have ended
     while (const auto index = take_returned()) decode_on_cpu(*index, decoder, tally);
   }
 
@@ -161,7 +161,7 @@ class DeviceDecodeWork {
   std::atomic<std::uint64_t> next_{0};
   std::atomic<unsigned> sorting_;  ///< threads that still look at headers
   std::mutex mutex_;
-  std::vector<std::size_t> returned_;  ///< images that the GPU gave back and the CPU has yet to decode
+  std::vector<std::size_t> returned_;  ///< images that the GPU returned and the CPU must still decode
 };
 
 static_assert(static_cast<int>(DecodePath::hardware) == static_cast<int>(gpu::JpegEngine::hardware));
@@ -169,24 +169,27 @@ static_assert(static_cast<int>(DecodePath::gpu_hybrid) == static_cast<int>(gpu::
 }  // namespace
 
 void DecodeShare::describe(FieldVisitor& v) {
-  v.field({"path", "engine of the GPU, or the CPU"}, path);
+  v.field({"path", "engine of the GPU, or cpu"}, path);
   v.field({"samples", Unit::count, "images that it decoded"}, samples);
-  v.field({"share", Unit::ratio, "of all that were decoded"}, share);
+  v.field({"share", Unit::ratio, "share of all decoded images"}, share);
 }
 
 void DeviceDecodeResult::describe(FieldVisitor& v) {
-  v.field({"device", Unit::count, "number of the GPU, as CUDA counts"}, device);
-  v.field({"name", "its model", kCondition}, name);
-  v.field({"library", "what was loaded to decode"}, library);
-  v.field({"hardware", "whether the GPU has decoders in silicon that the library uses"}, hardware);
-  v.field({"hardware_engines", Unit::count, "how many, where the library tells"}, hardware_engines);
-  v.field({"batch", Unit::count, "images given to an engine at once, at most", kCondition}, batch);
-  v.field({"memory", Unit::bytes, "memory of the GPU for the pixels of a batch"}, memory);
-  v.field({"paths", "who decoded how many"}, paths);
-  v.field({"refused", Unit::count, "images that no engine takes, or that need more than this memory: the CPU's"},
+  v.field({"device", Unit::count, "number of the GPU, as counted by CUDA"}, device);
+  v.field({"name", "model of the GPU", kCondition}, name);
+  v.field({"library", "decoder library and its version"}, library);
+  v.field({"hardware", "whether the library uses hardware decoders of this GPU"}, hardware);
+  v.field({"hardware_engines", Unit::count, "number of hardware decoders, if the library reports it"},
+          hardware_engines);
+  v.field({"batch", Unit::count, "largest batch passed to an engine", kCondition}, batch);
+  v.field({"memory", Unit::bytes, "GPU memory for the pixels of a batch"}, memory);
+  v.field({"paths", "images by engine"}, paths);
+  v.field({"refused", Unit::count,
+           "images that no engine supports, or that need more than this memory; decoded by the CPU"},
           refused);
-  v.field({"returned", Unit::count, "images that an engine took and could not decode: the CPU's too"}, returned);
-  v.field({"pixels", "the GPU's pixels held against libjpeg-turbo's, before any rate is told"}, pixels);
+  v.field({"returned", Unit::count, "images that an engine accepted but could not decode; decoded by the CPU"},
+          returned);
+  v.field({"pixels", "comparison of the GPU's pixels with those of libjpeg-turbo, made before measuring"}, pixels);
 }
 
 namespace {

@@ -19,7 +19,7 @@ std::string generation(double speed) {
   return fmt::format("generation {} ({} GT/s)", system::pcie_generation(speed), speed);
 }
 
-/// What device and slot can do together.
+/// The best link that device and slot support together.
 template <class T>
 std::optional<T> lesser(const std::optional<T>& device, const std::optional<T>& slot) {
   return device && slot ? std::min(*device, *slot) : device;
@@ -30,7 +30,7 @@ void link_width(const std::string& part, const std::string& name, const system::
   if (!link.width || !best || *link.width >= *best) return;
   findings.push_back(
       {part + "_pcie_width", kWarning, fmt::format("x{}", *link.width), fmt::format("x{}", *best),
-       "reseat the card or its riser, look for a shared slot and for errors in dmesg (AER)",
+       "reseat the card or its riser, check for a shared slot and for errors in dmesg (AER)",
        fmt::format("{} at {} runs on {} of {} PCIe lanes: it gets {:.0f} % of its bandwidth", name, link.address,
                    *link.width, *best, 100.0 * static_cast<double>(*link.width) / static_cast<double>(*best))});
 }
@@ -50,10 +50,10 @@ void link_speed(const std::string& part, const std::string& name, const system::
   const bool may_be_idle = idle == Idle::maybe;
   findings.push_back(
       {part + "_pcie_speed", may_be_idle ? kHint : kWarning, generation(*link.speed), generation(*best),
-       may_be_idle ? "look again while the GPU works; if it stays so: BIOS setting of the slot, riser, AER in dmesg"
-                   : "BIOS setting of the slot, riser or cable, errors in dmesg (AER)",
-       fmt::format("{} at {} runs its PCIe link at {} of {}{}", name, link.address, generation(*link.speed),
-                   generation(*best), may_be_idle ? "; an idle GPU does so to save power" : "")});
+       may_be_idle ? "check again while the GPU is busy; then the slot's BIOS setting, the riser, AER in dmesg"
+                   : "check the BIOS setting of the slot, the riser or cable, and errors in dmesg (AER)",
+       fmt::format("the PCIe link of {} at {} runs at {} instead of {}{}", name, link.address, generation(*link.speed),
+                   generation(*best), may_be_idle ? "; an idle GPU does this to save power" : "")});
 }
 
 void slot(const std::string& part, const std::string& name, const system::PcieLink& link, Findings& findings) {
@@ -63,8 +63,8 @@ void slot(const std::string& part, const std::string& name, const system::PcieLi
   const std::string has = narrow ? fmt::format("x{}", *link.slot_width) : generation(*link.slot_speed);
   const std::string wants = narrow ? fmt::format("x{}", *link.max_width) : generation(*link.max_speed);
   findings.push_back(
-      {part + "_slot", kHint, has, wants, "fine when the machine has no better slot; else move the card",
-       fmt::format("the slot of {} at {} offers {}, the card could do {}", name, link.address, has, wants)});
+      {part + "_slot", kHint, has, wants, "fine if the machine has no better slot; otherwise move the card",
+       fmt::format("the slot of {} at {} offers {}, the card supports {}", name, link.address, has, wants)});
 }
 
 void link(const std::string& part, const std::string& name, const system::PcieLink& facts, Idle idle,
@@ -79,12 +79,12 @@ void network_link(const system::NetworkCard& card, Findings& findings) {
   const double bus = system::pcie_rate(*card.pcie->speed, *card.pcie->width);
   if (bus >= *card.bytes_per_second) return;
   findings.push_back({"network_pcie", kWarning, format_rate(bus), format_rate(*card.bytes_per_second) + " or more",
-                      "a slot with more lanes or a newer generation",
-                      fmt::format("{} is faster than its PCIe link: {} of {}", card.name, format_rate(bus),
+                      "use a slot with more lanes or a newer generation",
+                      fmt::format("{} is faster than its PCIe link: {} compared with {}", card.name, format_rate(bus),
                                   format_rate(*card.bytes_per_second))});
 }
 
-/// Nodes that hold a processor on which this process may run.
+/// Nodes with a CPU on which this process may run.
 std::set<std::uint64_t> own_nodes(const Environment& environment) {
   const auto allowed = system::parse_cpu_list(environment.cpu.affinity_list);
   const std::set<unsigned> mine(allowed.begin(), allowed.end());
@@ -102,8 +102,8 @@ void remote(const std::string& name, std::optional<std::uint64_t> node, const st
   if (!node || mine.empty() || mine.contains(*node)) return;
   findings.push_back({"numa_remote", kWarning, fmt::format("{} on node {}", name, *node), "processors of the same node",
                       fmt::format("numactl --cpunodebind={0} --membind={0}", *node),
-                      fmt::format("{} hangs on NUMA node {}, where this process may not run: all its data crosses "
-                                  "the link between sockets",
+                      fmt::format("{} is attached to NUMA node {}, where this process may not run: all its data "
+                                  "crosses the link between sockets",
                                   name, *node)});
 }
 
@@ -112,7 +112,7 @@ void split(const system::DriveLink& drive, const std::set<std::uint64_t>& of_gpu
   if (!node || of_gpus.empty() || of_gpus.contains(*node)) return;
   findings.push_back({"numa_split", kHint, fmt::format("{} on node {}, GPUs on others", drive.disk, *node),
                       "drive and GPUs on one node", "stage to a drive beside the GPUs, if there is one",
-                      "what the drive gives crosses the link between sockets before it reaches a GPU"});
+                      "data from the drive crosses the link between sockets before it reaches a GPU"});
 }
 
 /// The drives below the data that hang on PCIe.
@@ -142,9 +142,9 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
   if (on_bus <= environment.gpus) return;
   findings.push_back(
       {"gpus_not_visible", kHint, fmt::format("{} of {}", environment.gpus, on_bus),
-       "all, or those that the scheduler gave",
-       "Docker: --gpus all; Kubernetes: nvidia.com/gpu; bare metal: is the driver loaded?",
-       fmt::format("{} NVIDIA GPUs are on the PCI bus, this process sees {}", on_bus, environment.gpus)});
+       "all GPUs, or those assigned by the scheduler",
+       "Docker: --gpus all; Kubernetes: nvidia.com/gpu; bare metal: check that the driver is loaded",
+       fmt::format("the PCI bus has {} NVIDIA GPUs, this process can use {}", on_bus, environment.gpus)});
 }
 
 std::string name_of(const gpu::GpuState& gpu) { return fmt::format("GPU {} at {}", gpu.index, gpu.pci_address); }
@@ -153,13 +153,13 @@ bool holds(const std::vector<std::string>& limits, std::string_view part) {
   return std::ranges::any_of(limits, [&](const std::string& limit) { return limit.find(part) != std::string::npos; });
 }
 
-/// Heat and power have names of their own; a hardware slowdown that comes with neither may be of both.
+/// Heat and power have their own reasons; a hardware slowdown without either may be caused by both.
 std::string slowdown_remedy(const std::vector<std::string>& faults) {
   const bool heat = holds(faults, "thermal");
   const bool power = holds(faults, "power_brake");
   std::string text;
-  if (heat || !power) text = "fans, dust and the temperature of the air that comes in";
-  if (power || !heat) text += std::string(text.empty() ? "" : "; ") + "power supplies, their cables, the rack's budget";
+  if (heat || !power) text = "check fans, dust and intake air temperature";
+  if (power || !heat) text += std::string(text.empty() ? "" : "; ") + "check power supplies, cables and rack budget";
   return text + "; nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER";
 }
 
@@ -176,30 +176,32 @@ std::string slowdown_facts(const gpu::GpuState& gpu, const std::vector<std::stri
 void slowdown(const gpu::GpuState& gpu, Findings& findings) {
   const auto faults = gpu::slowdowns(gpu.clock_limits);
   if (faults.empty()) return;
-  findings.push_back({"gpu_slowdown", kWarning, slowdown_facts(gpu, faults), "clocks that heat and power do not limit",
+  findings.push_back({"gpu_slowdown", kWarning, slowdown_facts(gpu, faults), "clocks not limited by heat or power",
                       slowdown_remedy(faults),
-                      fmt::format("{} is slowed down: {}", name_of(gpu), slowdown_facts(gpu, faults))});
+                      fmt::format("{} is throttled: {}", name_of(gpu), slowdown_facts(gpu, faults))});
 }
 
 void power_limit(const gpu::GpuState& gpu, Findings& findings) {
   constexpr double kRounding = 0.99;
   if (!gpu.power_limit || !gpu.default_power_limit) return;
   if (*gpu.power_limit >= kRounding * *gpu.default_power_limit) return;
-  findings.push_back({"gpu_power_limit", kHint, fmt::format("{:.0f} W", *gpu.power_limit),
-                      fmt::format("{:.0f} W, as it is delivered", *gpu.default_power_limit),
-                      fmt::format("fine where the rack's power asks for it; else nvidia-smi -i {} -pl {:.0f}",
-                                  gpu.index, *gpu.default_power_limit),
-                      fmt::format("{} may take {:.0f} W of {:.0f}: it computes more slowly, and waits less for data",
-                                  name_of(gpu), *gpu.power_limit, *gpu.default_power_limit)});
+  findings.push_back(
+      {"gpu_power_limit", kHint, fmt::format("{:.0f} W", *gpu.power_limit),
+       fmt::format("{:.0f} W, the default", *gpu.default_power_limit),
+       fmt::format("fine if the rack's power budget requires it; otherwise nvidia-smi -i {} -pl {:.0f}", gpu.index,
+                   *gpu.default_power_limit),
+       fmt::format("the power limit of {} is {:.0f} W of {:.0f} W: it computes more slowly, and waits less for data",
+                   name_of(gpu), *gpu.power_limit, *gpu.default_power_limit)});
 }
 
 void in_use(const gpu::GpuState& gpu, Findings& findings) {
   constexpr double kMuch = 0.1;
   if (gpu.gpu_busy.value_or(0) < kMuch) return;
   const std::string busy = fmt::format("busy for {:.0f} % of the time", *gpu.gpu_busy * 100);
-  findings.push_back({"gpu_in_use", kHint, busy, "at rest, before something is measured",
-                      "nvidia-smi shows by whom; measure when they are done",
-                      fmt::format("{} is {}: what others do takes part in every measurement", name_of(gpu), busy)});
+  findings.push_back(
+      {"gpu_in_use", kHint, busy, "idle before a measurement",
+       "nvidia-smi shows the processes; measure when they have ended",
+       fmt::format("{} is {}: the load of other processes affects every measurement", name_of(gpu), busy)});
 }
 
 /// Modes are those of a node: one finding for all of its GPUs.
@@ -236,15 +238,15 @@ void judge_devices(const Environment& environment, Findings& findings) {
         {},
         "on",
         "start nvidia-persistenced, or nvidia-smi -pm 1",
-        "the driver unloads from GPUs that nobody uses: the next program waits for it, often for seconds"},
+        "the driver unloads from unused GPUs: the next program waits until it is loaded, often for seconds"},
        findings);
   mode(gpus, &gpu::GpuState::mig, "on",
        {"gpu_mig",
         kHint,
         {},
-        "off, where one job has the whole GPU",
-        "fine when GPUs are shared on purpose; else nvidia-smi -mig 0",
-        "GPUs are divided into instances (MIG): a program gets one, with its part of memory and copy engines"},
+        "off, if one job has the whole GPU",
+        "fine if GPUs are shared on purpose; otherwise nvidia-smi -mig 0",
+        "GPUs are divided into instances (MIG): each program gets only a part of the memory and copy engines"},
        findings);
 }
 

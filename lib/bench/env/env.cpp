@@ -49,7 +49,7 @@ void look_at_limits(const system::Probe& probe, Environment& environment) {
   }
 }
 
-/// What the driver says of GPUs beside what /sys does, or of those that /sys does not show, as in many containers.
+/// Facts from the driver about GPUs, in addition to /sys, or for those that /sys does not show, as in many containers.
 void add_drivers_word(const gpu::GpuSight& sight, std::vector<system::GpuDevice>& devices) {
   for (const gpu::GpuState& gpu : sight.gpus) {
     auto device =
@@ -80,9 +80,9 @@ void look_at_devices(const system::Probe& probe, Environment& environment) {
 
 constexpr double kMega = 1e6;
 
-/// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
+/// By the drive's own limit: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
 NormalRate nvme_rate(const system::BlockDevice& drive) {
-  NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive, many requests in flight"};
+  NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive with many requests in flight"};
   if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
   const system::PcieLink& link = drive.links.front().pcie;
   if (*link.max_speed >= 32) rate = {"nvme", 10000 * kMega, 14000 * kMega, "an NVMe drive of PCIe generation 5"};
@@ -95,10 +95,10 @@ std::optional<NormalRate> storage_rate(const Environment& environment) {
   const system::BlockDevice drive = environment.block_device.value_or(system::BlockDevice{});
   switch (environment.storage.storage_class) {
     case system::StorageClass::hdd:
-      rate = NormalRate{"hdd", 150 * kMega, 250 * kMega, "a spinning disk; random reads 100 to 200 a second"};
+      rate = NormalRate{"hdd", 150 * kMega, 250 * kMega, "a spinning disk; 100 to 200 random reads per second"};
       break;
     case system::StorageClass::ssd:
-      rate = NormalRate{"ssd", 450 * kMega, 550 * kMega, "an SSD behind SATA"};
+      rate = NormalRate{"ssd", 450 * kMega, 550 * kMega, "an SATA SSD"};
       break;
     case system::StorageClass::nvme:
       rate = nvme_rate(drive);
@@ -110,20 +110,20 @@ std::optional<NormalRate> storage_rate(const Environment& environment) {
   return rate;
 }
 
-/// For the storage below the path, the network where it is remote, and the link of the GPUs; what has no normal rate,
-/// such as a rented disk, is left out.
+/// For the storage below the path, the network if it is remote, and the link of the GPUs; storage without a normal
+/// rate, such as a rented disk, is left out.
 std::vector<NormalRate> normal_rates(const Environment& environment) {
   std::vector<NormalRate> rates;
   if (const auto rate = storage_rate(environment)) rates.push_back(*rate);
   const auto network = fastest_network(environment);
   if (system::has_remote_cache(environment.storage.storage_class) && network) {
-    rates.push_back({"network", std::nullopt, *network, "limit of the fastest link that is up"});
+    rates.push_back({"network", std::nullopt, *network, "limit of the fastest active link"});
   }
   for (const system::GpuDevice& gpu : environment.gpu_devices) {
     if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
     const double link = system::pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
                                           std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
-    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, in large copies"});
+    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, large copies"});
     break;
   }
   return rates;
@@ -162,18 +162,18 @@ Environment look_at_environment(const std::string& path, const std::optional<Loa
 }
 
 void Environment::describe(FieldVisitor& v) {
-  v.field({"usable_threads", Unit::count, "cores that this process may keep busy"}, usable_threads);
-  v.field({"cpu_limit", "cores that the control group allows"}, cpu_limit);
-  v.field({"throttled_periods", Unit::count, "periods in which that limit has cut in so far"}, throttled_periods);
-  v.field({"usable_memory", Unit::bytes, "memory that this process may use; 0 when that cannot be seen"},
-          usable_memory);
-  v.field({"dev_shm", Unit::bytes, "room left in /dev/shm"}, dev_shm);
+  v.field({"usable_threads", Unit::count, "CPUs available to the process"}, usable_threads);
+  v.field({"cpu_limit", "CPU limit of the control group, in cores"}, cpu_limit);
+  v.field({"throttled_periods", Unit::count, "periods in which that limit throttled the process so far"},
+          throttled_periods);
+  v.field({"usable_memory", Unit::bytes, "memory available to the process; 0 if not visible"}, usable_memory);
+  v.field({"dev_shm", Unit::bytes, "free space in /dev/shm"}, dev_shm);
   v.field({"dev_shm_size", Unit::bytes, "size of /dev/shm"}, dev_shm_size);
-  v.field({"gpus", Unit::count, "NVIDIA devices that this process sees"}, gpus);
+  v.field({"gpus", Unit::count, "NVIDIA devices visible to the process"}, gpus);
   v.field({"gpu_driver", "version of the NVIDIA driver"}, gpu_driver);
-  v.field({"path", "the data, links followed"}, path);
-  v.field({"storage", "what the data lies on"}, storage);
-  v.field({"file", Unit::bytes, "size of the data, when the path is a single file"}, file_size);
+  v.field({"path", "path of the data with links resolved"}, path);
+  v.field({"storage", "storage of the data"}, storage);
+  v.field({"file", Unit::bytes, "size of the data, if the path is a single file"}, file_size);
   std::optional<std::uint64_t> size;
   std::optional<std::uint64_t> free;
   if (space) {
@@ -181,23 +181,23 @@ void Environment::describe(FieldVisitor& v) {
     free = space->free_bytes;
   }
   v.field({"file_system_size", Unit::bytes, "size of that file system"}, size);
-  v.field({"file_system_free", Unit::bytes, "room left on it for this user"}, free);
-  v.field({"block_device", "block device below it"}, block_device);
-  v.field({"nfs", "the mount, when it is of NFS"}, nfs);
-  v.field({"lustre", "the mount, when it is of Lustre"}, lustre);
-  v.field({"fuse", "the mount, when a program serves it through FUSE"}, fuse);
+  v.field({"file_system_free", Unit::bytes, "free space for this user"}, free);
+  v.field({"block_device", "block device of that file system"}, block_device);
+  v.field({"nfs", "the mount, if it is NFS"}, nfs);
+  v.field({"lustre", "the mount, if it is Lustre"}, lustre);
+  v.field({"fuse", "the mount, if it is FUSE"}, fuse);
   v.field({"cpu", "processors of the machine"}, cpu);
-  v.field({"control_group", "what the control groups allow"}, control_group);
-  v.field({"memory", "memory of the machine and the kernel's settings for it"}, memory);
+  v.field({"control_group", "limits of the control groups"}, control_group);
+  v.field({"memory", "memory of the machine and its kernel settings"}, memory);
   v.field({"numa_nodes", "NUMA nodes"}, numa_nodes);
   v.field({"network", "network cards"}, network);
   v.field({"rdma", "ports of RDMA devices"}, rdma);
-  v.field({"gpu_devices", "NVIDIA GPUs on the PCI bus, seen by this process or not"}, gpu_devices);
-  v.field({"gpu_monitor", "what the GPUs' driver says of them now (NVML)"}, gpu_monitor);
-  v.field({"kernel", "what kernel, container and limits let this process do"}, kernel);
-  v.field({"hidden", "parts of the machine that cannot be looked at from here"}, hidden);
-  v.field({"normal", "rates that are normal for these parts"}, normal);
-  v.field({"findings", "what a good engineer would point at, the worst first"}, findings);
+  v.field({"gpu_devices", "NVIDIA GPUs on the PCI bus, whether visible to the process or not"}, gpu_devices);
+  v.field({"gpu_monitor", "current state of the GPUs as reported by the driver (NVML)"}, gpu_monitor);
+  v.field({"kernel", "limits set by kernel, container and user"}, kernel);
+  v.field({"hidden", "parts of the machine that are not visible to this process"}, hidden);
+  v.field({"normal", "rates that are normal for this hardware"}, normal);
+  v.field({"findings", "findings, most severe first"}, findings);
 }
 
 namespace {
@@ -205,11 +205,12 @@ namespace {
 void check_options(const EnvOptions& options) {
   check_ranges(options);
   if (!options.workers && (options.gpus || options.batch)) {
-    throw Error(ErrorCode::usage, "--gpus and --batch describe a loader: give --workers too");
+    throw Error(ErrorCode::usage, "--gpus and --batch need --workers");
   }
   if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "env looks at what is on this machine, not at '" + without_secrets(*options.path) +
-                                      "'; `iobench read` measures stores, at s3:// and http(s)://");
+    throw Error(ErrorCode::usage, "env checks storage that is mounted on this machine, not '" +
+                                      without_secrets(*options.path) +
+                                      "'; use `iobench read` to measure s3:// and http(s)://");
   }
 }
 
@@ -228,7 +229,7 @@ std::optional<LoaderJob> job_of(const EnvOptions& options) {
 
 EnvResult env(const EnvOptions& options, Context& context) {
   check_options(options);
-  context.progress().start("looking at the machine");
+  context.progress().start("checking the machine");
   EnvResult result;
   result.strict = options.strict;
   result.environment = look_at_environment(options.path.value_or(""), job_of(options));

@@ -21,24 +21,23 @@
 #include "system/probe.hpp"
 #include "system/storage.hpp"
 
-/// `iobench env`: what this machine is, and what about it would slow training down. Measures nothing.
+/// `iobench env`: the machine, and what about it slows training down. Measures nothing.
 namespace shardkit::bench {
 
-/// A PyTorch DataLoader as this node has to carry it.
+/// A PyTorch DataLoader on this node.
 struct LoaderJob {
   std::uint64_t gpus = 1;
   std::uint64_t workers = 8;  ///< per GPU
   std::uint64_t prefetch = 2;
   std::uint64_t batch = 256;
-  double sample_bytes = 0;  ///< decoded
+  double sample_bytes = 0;  ///< size of a decoded sample
 
   std::uint64_t processes() const { return gpus * workers; }
-  /// What it keeps in /dev/shm, at least.
+  /// Minimum memory that it needs in /dev/shm.
   double shared_memory() const { return prefetch_bytes(gpus, workers, prefetch, batch, sample_bytes); }
 };
 
-/// What a part of a machine commonly gives, to hold a measurement against: sequential reads in large blocks, one
-/// direction.
+/// What hardware of this kind usually delivers, for comparison: sequential reads in large blocks, one direction.
 struct NormalRate {
   std::string part;  ///< "hdd", "nvme", "network", "gpu"
   std::optional<double> low;
@@ -47,26 +46,26 @@ struct NormalRate {
 
   void describe(FieldVisitor& v) {
     v.field({"part", "storage class, network or gpu"}, part);
-    v.field({"low_bytes_per_second", Unit::bytes_per_second, "the low end"}, low);
-    v.field({"high_bytes_per_second", Unit::bytes_per_second, "the high end, or the limit of a link"}, high);
-    v.field({"note", "what that holds for"}, note);
+    v.field({"low_bytes_per_second", Unit::bytes_per_second, "lower end of the range"}, low);
+    v.field({"high_bytes_per_second", Unit::bytes_per_second, "upper end of the range, or the limit of a link"}, high);
+    v.field({"note", "hardware that the range applies to"}, note);
   }
 };
 
-/// What a run has to work with: the machine, what this process may use of it, and what the data lies on.
+/// What a run has to work with: the machine, the limits of this process, and the storage of the data.
 struct Environment {
   std::uint64_t usable_threads = 0;
   std::optional<double> cpu_limit;
   std::uint64_t throttled_periods = 0;
-  std::uint64_t usable_memory = 0;       ///< 0 when nothing tells
+  std::uint64_t usable_memory = 0;       ///< 0 if unknown
   std::optional<std::uint64_t> dev_shm;  ///< free
   std::optional<std::uint64_t> dev_shm_size;
   std::uint64_t gpus = 0;
   std::string gpu_driver;
-  std::string path;              ///< of the data, without links; empty when none was named
+  std::string path;              ///< path of the data without links; empty without data
   system::StorageFacts storage;  ///< empty without a path
   std::optional<system::SpaceFacts> space;
-  std::optional<std::uint64_t> file_size;  ///< bytes, when the path is a file
+  std::optional<std::uint64_t> file_size;  ///< bytes, if the path is a file
   std::optional<system::BlockDevice> block_device;
   std::optional<system::NfsFacts> nfs;
   std::optional<system::LustreFacts> lustre;
@@ -87,25 +86,25 @@ struct Environment {
   void describe(FieldVisitor& v);
 };
 
-/// The fastest link that is up, of cards and RDMA ports; empty when none tells.
+/// The fastest active link of cards and RDMA ports; empty if none reports its speed.
 std::optional<double> fastest_network(const Environment& environment);
 
-/// All findings by the rules of a machine, the worst first, in the order of the rules where they are alike. `job`: how
-/// the loader is set up, when that is known. A rule looks at one fact and says nothing where that fact is unknown.
+/// All findings of the rules, most severe first, then in the order of the rules. `job`: the loader, if known. A rule
+/// checks one fact and reports nothing if that fact is unknown.
 std::vector<Finding> find_findings(const Environment& environment, const std::optional<LoaderJob>& job);
 
 /// Processors, memory, limits of the process and the container.
 void judge_limits(const Environment& environment, const std::optional<LoaderJob>& job, std::vector<Finding>& findings);
-/// What the data lies on: a disk, or an NFS, Lustre or FUSE mount and the network to it.
+/// The storage of the data: a disk, or an NFS, Lustre or FUSE mount and its network.
 void judge_storage(const Environment& environment, std::vector<Finding>& findings);
-/// PCIe links, NUMA distance, network cards and GPUs, also as their driver sees them.
+/// PCIe links, NUMA distance, network cards and GPUs, including data from their driver.
 void judge_devices(const Environment& environment, std::vector<Finding>& findings);
 
-/// Looks at this machine and at what `path` lies on, and judges both; `path` is empty when there is no data, `job` when
-/// it is not known how the loader is set up. Throws Error{not_found, denied} for a path that is not there, and
-/// Error{usage} for one that holds no data by its kind, such as a FIFO.
+/// Checks this machine and the storage of `path`, and returns the findings. `path` is empty without data, `job` if the
+/// loader is unknown. Throws Error{not_found, denied} for a missing path, and Error{usage} for one that contains no
+/// data, such as a FIFO.
 Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job);
-/// The same of any machine, and of what the driver of its GPUs says.
+/// The same for any machine and GPU monitor.
 Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job,
                                 const system::Probe& probe, const gpu::GpuSight& gpus = {});
 
@@ -121,33 +120,34 @@ struct EnvOptions {
 
   void describe(FieldVisitor& v) {
     v.field({"PATH", "the data: a folder, a file or a block device", Role::optional_positional}, path);
-    v.field({"strict", "exit code 3 when there are errors or warnings"}, strict);
-    v.field({"workers", Unit::count, "loader processes per GPU that are planned", between(1, 1'000'000)}, workers);
-    v.field({"gpus", Unit::count, "GPUs that train together on this node; 1", between(1, 1'000'000)}, gpus);
-    v.field({"batch", Unit::count, "samples per GPU and step; 256", between(1, 1'000'000)}, batch);
-    v.field({"prefetch", Unit::count, "batches that each worker keeps ready", between(1, 1'000'000)}, prefetch);
-    v.field({"crop", Unit::count, "side of the decoded crop in pixels", between(1, 65536)}, crop);
-    v.field({"dtype", "type of the decoded values"}, dtype);
+    v.field({"strict", "exit code 3 if there are errors or warnings"}, strict);
+    v.field({"workers", Unit::count, "planned loader processes per GPU", between(1, 1'000'000)}, workers);
+    v.field({"gpus", Unit::count, "GPUs that train together on this node; default: 1", between(1, 1'000'000)}, gpus);
+    v.field({"batch", Unit::count, "samples per GPU and training step; default: 256", between(1, 1'000'000)}, batch);
+    v.field({"prefetch", Unit::count, "batches that each worker prefetches", between(1, 1'000'000)}, prefetch);
+    v.field({"crop", Unit::count, "width and height of the decoded crop in pixels", between(1, 65536)}, crop);
+    v.field({"dtype", "data type of the decoded values"}, dtype);
   }
 };
 
 struct EnvResult {
   std::uint64_t errors = 0;
   std::uint64_t warnings = 0;
-  bool strict = false;      ///< from the options; decides has_findings()
-  Environment environment;  ///< its members stand in the result itself
+  bool strict = false;      ///< from the options; used by has_findings()
+  Environment environment;  ///< its members are members of the result itself
 
   bool has_findings() const { return strict && errors + warnings > 0; }
 
   void describe(FieldVisitor& v) {
-    v.field({"errors", Unit::count, "findings that make the described loader fail"}, errors);
-    v.field({"warnings", Unit::count, "findings that cost speed or spoil measurements"}, warnings);
+    v.field({"errors", Unit::count, "number of errors: findings that make the described loader fail"}, errors);
+    v.field({"warnings", Unit::count, "number of warnings: findings that cost speed or distort measurements"},
+            warnings);
     environment.describe(v);
   }
 };
 
-/// Throws Error{usage} for impossible options or a path of a kind that holds no data, Error{not_found, denied} for a
-/// path that is not there.
+/// Throws Error{usage} for invalid options or a path that contains no data, Error{not_found, denied} for a missing
+/// path.
 EnvResult env(const EnvOptions& options, Context& context);
 
 }  // namespace shardkit::bench

@@ -31,8 +31,9 @@ void cpu_limit(const Environment& environment, Findings& findings) {
   findings.push_back(
       {"cpu_limit", kWarning, fmt::format("{} processors visible, {:.2f} allowed", visible, *environment.cpu_limit),
        "as many threads as cores are allowed",
-       fmt::format("set num_workers and OMP_NUM_THREADS by hand, {} in all, or raise the CPU limit of the container",
-                   format_count(environment.usable_threads, "thread")),
+       fmt::format(
+           "set num_workers and OMP_NUM_THREADS explicitly, {} in total, or raise the CPU limit of the container",
+           format_count(environment.usable_threads, "thread")),
        fmt::format("the control group allows {:.2f} of {} visible processors: programs that count processors start "
                    "too many threads and are throttled",
                    *environment.cpu_limit, visible)});
@@ -44,8 +45,8 @@ void cpu_affinity(const Environment& environment, Findings& findings) {
   if (cpu.affinity == 0 || cpu.affinity >= cpu.processors) return;
   findings.push_back({"cpu_affinity", kHint, fmt::format("{} of {} processors", cpu.affinity, cpu.processors),
                       "all processors, or those of one NUMA node on purpose",
-                      "fine when a scheduler did it; else look for taskset, numactl or a cpuset",
-                      fmt::format("this process may run on {} of {} processors ({}), but os.cpu_count() says {}",
+                      "fine if a scheduler did it; otherwise check taskset, numactl and cpuset",
+                      fmt::format("this process may run on {} of {} processors ({}), but os.cpu_count() reports {}",
                                   cpu.affinity, cpu.processors, cpu.affinity_list, cpu.processors)});
 }
 
@@ -57,7 +58,7 @@ void workers(const Environment& environment, const std::optional<LoaderJob>& job
        "at most as many loader processes as cores",
        fmt::format("num_workers={} for each of {}", std::max<std::uint64_t>(1, environment.usable_threads / job->gpus),
                    format_count(job->gpus, "GPU")),
-       fmt::format("{} loader processes share {}: more of them add memory, not speed", job->processes(),
+       fmt::format("{} loader processes share {}: more processes than cores add memory, not speed", job->processes(),
                    format_count(environment.usable_threads, "core"))});
 }
 
@@ -91,7 +92,7 @@ std::optional<std::string> little_locked_memory(const system::KernelFacts& kerne
 
 constexpr std::array kLimitRules{
     Rule{"cpu_throttled", kWarning, "below 1 %", "fewer threads, or a higher CPU limit",
-         "the kernel has stopped this control group because it used up its CPU time",
+         "the kernel throttled this control group because it used up its CPU time",
          [](const Environment& e) {
            return shown_if(throttled_share(e) >= 0.01,
                            fmt::format("{} of {} periods ({:.1f} %)", format_count(e.throttled_periods),
@@ -104,12 +105,12 @@ constexpr std::array kLimitRules{
                            fmt::format("powersave ({})", e.cpu.frequency_driver));
          }},
     Rule{"energy_preference", kWarning, "performance or balance_performance", kSetPerformance,
-         "the processors are told to save energy: they raise their clock late",
+         "the processors are set to save energy: they raise their clock late",
          [](const Environment& e) {
            return shown_if(chooses_clock(e.cpu) && e.cpu.energy_preference == "power", e.cpu.energy_preference);
          }},
     Rule{"energy_preference", kHint, "performance or balance_performance", kSetPerformance,
-         "the processors are told to lean towards saving energy",
+         "the processors are set to prefer saving energy",
          [](const Environment& e) {
            return shown_if(
                chooses_clock(e.cpu) && e.cpu.governor == "powersave" && e.cpu.energy_preference == "balance_power",
@@ -117,29 +118,29 @@ constexpr std::array kLimitRules{
          }},
     Rule{"descriptors_low", kWarning, "65,536 or more",
          "raise the hard limit: ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= of Docker",
-         "few files may be open at a time: loaders with many workers and shards fail with EMFILE",
+         "the limit for open files is low: loaders with many workers and shards fail with EMFILE",
          [](const Environment& e) {
            constexpr std::uint64_t kFew = 4096;
            const std::uint64_t limit = e.kernel.descriptors.value_or(kFew);
            return shown_if(limit < kFew, format_count(limit, "open file"));
          }},
-    Rule{"locked_memory_low", kWarning, "unlimited where RDMA is used", kRaiseLockedMemory,
+    Rule{"locked_memory_low", kWarning, "unlimited if RDMA is used", kRaiseLockedMemory,
          "RDMA (NCCL, GPUDirect) registers memory and fails at this limit",
          [](const Environment& e) { return uses_rdma(e) ? little_locked_memory(e.kernel) : std::nullopt; }},
     Rule{"locked_memory_low", kHint, "64 MiB or more", kRaiseLockedMemory,
-         "little memory may be locked: io_uring cannot register large buffers",
+         "the limit for locked memory is low: io_uring cannot register large buffers",
          [](const Environment& e) { return uses_rdma(e) ? std::nullopt : little_locked_memory(e.kernel); }},
-    Rule{"io_uring_refused", kHint, "works, or off on purpose",
-         "containers: a seccomp profile that allows io_uring; else pread does as well with more threads",
-         "io_uring is {measured}: only pread and mmap can read",
+    Rule{"io_uring_refused", kHint, "works, or disabled on purpose",
+         "containers: use a seccomp profile that allows io_uring; otherwise pread is as fast with more threads",
+         "io_uring is {measured}: only pread and mmap are available",
          [](const Environment& e) {
            const system::CallState state = e.kernel.io_uring;
            return shown_if(state == system::CallState::refused || state == system::CallState::disabled,
                            std::string(enum_name(state)));
          }},
     Rule{"machine_hidden", kHint, "readable",
-         "run it outside of the restricted container too, for what stays unknown here",
-         "{measured} here: limits, devices and mounts may be other than they seem",
+         "also run it outside the restricted container to see what is missing here",
+         "running in {measured}: limits, devices and mounts may differ from the host",
          [](const Environment& e) {
            return shown_if(!e.hidden.empty(), fmt::format("{} cannot be read", fmt::join(e.hidden, " and ")));
          }},
@@ -147,7 +148,7 @@ constexpr std::array kLimitRules{
 
 constexpr double kGiB = 1U << 30U;
 
-/// What mounts a /dev/shm of at least so many bytes.
+/// The command that mounts a /dev/shm of at least so many bytes.
 std::string larger_shm(double bytes) {
   return fmt::format(
       "docker run --shm-size={:.0f}g or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm",
@@ -159,27 +160,27 @@ void shared_memory_of_job(const Environment& environment, const LoaderJob& job, 
   const auto room = environment.dev_shm.value_or(0);
   if (need <= static_cast<double>(room)) return;
   const double used = static_cast<double>(environment.dev_shm_size.value_or(0)) - static_cast<double>(room);
-  const std::string remedy = larger_shm(used + need) + "; or fewer workers, or fewer batches ahead";
+  const std::string remedy = larger_shm(used + need) + "; or use fewer workers or a smaller prefetch";
   const std::string measured =
       environment.dev_shm ? fmt::format("{} free of {}", format_size(room), format_size(*environment.dev_shm_size))
                           : "no /dev/shm";
-  findings.push_back({"dev_shm_too_small", FindingSeverity::error, measured, format_rounded_size(need) + " or more",
-                      remedy,
-                      fmt::format("{} x {} workers x {} batches x {} samples x {} need {} in /dev/shm: workers "
-                                  "die of a bus error",
-                                  format_count(job.gpus, "GPU"), job.workers, job.prefetch, job.batch,
-                                  format_rounded_size(job.sample_bytes), format_rounded_size(need))});
+  findings.push_back(
+      {"dev_shm_too_small", FindingSeverity::error, measured, format_rounded_size(need) + " or more", remedy,
+       fmt::format(
+           "{} x {} workers x {} batches x {} samples x {} need {} in /dev/shm: workers will die with a bus error",
+           format_count(job.gpus, "GPU"), job.workers, job.prefetch, job.batch, format_rounded_size(job.sample_bytes),
+           format_rounded_size(need))});
 }
 
-/// What Docker and containerd give a container that asks for nothing.
+/// The default of Docker and containerd for a container.
 void default_shared_memory(const Environment& environment, Findings& findings) {
   constexpr std::uint64_t kDefault = std::uint64_t{64} << 20U;
   if (!environment.dev_shm_size || *environment.dev_shm_size > kDefault) return;
   const double usual = std::min(static_cast<double>(environment.usable_memory) / 2, 16 * kGiB);
   findings.push_back({"dev_shm_small", kWarning, format_size(*environment.dev_shm_size),
                       "half of the memory; several GiB for a loader", larger_shm(usual),
-                      fmt::format("/dev/shm has {}: one batch of 256 crops in float32 takes 147 MiB, and a "
-                                  "DataLoader with workers dies of a bus error",
+                      fmt::format("/dev/shm has {}: one batch of 256 crops in float32 takes 147 MiB, and a DataLoader "
+                                  "with workers dies with a bus error",
                                   format_size(*environment.dev_shm_size))});
 }
 
@@ -187,14 +188,15 @@ void memory_high(const Environment& environment, Findings& findings) {
   const auto high = environment.control_group.memory_high;
   if (!high || *high >= environment.usable_memory) return;
   findings.push_back({"memory_high", kHint, format_size(*high), "memory.high unset, or near memory.max",
-                      "raise memory.high; page cache counts against it",
+                      "raise memory.high; the page cache counts towards it",
                       fmt::format("above {} the control group is slowed down, well before its limit of {}",
                                   format_size(*high), format_size(environment.usable_memory))});
 }
 
 constexpr std::array kMemoryRules{
-    Rule{"swapping", kWarning, "no swap in use while jobs run", "find what fills the memory; give the page cache room",
-         "the machine is short of memory and swaps: nothing stays in the page cache",
+    Rule{"swapping", kWarning, "no swapping while jobs run",
+         "find out what uses the memory; leave some for the page cache",
+         "the machine has too little free memory and swaps: nothing stays in the page cache",
          [](const Environment& e) {
            const system::MemoryFacts& memory = e.memory;
            const std::uint64_t used = memory.swap_total - std::min(memory.swap_free, memory.swap_total);
@@ -203,9 +205,9 @@ constexpr std::array kMemoryRules{
                            fmt::format("{} of {} swap used, {} memory available", format_size(used),
                                        format_size(memory.swap_total), format_size(memory.available)));
          }},
-    // Set aside and used by nobody, such as on a node that once ran databases.
-    Rule{"huge_pages_idle", kWarning, "none reserved unless a program asks for them", "vm.nr_hugepages=0",
-         "huge pages hold memory that neither programs nor the page cache can use",
+    // Reserved but unused, for example on a node that once ran databases.
+    Rule{"huge_pages_idle", kWarning, "none reserved unless a program needs them", "vm.nr_hugepages=0",
+         "memory reserved for huge pages is not available to programs or the page cache",
          [](const Environment& e) {
            const system::MemoryFacts& memory = e.memory;
            const bool idle = memory.huge_pages > 0 && memory.huge_pages_free == memory.huge_pages;
@@ -213,13 +215,13 @@ constexpr std::array kMemoryRules{
                            format_size(memory.huge_pages) + " reserved, none of it used");
          }},
     Rule{"huge_page_defrag", kHint, "defrag=madvise", "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
-         "every allocation may wait for memory to be moved together: rare long stalls",
+         "every allocation may wait for memory compaction: rare long stalls",
          [](const Environment& e) {
            return shown_if(e.memory.transparent_huge_pages == "always" && e.memory.huge_page_defrag == "always",
                            "enabled=always, defrag=always");
          }},
     Rule{"zone_reclaim", kWarning, "0", "vm.zone_reclaim_mode=0",
-         "the kernel drops page cache of one NUMA node while the other has room",
+         "the kernel drops page cache of one NUMA node while another node has free memory",
          [](const Environment& e) {
            const std::uint64_t mode = e.memory.zone_reclaim_mode.value_or(0);
            return shown_if(mode != 0, fmt::to_string(mode));

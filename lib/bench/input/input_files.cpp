@@ -65,14 +65,13 @@ std::uint64_t file_bytes(const std::string& path) {
   if (!error) return bytes;
   std::error_code ignored;
   if (!fs::is_other(path, ignored)) throw system_error(error.value(), "look at", path);
-  throw Error(ErrorCode::usage, fmt::format("'{}' is a pipe, socket or device; name files or a folder of them", path),
-              path);
+  throw Error(ErrorCode::usage, fmt::format("'{}' is a pipe, socket or device; give files or a folder", path), path);
 }
 
-/// Lists what operands name and asks for the sizes of files and the samples of shards.
+/// Lists the files of the operands and gets the sizes of files and the samples of shards.
 class InputFinder {
  public:
-  /// Without `counts_in_stores` nothing is asked of shards in stores but their sizes.
+  /// Without `counts_in_stores`, only the sizes of shards in stores are requested.
   InputFinder(Context& context, std::shared_ptr<catalog::Inputs> inputs, bool counts_in_stores)
       : context_(context), counts_in_stores_(counts_in_stores) {
     input_.inputs = std::move(inputs);
@@ -95,7 +94,7 @@ class InputFinder {
   static void refuse_mixture(const std::vector<catalog::NamedInput>& named) {
     const auto is_local = [](const auto& one) { return one.place.kind == catalog::ObjectLocation::Kind::local; };
     if (std::ranges::all_of(named, is_local) || std::ranges::none_of(named, is_local)) return;
-    throw Error(ErrorCode::usage, "PATH: some are local, some are behind URLs; measure them apart");
+    throw Error(ErrorCode::usage, "PATH: some are local and some are URLs; measure them separately");
   }
 
   void add(const catalog::NamedInput& named) {
@@ -115,7 +114,7 @@ class InputFinder {
         break;
     }
     if (input_.files.size() > before) return;
-    throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", named.path), named.path);
+    throw Error(ErrorCode::not_found, fmt::format("folder '{}' contains no files to read", named.path), named.path);
   }
 
   void add_file(const std::string& path, std::uint64_t bytes, bool is_shard) {
@@ -125,12 +124,12 @@ class InputFinder {
   void add_named_file(const catalog::NamedInput& named) {
     if (!is_local(named.path)) unmeasured_.push_back(input_.files.size());
     if (named.path == named.named_by && (named.path.ends_with(".txt") || named.path.ends_with(".json"))) {
-      context_.warn("no_list", fmt::format("'{}' names no files, so it is taken for data itself", named.path));
+      context_.warn("no_list", fmt::format("'{}' lists no files, so it is measured as data", named.path));
     }
     add_file(named.path, 0, catalog::is_tar_name(file_name(named.path)));
   }
 
-  /// Where there are shards at any depth, what lies beside them (manifests, lists) is no data.
+  /// If there are shards at any depth, other files beside them (manifests, lists) are not data.
   void add_folder(const std::string& folder) {
     std::vector<std::string> paths;
     for (const std::string& name : catalog::tar_names_in(folder)) {
@@ -171,7 +170,7 @@ class InputFinder {
     for (const std::size_t file : unmeasured_) addresses.push_back(input_.files[file].path);
     const auto found = input_.inputs->find_all(addresses);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (!found[i]) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", addresses[i]), addresses[i]);
+      if (!found[i]) throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", addresses[i]), addresses[i]);
       input_.files[unmeasured_[i]].bytes = found[i]->size;
     }
   }
@@ -239,11 +238,11 @@ InputSet find_files(const std::vector<std::string>& operands, Context& context, 
   context.progress().start("listing files");
   InputSet input = finder.find(operands);
   for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
-  if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read was named");
+  if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read: no PATH was given");
   if (input.bytes == 0) {
     throw Error(
         ErrorCode::not_found,
-        fmt::format("nothing to read: {} named and all empty, the first is '{}' (files of /proc and /sys have no size)",
+        fmt::format("nothing to read: {} given and all empty, the first is '{}' (files of /proc and /sys have no size)",
                     format_count(input.files.size(), "file"), input.files.front().path),
         input.files.front().path);
   }
@@ -268,7 +267,7 @@ const std::string& first_named(const InputSet& input) {
 
 std::string named_text(const InputSet& input) {
   const bool is_alone = (input.operands.empty() ? input.files.size() : input.operands.size()) == 1;
-  return fmt::format("'{}'{}", first_named(input), is_alone ? "" : " and what was named beside it");
+  return fmt::format("'{}'{}", first_named(input), is_alone ? "" : " and the other paths");
 }
 
 InputSet spread(InputSet input) {

@@ -14,75 +14,75 @@
 #include "core/context.hpp"
 #include "stats/latency_histogram.hpp"
 
-/// What a measurement reads: shards, or any files.
+/// The input of a measurement: shards, or any files.
 namespace shardkit::bench {
 
-/// What listing folders found and took.
+/// What listing folders found, and how long it took.
 struct FolderListing {
-  std::vector<std::string> files;   ///< sorted; hidden ones are left out
+  std::vector<std::string> files;   ///< sorted, without hidden ones
   stats::LatencyHistogram latency;  ///< of each folder: opened, all of it read, closed
 };
 
-/// Lists `roots` and what is below them, one folder after another, as torchvision's walk does; nothing is asked of the
-/// files but what the folders say. Links are followed, but not back into a folder that leads to them. Raises the
-/// progress's items. Throws Error{not_found, denied, io} for a folder that cannot be listed, Error{unsupported} for
-/// /proc and /sys, which have no end, Error{cancelled} on a stop.
+/// Lists `roots` and everything below, one folder after another, like torchvision. Files are not opened. Links are
+/// followed, but not into a folder that leads back to them. Updates the progress. Throws Error{not_found, denied, io}
+/// for a folder that cannot be listed, Error{unsupported} for /proc and /sys, which are endless, Error{cancelled} on a
+/// stop.
 FolderListing walk_folders(const std::vector<std::string>& roots, Context& context);
 
-/// Calls `work` for the indices from 0 in their order, on as many threads at once as the files' latency takes to keep
-/// the cores busy (AdaptiveWorkers). Returns how many were done when all `count` were or the deadline had passed: at
-/// least one, and no other than the first ones. Rethrows the first exception; throws Error{cancelled} on a stop.
+/// Calls `work` for the indices from 0 in order, on as many threads as the latency of the files requires to keep the
+/// cores busy (AdaptiveWorkers). Returns how many were done when all `count` were done or the deadline had passed: at
+/// least one, always the first ones. Rethrows the first exception; throws Error{cancelled} on a stop.
 std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
                           const std::optional<std::chrono::steady_clock::time_point>& deadline = {});
 
 struct InputFile {
-  std::string path;  ///< local, or the address of an object without secrets
+  std::string path;  ///< local path, or the address of an object without secrets
   std::uint64_t bytes = 0;
   bool is_shard = false;
-  /// Of a shard whose manifest or index says so, of a plain file 1; empty where only reading the shard tells.
+  /// For a shard from manifest or index, for a plain file 1; empty if only reading the shard shows it.
   std::optional<std::uint64_t> samples;
 };
 
 struct InputSet {
-  std::vector<InputFile> files;         ///< in the order named; those of a folder by name
-  std::uint64_t bytes = 0;              ///< of all files, more than 0
-  std::vector<std::string> operands{};  ///< what they came from, as the user named it; may be empty for a part of a set
+  std::vector<InputFile> files;               ///< in the given order; those of a folder by name
+  std::uint64_t bytes = 0;                    ///< of all files, more than 0
+  std::vector<std::string> operands{};        ///< the operand they came from; may be empty for a part of a set
   std::shared_ptr<catalog::Inputs> inputs{};  ///< opens objects; may be null for local files
 };
 
-/// Of all files together; empty where only reading one of them tells.
+/// Of all files together; empty if only reading one of them shows it.
 std::optional<std::uint64_t> samples_of(std::span<const InputFile> files);
-/// Opens a file of the set, or what lies beside one.
+/// Opens a file of the set, or one next to it.
 std::unique_ptr<ByteSource> open_file(const InputSet& input, const std::string& path);
-/// False for what is not there or may not be looked for.
+/// False for files that do not exist or may not be looked up.
 bool file_exists(const InputSet& input, const std::string& path);
-/// The last part of a path or an address, without what stands for a query.
+/// The last part of a path or an address, without its query.
 std::string file_name(const std::string& path);
-/// True where some of it is read over the network by us: it has no page cache and lies on no disk of this machine.
+/// True if some of it is read over the network by iobench: such data has no page cache and no disk here.
 bool has_objects(std::span<const InputFile> files);
 
-/// What operands name (catalog/operands.hpp): shards, any other files, or folders of either. Of a folder without shards
-/// of its own the shards at any depth are taken, and where there are none all files but hidden ones; links are
-/// followed. A folder of a bucket likewise; of one behind HTTP what its manifest lists. A local .txt or .json that
-/// names no files is data, with a warning. Throws Error{not_found} when there is nothing to read, Error{usage} for
-/// pipes, devices and sockets, Error{cancelled} on a stop, and what resolve_operands() throws.
+/// The files of operands (catalog/operands.hpp): shards, any other files, or folders of either. In a folder without
+/// shards of its own, shards at any depth are used, or if there are none all files that are not hidden. Links are
+/// followed. The same applies to a folder in a bucket. For one behind HTTP, its manifest is used. A local .txt or .json
+/// that lists no files is data, with a warning. Throws Error{not_found} if there is nothing to read, Error{usage} for
+/// pipes, devices and sockets, Error{cancelled} on a stop, and the errors of resolve_operands().
 InputSet find_input(const std::vector<std::string>& operands, Context& context,
                     const catalog::StoreAccess& access = {});
 
-/// The same by stores that are set up already, for what reads no more than their bytes: how many samples the shards in
-/// them hold is not asked. Throws Error{usage} where some are local and some in stores.
+/// The same with existing stores, for callers that only read bytes: the number of samples is not determined. Throws
+/// Error{usage} if some are local and some in stores.
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,
                       std::shared_ptr<catalog::Inputs> inputs);
 
-/// "'/data/train'", or "'/data/train' and what was named beside it": the user's own words, for messages.
+/// "'/data/train'", or "'/data/train' and the other paths": as given by the user, for messages.
 std::string named_text(const InputSet& input);
-/// The first of them, or the first file of a set without.
+/// The first operand, or the first file of a set without operands.
 const std::string& first_named(const InputSet& input);
 
-/// The files in an order that is drawn once and for all, so that as many as there is time for are spread over all.
+/// The files in a fixed random order, so that those for which there is time are spread over all.
 InputSet spread(InputSet input);
 
-/// Where our index of a shard lies when it has one.
+/// Path of our index of a shard, whether it exists or not.
 std::string index_path(const InputFile& shard);
 
 }  // namespace shardkit::bench

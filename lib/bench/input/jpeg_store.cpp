@@ -28,8 +28,8 @@ std::vector<SampleRef> choose(const std::vector<SampleRef>& samples, std::uint64
     chosen.push_back(sample);
   }
   if (chosen.size() < wanted) {
-    context.warn("memory_limit", fmt::format("{} of {} fit into the {} that may be used; fewer are decoded",
-                                             chosen.size(), format_count(wanted, "image"), format_size(memory)));
+    context.warn("memory_limit", fmt::format("{} of {} fit into the available {}; fewer are decoded", chosen.size(),
+                                             format_count(wanted, "image"), format_size(memory)));
   }
   return chosen;
 }
@@ -68,31 +68,31 @@ void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Conte
   if (failures.total == 0) return;
   context.warn(
       "images_failed",
-      fmt::format("{} of {} ({:.1f} %: {}) cannot be decoded and were left out: broken files are quick to "
-                  "read and to give up, so that rates are higher than those of whole data; `shardctl verify "
-                  "--depth decode` finds them in shards",
-                  format_count(failures.total), format_count(tried, "image"),
-                  100 * static_cast<double>(failures.total) / static_cast<double>(tried), kinds_text(failures)));
+      fmt::format(
+          "{} of {} ({:.1f} %: {}) cannot be decoded and were left out. Broken files take less time, so the rates are "
+          "higher than those of intact data; `shardctl verify --depth decode` finds such files in shards",
+          format_count(failures.total), format_count(tried, "image"),
+          100 * static_cast<double>(failures.total) / static_cast<double>(tried), kinds_text(failures)));
 }
 
 void DecodeFailures::describe(FieldVisitor& v) {
-  v.field({"total", Unit::count, "images that gave no pixels"}, total);
-  v.field({"warned", Unit::count, "decoded, though libjpeg found damage"}, warned);
-  v.field({"truncated", Unit::count, "the bytes end before the image does"}, truncated);
-  v.field({"corrupt", Unit::count, "libjpeg gave up"}, corrupt);
+  v.field({"total", Unit::count, "images that could not be decoded"}, total);
+  v.field({"warned", Unit::count, "decoded, but libjpeg found damage"}, warned);
+  v.field({"truncated", Unit::count, "the file ends before the image does"}, truncated);
+  v.field({"corrupt", Unit::count, "libjpeg reported an error"}, corrupt);
   v.field({"not_jpeg", Unit::count, "another format, or an empty file"}, not_jpeg);
-  v.field({"zero_pixels", Unit::count, "a side of 0 pixels"}, zero_pixels);
+  v.field({"zero_pixels", Unit::count, "width or height is 0"}, zero_pixels);
   v.field({"too_large", Unit::count, "more than 2^28 pixels"}, too_large);
   v.field({"too_many_scans", Unit::count, "progressive, with more than 500 scans"}, too_many_scans);
 }
 
 void ImageMix::describe(FieldVisitor& v) {
-  v.field({"jpeg", Unit::count, "JPEGs, whatever their names say"}, jpeg);
+  v.field({"jpeg", Unit::count, "JPEGs, whatever their file extension"}, jpeg);
   v.field({"other_format", Unit::count, "other formats, such as a PNG named .jpg, and empty files"}, other_format);
-  v.field({"progressive", Unit::count, "progressive JPEGs, which cost about three times as much"}, progressive);
+  v.field({"progressive", Unit::count, "progressive JPEGs, which take about three times as long"}, progressive);
   v.field({"gray", Unit::count, "JPEGs without colour"}, gray);
   v.field({"cmyk", Unit::count, "CMYK or YCCK JPEGs"}, cmyk);
-  v.field({"rotated", Unit::count, "JPEGs whose Exif orientation is not upright; it is not applied"}, rotated);
+  v.field({"rotated", Unit::count, "JPEGs with an Exif orientation that is not upright; it is not applied"}, rotated);
   v.field({"mean_bytes", Unit::bytes, "mean size of an image", condition_within(0.05)}, mean_bytes);
   v.field({"mean_megapixels", "mean megapixels of a JPEG", condition_within(0.05)}, mean_megapixels);
   v.field({"bytes_per_pixel", "compressed bytes per pixel; ImageNet has about 0.55"}, bytes_per_pixel);
@@ -104,11 +104,11 @@ JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t me
   std::erase_if(listed, [](const SampleRef& sample) { return !sample.has_image; });
   refs_ = choose(listed, most, memory, context);
   if (refs_.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("there are no images in {}", named_text(input)), first_named(input));
+    throw Error(ErrorCode::not_found, fmt::format("found no images in {}", named_text(input)), first_named(input));
   }
   choice_.listed = listed.size();
   choice_.chosen = refs_.size();
-  choice_.how = fmt::format("evenly over all files and at most {} shards, in the order of their names", kMostShards);
+  choice_.how = fmt::format("evenly over all files and at most {} shards, in name order", kMostShards);
   choice_.first = sample_names(input, std::span(refs_).first(std::min(refs_.size(), kFirstNamed)));
   load(input, context);
   look_at_headers();
@@ -128,7 +128,7 @@ void JpegStore::load(const InputSet& input, Context& context) {
   for_each_file(refs_.size(), context, [&](std::size_t i) {
     const std::string& path = input.files[refs_[i].file].path;
     if (open_file(input, path)->read_at(refs_[i].image_offset, places[i]) < places[i].size()) {
-      throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while it was read", path), path,
+      throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while being read", path), path,
                   refs_[i].image_offset);
     }
     images_[i] = places[i];

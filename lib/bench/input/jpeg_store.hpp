@@ -15,12 +15,12 @@
 
 namespace shardkit::bench {
 
-/// The largest --crop, in pixels a side.
+/// Largest --crop, in pixels per side.
 inline constexpr std::uint64_t kMostCrop = 8192;
 
-/// How many images went wrong, by kind (image/jpeg_decoder.hpp).
+/// Number of images with problems, by kind (image/jpeg_decoder.hpp).
 struct DecodeFailures {
-  std::uint64_t total = 0;  ///< without those that were only warned of
+  std::uint64_t total = 0;  ///< without those that only caused a warning
   std::uint64_t warned = 0;
   std::uint64_t truncated = 0;
   std::uint64_t corrupt = 0;
@@ -35,13 +35,13 @@ struct DecodeFailures {
   void describe(FieldVisitor& v);
 };
 
-/// "2 truncated, 1 not_jpeg": those that gave no pixels, by the names that JSON has; empty without any.
+/// "2 truncated, 1 not_jpeg": those that could not be decoded, by their JSON names; empty if there are none.
 std::string kinds_text(const DecodeFailures& failures);
 
-/// Says of images that cannot be decoded how many of `tried` they are, of which kinds, and what that does to rates.
+/// Warns of images that cannot be decoded: their share of `tried`, their kinds, and the effect on rates.
 void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Context& context);
 
-/// What the images of a store are, by their headers.
+/// Properties of the images of a store, from their headers.
 struct ImageMix {
   std::uint64_t jpeg = 0;
   std::uint64_t other_format = 0;
@@ -56,17 +56,17 @@ struct ImageMix {
   void describe(FieldVisitor& v);
 };
 
-/// Compressed images in one piece of memory, so that decoding them touches no disk.
+/// Compressed images in one block of memory, so that decoding does not use the disk.
 class JpegStore {
  public:
-  /// Loads at most `most` images, taken evenly over the input (shards: over at most 16 of them), and no more bytes than
-  /// `memory`; says in a warning when that cut the number. Throws Error{not_found} when there are no images.
+  /// Loads at most `most` images, evenly distributed over the input (shards: over at most 16 of them), and at most
+  /// `memory` bytes. Warns if that reduced the number. Throws Error{not_found} if there are no images.
   JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context);
 
   std::size_t size() const { return images_.size(); }
   Bytes image(std::size_t index) const { return images_[index]; }
   const SampleRef& sample(std::size_t index) const { return refs_[index]; }
-  /// Pixels by the header; 0 where it cannot be read.
+  /// Pixels according to the header; 0 if it cannot be read.
   std::uint64_t pixels(std::size_t index) const { return pixels_[index]; }
   std::uint64_t bytes() const { return bytes_; }
   const ImageMix& mix() const { return mix_; }
@@ -85,7 +85,7 @@ class JpegStore {
   SampleChoice choice_;
 };
 
-/// How a GPU decodes an image, and what it needs to know of it.
+/// How a GPU decodes an image, and what it must know of it.
 struct JpegRoute {
   gpu::JpegEngine engine = gpu::JpegEngine::hardware;
   std::uint32_t width = 0;
@@ -95,8 +95,8 @@ struct JpegRoute {
   std::uint64_t bytes() const { return std::uint64_t{width} * height * 3; }
 };
 
-/// Empty where the CPU is to decode the image: no engine takes it, or its header is not one that both would read alike
-/// (RGB that is stored as such, which Adobe's marker or the components' names tell). Thread-safe.
+/// Empty if the CPU must decode the image: no engine supports it, or decoders interpret its header differently (stored
+/// RGB, which Adobe's marker or the component names show). Thread-safe.
 std::optional<JpegRoute> route_jpeg(gpu::DeviceJpegDecoder& decoder, Bytes jpeg);
 
 }  // namespace shardkit::bench

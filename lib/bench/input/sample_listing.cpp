@@ -15,8 +15,8 @@
 namespace shardkit::bench {
 namespace {
 
-/// Adds a sample of input.files[file] that has these members. Leaves out what the end of the shard cuts: it cannot be
-/// read whole.
+/// Adds a sample of input.files[file] with these members. Leaves out samples that the end of the shard truncates: they
+/// cannot be read completely.
 template <class Member>
 void add_sample(const InputSet& input, std::uint32_t file, const std::vector<Member>& members,
                 std::vector<SampleRef>& samples) {
@@ -74,7 +74,7 @@ std::vector<SampleRef> list_shard(const InputSet& input, std::uint32_t file, Con
   return samples;
 }
 
-/// Indices of at most `most` shards: those where their running share passes a whole number.
+/// Indices of at most `most` shards: those at which their running share passes a whole number.
 std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most) {
   const auto shards = static_cast<std::size_t>(std::ranges::count_if(input.files, &InputFile::is_shard));
   const std::size_t taken = std::min(shards, most);

@@ -57,40 +57,40 @@ std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Con
 }
 
 [[noreturn]] void refuse_warm(const std::string& why) {
-  throw Error(ErrorCode::unsupported, "--cache warm cannot be had: " + why);
+  throw Error(ErrorCode::unsupported, "--cache warm is not available: " + why);
 }
 
 void check_fits_memory(std::span<const InputFile> files) {
   std::uint64_t bytes = 0;
   for (const InputFile& file : files) bytes += file.bytes;
   if (bytes <= system::usable_memory()) return;
-  refuse_warm(fmt::format("{} of data are more than the {} of memory that may be used; name fewer files",
+  refuse_warm(fmt::format("{} of data do not fit into the available {} of memory; choose fewer files",
                           format_size(bytes), format_size(system::usable_memory())));
 }
 
-/// Reads on what the kernel took back meanwhile: some reclaim idle pages before memory is short.
+/// Reads pages again that the kernel evicted meanwhile: some kernels reclaim idle pages before memory is low.
 void keep_warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
   constexpr int kMostReadings = 3;
-  if (files.empty()) refuse_warm("the time there is for it is too short to read one file; name smaller files");
+  if (files.empty()) refuse_warm("the time limit is too short to read one file; choose smaller files");
   for (int readings = 1;; ++readings) {
     const auto reached = residency(files, context);
     if (!reached || *reached >= kWarm) return;
     if (readings == kMostReadings || warm(files, deadline, context) < files.size()) {
       refuse_warm(
-          fmt::format("after reading everything {:.1f} % are in memory, and {:.0f} % are needed; name fewer "
-                      "files or raise the memory limit",
+          fmt::format("after reading everything {:.1f} % is in memory, {:.0f} % is required; choose fewer files or "
+                      "raise the memory limit",
                       *reached * 100, kWarm * 100));
     }
   }
 }
 
 std::string untouched_text(const std::string& path, std::uint64_t bytes) {
-  return fmt::format("'{}' has {} that were never written; reading them touches no disk: use real data", path,
+  return fmt::format("'{}' has {} that were never written, so reading them does not use a disk; use real data", path,
                      format_size(bytes));
 }
 
 std::string compressed_text(const std::string& path) {
-  return fmt::format("'{}' is stored compressed, so that its disk brings fewer bytes than are counted", path);
+  return fmt::format("'{}' is stored compressed, so its disk reads fewer bytes than are counted", path);
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
   if (request == CacheRequest::any) return files.size();
   if (has_objects(files)) {
     throw Error(ErrorCode::usage,
-                "--cache is for files: what lies at a URL is not in this machine's page cache. Leave it out, or bring "
+                "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
                 "the data here with `shardctl stage`");
   }
   Deadline deadline;
@@ -165,18 +165,18 @@ DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured
   if (!sparse.empty() && disk_is_measured) throw Error(ErrorCode::unsupported, sparse);
   if (!sparse.empty()) context.warn("sparse_file", sparse);
   if (!compressed.empty() && direct) {
-    throw Error(ErrorCode::unsupported, compressed + "; with O_DIRECT it is read through the page cache all the same");
+    throw Error(ErrorCode::unsupported, compressed + "; with O_DIRECT it is still read through the page cache");
   }
   if (!compressed.empty()) context.warn("compressed_file", compressed);
   return {some.size(), all.holes, all.unwritten, all.compressed};
 }
 
 void DataOnDisk::describe(FieldVisitor& v) {
-  v.field({"files_asked", Unit::count, "files that were asked, 2000 at most, taken evenly"}, files_asked);
-  v.field({"hole_bytes", Unit::bytes, "of them: holes, which are on no disk"}, hole_bytes);
-  v.field({"unwritten_bytes", Unit::bytes, "of them: allocated but never written, which no read takes from a disk"},
+  v.field({"files_asked", Unit::count, "files that were checked, at most 2000, evenly distributed"}, files_asked);
+  v.field({"hole_bytes", Unit::bytes, "bytes in holes, which are on no disk"}, hole_bytes);
+  v.field({"unwritten_bytes", Unit::bytes, "bytes that were allocated but never written, which are not read from disk"},
           unwritten_bytes);
-  v.field({"compressed_bytes", Unit::bytes, "of them: stored in another form, of which the disk brings fewer"},
+  v.field({"compressed_bytes", Unit::bytes, "bytes stored in another form, so that the disk reads fewer"},
           compressed_bytes);
 }
 

@@ -7,7 +7,7 @@
 namespace shardkit::bench {
 namespace {
 
-constexpr const char* kUnknownNode = "/sys does not say which NUMA node the GPU is nearest to";
+constexpr const char* kUnknownNode = "/sys does not show which NUMA node is nearest to the GPU";
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t
   const bool remote = choice == NumaChoice::remote || choice == NumaChoice::both;
   if (!device_node) {
     if (choice == NumaChoice::automatic) return {Placement{}};
-    throw Error(ErrorCode::unsupported, fmt::format("--numa cannot be had: {}", kUnknownNode));
+    throw Error(ErrorCode::unsupported, fmt::format("--numa is not available: {}", kUnknownNode));
   }
   std::vector<Placement> places;
   if (local) places.push_back({NumaPlace::local, device_node});
@@ -25,9 +25,9 @@ std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t
   if (const auto far = system::farthest_node(*device_node, probe)) {
     places.push_back({NumaPlace::remote, far});
   } else if (choice == NumaChoice::remote) {
-    throw Error(ErrorCode::unsupported, "--numa remote: this machine has one NUMA node");
+    throw Error(ErrorCode::unsupported, "--numa remote: this machine has only one NUMA node");
   } else {
-    context.warn("no_remote_node", "this machine has one NUMA node: there is no remote memory to measure");
+    context.warn("no_remote_node", "this machine has only one NUMA node: there is no remote memory to measure");
   }
   return places;
 }
@@ -45,10 +45,9 @@ std::unique_ptr<system::NumaBinding> bind(Placement& placement, NumaChoice choic
     return nullptr;
   }
   if (!binding->binds_memory()) {
-    context.warn("numa_memory_not_bound",
-                 fmt::format("set_mempolicy is refused here, as in many containers: memory of NUMA node {} is only "
-                             "likely, because the threads run there",
-                             *placement.node));
+    context.warn("numa_memory_not_bound", fmt::format("set_mempolicy is not permitted, as in many containers: memory "
+                                                      "of NUMA node {} is only likely, because the threads run there",
+                                                      *placement.node));
   }
   return binding;
 }

@@ -35,8 +35,8 @@ std::optional<double> ladder_rate(const Json& rows, std::string_view stage) {
   return std::nullopt;
 }
 
-/// Decoding and reading share the cores: what both give at once stands in the ladder. Where the pipeline was measured
-/// its rate stands for the slower of them, and the other is not below it, as in the run's own verdict.
+/// Decoding and reading share the cores: the ladder contains the rate of both together. If the pipeline was measured,
+/// its rate replaces that of the slower one, and the other is not below it, as in the verdict of the run.
 void take_ladder(const Json& rows, Supply& supply) {
   if (const auto rate = ladder_rate(rows, stage::kDecode)) supply.decode_samples_per_second = rate;
   const auto pipeline = ladder_rate(rows, "pipeline");
@@ -71,7 +71,7 @@ const Json* row_of(const Json& result, const char* list, const char* key, std::s
 void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
   if (result.value("source", Json()) == "null") {
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' is of a pipeline that read nothing (--source null); measure one over data", path),
+                fmt::format("'{}' is a pipeline result without data (--source null); measure one with data", path),
                 path);
   }
   if (result.value("decode", Json()) == "null") return take_read(result, supply);
@@ -88,7 +88,7 @@ void take_pipeline(const Json& result, const std::string& path, Supply& supply) 
   if (seconds && *seconds > 0) supply.decode_samples_per_second_per_core = 1 / *seconds;
 }
 
-/// The checkpoint that training waits for says how fast one is written, the one behind a copy what copying takes.
+/// The sync checkpoint gives the write rate, the background one the copy rate.
 std::optional<MeasuredCheckpoint> checkpoint_of(const Json& result) {
   const Json* sync = row_of(result, "rows", "mode", "sync");
   const Json* background = row_of(result, "rows", "mode", "background");

@@ -50,20 +50,20 @@ Required requirements(const ModelOptions& options, const JobRequirement& require
   return required;
 }
 
-/// What came from memory is no promise of storage.
+/// A rate measured from memory says nothing about storage.
 void warn_of_cache(const Supply& supply, const std::string& path, Context& context) {
   const std::string state = supply.cache_state.value_or("");
   const bool is_unknown = state == enum_name(CacheState::unknown);
   if (state != enum_name(CacheState::warm) && state != enum_name(CacheState::mixed) && !is_unknown) return;
   const std::string_view what =
-      is_unknown ? "whether it came from the page cache is not known" : "the rate is at least in part that of memory";
-  context.warn("supply_not_cold",
-               fmt::format("reading in '{}' was measured with the cache {}: {}; measure with --cache cold for what "
-                           "storage gives",
-                           path, state, what));
+      is_unknown ? "whether the data was in the page cache is unknown" : "the rate is at least partly that of memory";
+  context.warn(
+      "supply_not_cold",
+      fmt::format("reading in '{}' was measured with cache state {}: {}; use --cache cold to measure the storage", path,
+                  state, what));
 }
 
-/// A pipeline that waited for its own steps shows what those took, not what the node gives.
+/// A pipeline that waited for its own steps shows the rate of those, not the rate of the node.
 void check_pace(const ModelOptions& options, const std::optional<JobRequirement>& requirement, const Supply& supply,
                 Context& context) {
   if (!supply.pipeline_stage || !supply.pipeline_samples_per_second) return;
@@ -72,14 +72,15 @@ void check_pace(const ModelOptions& options, const std::optional<JobRequirement>
   constexpr const char* kInstead = "measure the pipeline without --step-time and checkpoints";
   if (requirement && requirement->is_of_images() &&
       *supply.pipeline_samples_per_second < samples_per_second(requirement->job) * requirement->min_au) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--from: '{}' was paced by its own steps, so that it shows {} and not what more "
-                            "the node gives; {}",
-                            *options.from, rate, kInstead),
-                *options.from);
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "--from: '{}' was limited to {} by its own training steps, so the maximum rate of the node is unknown; {}",
+            *options.from, rate, kInstead),
+        *options.from);
   }
-  context.warn("supply_is_a_bound", fmt::format("'{}' was paced by its own steps: the node gives {} or more; "
-                                                "{} for how many",
+  context.warn("supply_is_a_bound", fmt::format("'{}' was limited by its own training steps: the node delivers {} or "
+                                                "more; to find out how many GPUs it feeds, {}",
                                                 *options.from, rate, kInstead));
 }
 
@@ -99,8 +100,8 @@ Supply given_supply(const ModelOptions& options, Supply supply, Context& context
   return supply;
 }
 
-/// What the known stages give to samples of `sample_bytes`. Bytes per second count before samples per second, because
-/// the job's samples need not be as large as those that were measured.
+/// The rate of the known stages for samples of `sample_bytes`. Bytes per second are preferred to samples per second,
+/// because the job's samples may have another size than the measured ones.
 std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bool image) {
   const auto decoding = [&](double rate) {
     return decode_rate_of(rate, supply.decoded_sample_bytes.value_or(0), sample_bytes);
@@ -120,7 +121,7 @@ std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bo
   return rates;
 }
 
-/// Stages of a job of images, or of any other, that the supply says nothing of.
+/// Stages that a job of images, or any other, needs and that were not measured.
 std::vector<std::string> stages_not_measured(const Supply& supply, bool image) {
   std::vector<std::string> stages;
   const bool all_at_once = image && supply.pipeline_samples_per_second;
@@ -134,14 +135,14 @@ std::vector<std::string> stages_not_measured(const Supply& supply, bool image) {
 void warn_not_measured(const ModelResult& result, Context& context) {
   if (result.required && !result.requirement && !result.not_measured.empty()) {
     context.warn("not_measured",
-                 "samples of this job are not decoded, and the supply that was given is of decoding alone: it plays no "
-                 "part; `iobench read DATA --json FILE` measures reading for --from");
+                 "samples of this job are not decoded, but the given supply is only a decoding rate, so it is not "
+                 "used; `iobench read DATA --json FILE` measures reading for --from");
     return;
   }
   for (const std::string& name : result.not_measured) {
     context.warn("not_measured",
-                 fmt::format("{} was not measured and may be what limits: `iobench run DATA --json FILE` measures "
-                             "every stage for --from, `iobench {} DATA` this one for --{}-rate",
+                 fmt::format("{} was not measured and may be the bottleneck: `iobench run DATA --json FILE` measures "
+                             "every stage for --from, `iobench {} DATA` measures this one for --{}-rate",
                              stage_activity(name), name, name));
   }
 }
@@ -164,8 +165,7 @@ void judge_supply(const JobRequirement& requirement, const Supply& supply, Model
 
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
   if (options.gpu_hour_cost && !result.predicted_au_ratio) {
-    refuse_option("--gpu-hour-cost",
-                  "a supply (--from, --read-rate, --decode-rate) beside it: that tells how long GPUs idle");
+    refuse_option("--gpu-hour-cost", "a supply (--from, --read-rate, --decode-rate), to find out how long GPUs idle");
   }
   if (options.gpu_hour_cost) {
     const auto gpus = static_cast<double>(requirement.job.gpus);
@@ -202,8 +202,8 @@ ModelResult modelled(const ModelOptions& options, const std::optional<JobRequire
   if (!requirement) {
     if (!options.list_presets && !supply.is_known()) {
       throw Error(ErrorCode::usage,
-                  "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply "
-                  "(--from, --read-rate, --decode-rate); --list-presets shows the presets");
+                  "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply (--from, "
+                  "--read-rate, --decode-rate). --list-presets shows the presets");
     }
     if (supply.is_known()) {
       result.supply = supply;
@@ -243,97 +243,96 @@ ModelResult model(const ModelOptions& given, Context& context) {
 }
 
 void ModelOptions::describe(FieldVisitor& v) {
-  v.field({"list-presets", "list the presets and what each asks of its input"}, list_presets);
+  v.field({"list-presets", "list the presets and the input rate that each needs"}, list_presets);
   v.field({"preset", "a published workload, such as resnet50-h100", "NAME"}, preset);
-  v.field({"gpus", Unit::count, "GPUs that train together; 1", at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0), kOfTrainingStep}, step_time);
+  v.field({"gpus", Unit::count, "GPUs that train together; default: 1", at_least(1)}, gpus);
+  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
-  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", above(0, 1)},
+  v.field({"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", above(0, 1)},
           min_au);
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
-  v.field({"prefetch", Unit::count, "batches that each worker keeps ready", at_least(1)}, prefetch);
-  v.field({"crop", Unit::count, "side of the decoded crop in pixels", between(1, 65535)}, crop);
-  v.field({"dtype", "type of the decoded values"}, dtype);
-  v.field(
-      {"decode-per-core", Unit::per_second, "samples that one core decodes per second, for the cores needed", above(0)},
-      decode_per_core);
+  v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);
+  v.field({"crop", Unit::count, "width and height of the decoded crop in pixels", between(1, 65535)}, crop);
+  v.field({"dtype", "data type of the decoded values"}, dtype);
+  v.field({"decode-per-core", Unit::per_second, "samples that one core decodes per second, to compute the cores needed",
+           above(0)},
+          decode_per_core);
   v.field({"from",
-           "take the supply from a result of read, decode, pipeline or run (--json), or from one of checkpoint what "
-           "checkpoints take",
+           "take the supply from a result of read, decode, pipeline or run (--json), or the checkpoint time from a "
+           "result of checkpoint",
            Role::input_file},
           from);
-  v.field({"read-rate", Unit::bytes_per_second, "what storage gives", above(0)}, read_rate);
+  v.field({"read-rate", Unit::bytes_per_second, "bytes that storage delivers per second", above(0)}, read_rate);
   v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes", above(0)}, decode_rate);
   v.field({"dataset-bytes", Unit::bytes, "size of the data set, for staging and epochs"}, dataset_bytes);
-  v.field({"stage-rate", Unit::bytes_per_second, "rate at which it is staged", above(0)}, stage_rate);
+  v.field({"stage-rate", Unit::bytes_per_second, "rate of staging", above(0)}, stage_rate);
   v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint"}, checkpoint_bytes);
-  v.field({"checkpoint-rate", Unit::bytes_per_second, "rate at which it is written", above(0)}, checkpoint_rate);
-  v.field({"checkpoint-every", Unit::count, "steps from one checkpoint to the next", at_least(1)}, checkpoint_every);
-  v.field({"checkpoint-copy-time", Unit::seconds, "time that an asynchronous checkpoint still blocks"},
+  v.field({"checkpoint-rate", Unit::bytes_per_second, "rate of writing a checkpoint", above(0)}, checkpoint_rate);
+  v.field({"checkpoint-every", Unit::count, "training steps between two checkpoints", at_least(1)}, checkpoint_every);
+  v.field({"checkpoint-copy-time", Unit::seconds, "time that an asynchronous checkpoint blocks training"},
           checkpoint_copy_time);
-  v.field({"gpu-hour-cost", "price of a GPU hour, for the cost of idle GPUs", "PRICE", at_least(0)}, gpu_hour_cost);
-  v.field({"egress-cost", "price of reading 10^9 bytes, for the cost of streaming", "PRICE", at_least(0)}, egress_cost);
+  v.field({"gpu-hour-cost", "price of a GPU hour, to compute the cost of idle GPUs", "PRICE", at_least(0)},
+          gpu_hour_cost);
+  v.field({"egress-cost", "price of reading 10^9 bytes, to compute the cost of streaming", "PRICE", at_least(0)},
+          egress_cost);
 }
 
 void CheckpointCost::describe(FieldVisitor& v) {
-  v.field({"write_seconds", Unit::seconds, "time to write one"}, write_seconds);
-  v.field({"synchronous_share_ratio", Unit::ratio, "share of the running time when training waits for it"},
+  v.field({"write_seconds", Unit::seconds, "time to write one checkpoint"}, write_seconds);
+  v.field({"synchronous_share_ratio", Unit::ratio, "share of the running time if training waits for checkpoints"},
           synchronous_share_ratio);
   v.field({"asynchronous_share_ratio", Unit::ratio,
-           "share of the running time when only the copy blocks; none where its time is not known"},
+           "share of the running time if only the copy blocks training; absent if its time is unknown"},
           asynchronous_share_ratio);
-  v.field({"fits_interval", "an asynchronous one is written before the next starts"}, fits_interval);
+  v.field({"fits_interval", "whether an asynchronous checkpoint is written before the next one starts"}, fits_interval);
 }
 
 void Required::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "samples that all GPUs take"}, samples_per_second);
+  v.field({"samples_per_second", Unit::per_second, "samples that all GPUs need"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "N * B * S / t"}, bytes_per_second);
-  v.field({"files_per_second", Unit::per_second, "files to open and read when each sample is a file"},
-          files_per_second);
-  v.field({"decode_cores", "cores that decoding keeps busy"}, decode_cores);
+  v.field({"files_per_second", Unit::per_second, "files to open and read if each sample is a file"}, files_per_second);
+  v.field({"decode_cores", "cores that decoding needs"}, decode_cores);
   v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
-  v.field({"prefetch_memory", Unit::bytes, "memory of the batches that the workers of all GPUs keep ready"},
+  v.field({"prefetch_memory", Unit::bytes, "memory of the batches that the workers of all GPUs prefetch"},
           prefetch_memory);
-  v.field({"dev_shm", Unit::bytes, "what /dev/shm has to hold for that, at least"}, dev_shm);
+  v.field({"dev_shm", Unit::bytes, "minimum size of /dev/shm for that"}, dev_shm);
   v.field({"staging_seconds", Unit::seconds, "time to stage the data set"}, staging_seconds);
   v.field({"epoch_seconds", Unit::seconds, "time of one pass over the data set at full speed"}, epoch_seconds);
-  v.field({"checkpoint", "what checkpoints cost"}, checkpoint);
+  v.field({"checkpoint", "cost of checkpoints"}, checkpoint);
 }
 
 void PresetRow::describe(FieldVisitor& v) {
   v.field({"name", "<workload>-<accelerator>[-amp]"}, name);
   v.field({"sample_bytes", Unit::bytes, "mean size of a stored sample"}, sample_bytes);
-  v.field({"batch", Unit::count, "samples per GPU and step"}, batch);
-  v.field({"step_seconds", Unit::seconds, "time a GPU computes on one batch"}, step_seconds);
-  v.field({"min_au_ratio", Unit::ratio, "utilisation that counts as fed"}, min_au_ratio);
-  v.field({"samples_per_second", Unit::per_second, "samples that one GPU takes"}, samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes that one GPU takes"}, bytes_per_second);
-  v.field({"gpus_fed", Unit::count, "GPUs that the supply feeds"}, gpus_fed);
+  v.field({"batch", Unit::count, "samples per GPU and training step"}, batch);
+  v.field({"step_seconds", Unit::seconds, "time that a GPU computes one batch"}, step_seconds);
+  v.field({"min_au_ratio", Unit::ratio, "required GPU utilisation"}, min_au_ratio);
+  v.field({"samples_per_second", Unit::per_second, "samples that one GPU needs"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes that one GPU needs"}, bytes_per_second);
+  v.field({"gpus_fed", Unit::count, "GPUs that the supply can feed"}, gpus_fed);
   v.field({"edition", "where the workload was published"}, edition);
 }
 
 void ModelResult::describe(FieldVisitor& v) {
-  v.field({"text", "what comes of it, in a line"}, text);
+  v.field({"text", "the conclusion in one line"}, text);
   v.field({"preset", "preset that the job came from"}, preset);
-  v.field({"edition", "where that was published"}, edition);
-  v.field({"required", "what the job asks for"}, required);
-  v.field({"supply", "what the node gives"}, supply);
-  v.field({"limiting_stage",
-           "the stage that sets the pace; compute when input is fast enough; none while that is undecided"},
+  v.field({"edition", "source of that preset"}, edition);
+  v.field({"required", "what the job needs"}, required);
+  v.field({"supply", "what the node delivers"}, supply);
+  v.field({"limiting_stage", "the bottleneck; compute if the input is fast enough; absent while undecided"},
           limiting_stage);
-  v.field({"headroom_ratio", Unit::factor, "supply over demand; below 1 the input is short"}, headroom_ratio);
+  v.field({"headroom_ratio", Unit::factor, "supply divided by demand; below 1 the input is too slow"}, headroom_ratio);
   v.field({"predicted_au_ratio", Unit::ratio,
-           "utilisation of the GPUs when input overlaps compute fully; at most that where a stage was not measured"},
+           "GPU utilisation if loading overlaps compute fully; an upper limit if a stage was not measured"},
           predicted_au_ratio);
-  v.field({"predicted_au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"},
+  v.field({"predicted_au_serial_ratio", Unit::ratio, "GPU utilisation if each training step waits for its batch"},
           predicted_au_serial_ratio);
-  v.field({"gpus_fed", Unit::count, "GPUs that the supply feeds"}, gpus_fed);
-  v.field({"requirement", "met or missed by the supply that was given; undecided where stages were not measured"},
-          requirement);
-  v.field({"not_measured", "stages of the job that the supply says nothing of"}, not_measured);
-  v.field({"idle_cost_per_hour", "what the idle share of the GPUs costs"}, idle_cost_per_hour);
-  v.field({"egress_cost_per_hour", "what streaming the data costs"}, egress_cost_per_hour);
+  v.field({"gpus_fed", Unit::count, "GPUs that the supply can feed"}, gpus_fed);
+  v.field({"requirement", "met or missed by the given supply; undecided if stages were not measured"}, requirement);
+  v.field({"not_measured", "stages of the job that the supply does not cover"}, not_measured);
+  v.field({"idle_cost_per_hour", "cost of idle GPU time"}, idle_cost_per_hour);
+  v.field({"egress_cost_per_hour", "cost of streaming the data"}, egress_cost_per_hour);
   v.field({"presets", "published workloads"}, presets);
 }
 

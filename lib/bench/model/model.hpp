@@ -11,52 +11,50 @@
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
-/// `iobench model`: what a training job needs of its input, and how many GPUs a node can feed. Measures nothing.
+/// `iobench model`: what a training job needs from its input, and how many GPUs a node can feed. Measures nothing.
 namespace shardkit::bench {
 
-/// What a node gives, as far as it is known.
+/// What a node delivers, as far as known.
 struct Supply {
   std::optional<double> read_bytes_per_second;
   std::optional<double> read_samples_per_second;
   std::optional<double> decode_samples_per_second;
   std::optional<double> decode_samples_per_second_per_core;
-  /// Of all stages at once, and the stage that set their pace; "compute" and "checkpoint" were waited for themselves,
-  /// so that more may be there.
+  /// Rate of all stages together, and their bottleneck; for "compute" and "checkpoint" the node may deliver more.
   std::optional<double> pipeline_samples_per_second;
   std::optional<std::string> pipeline_stage;
-  std::optional<std::string> cache_state;       ///< in which reading was measured, as cache_state() names it
-  std::optional<double> measured_sample_bytes;  ///< mean size of what was read, which the job's samples need not have
-  std::optional<double> decoded_sample_bytes;   ///< the same of what was decoded
+  std::optional<std::string> cache_state;       ///< state when reading was measured, as in cache_state()
+  std::optional<double> measured_sample_bytes;  ///< mean size of the samples read, which may differ from the job's
+  std::optional<double> decoded_sample_bytes;   ///< the same for the decoded samples
 
   bool is_known() const {
     return read_bytes_per_second || read_samples_per_second || decode_samples_per_second || pipeline_samples_per_second;
   }
 
   void describe(FieldVisitor& v) {
-    v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes that storage gives"}, read_bytes_per_second);
-    v.field({"read_samples_per_second", Unit::per_second, "samples that storage gives"}, read_samples_per_second);
+    v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes that storage delivers"}, read_bytes_per_second);
+    v.field({"read_samples_per_second", Unit::per_second, "samples that storage delivers"}, read_samples_per_second);
     v.field({"decode_samples_per_second", Unit::per_second,
-             "samples that the cores decode; from a run, beside reading them"},
+             "samples that all cores decode; from a result of run, while reading"},
             decode_samples_per_second);
     v.field({"decode_samples_per_second_per_core", Unit::per_second, "samples that one core decodes"},
             decode_samples_per_second_per_core);
-    v.field({"pipeline_samples_per_second", Unit::per_second, "samples that all stages gave at once"},
+    v.field({"pipeline_samples_per_second", Unit::per_second, "samples that all stages together deliver"},
             pipeline_samples_per_second);
-    v.field({"pipeline_stage", "the stage that set their pace"}, pipeline_stage);
-    v.field({"cache_state", "what the page cache held when reading was measured"}, cache_state);
-    v.field({"measured_sample_bytes", Unit::bytes, "mean size of the samples that were measured"},
-            measured_sample_bytes);
-    v.field({"decoded_sample_bytes", Unit::bytes, "mean size of the images whose decoding was measured"},
+    v.field({"pipeline_stage", "the bottleneck of these stages"}, pipeline_stage);
+    v.field({"cache_state", "page cache state when reading was measured"}, cache_state);
+    v.field({"measured_sample_bytes", Unit::bytes, "mean size of the measured samples"}, measured_sample_bytes);
+    v.field({"decoded_sample_bytes", Unit::bytes, "mean size of the images in the decoding measurement"},
             decoded_sample_bytes);
   }
 };
 
-/// What a checkpoint took.
+/// A measured checkpoint.
 struct MeasuredCheckpoint {
   double bytes = 0;                    ///< of a whole one
-  double written_bytes = 0;            ///< less where --budget ended the writing
+  double written_bytes = 0;            ///< less if --budget ended the writing
   double bytes_per_second = 0;         ///< until it is durable
-  std::optional<double> copy_seconds;  ///< that training waits for a copy of the whole in memory, if that was measured
+  std::optional<double> copy_seconds;  ///< time that training waits for a copy of the whole in memory, if measured
 };
 
 struct MeasuredNodeResult {
@@ -64,11 +62,10 @@ struct MeasuredNodeResult {
   std::optional<MeasuredCheckpoint> checkpoint;
 };
 
-/// Takes the rates out of a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json;
-/// of a run the rates by which it judges too: decoding beside reading, and the pipeline for the slower of both; of a
-/// pipeline that decoded nothing the rate of reading. Throws Error{corrupt} when the file is no such result,
-/// Error{conflict} when it is of a run that failed, Error{usage} when it is one of another verb or of a pipeline that
-/// read nothing.
+/// Takes the rates from a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json.
+/// For a run these are the rates of its verdict: decoding while reading, with the pipeline's rate for the slower of
+/// both. For a pipeline without decoding it is the rate of reading. Throws Error{corrupt} if the file is not such a
+/// result, Error{conflict} for a failed run, Error{usage} for another verb or a pipeline that read nothing.
 MeasuredNodeResult read_measured(const std::string& path);
 
 struct ModelOptions : JobOptions {
@@ -96,7 +93,7 @@ struct ModelOptions : JobOptions {
 struct CheckpointCost {
   double write_seconds = 0;
   double synchronous_share_ratio = 0;
-  std::optional<double> asynchronous_share_ratio;  ///< where it is known how long the copy takes
+  std::optional<double> asynchronous_share_ratio;  ///< empty if the time of the copy is unknown
   bool fits_interval = false;
 
   void describe(FieldVisitor& v);
@@ -117,14 +114,14 @@ struct Required {
   void describe(FieldVisitor& v);
 };
 
-/// One preset as a table shows it.
+/// One preset as a row of a table.
 struct PresetRow {
   std::string name;
   double sample_bytes = 0;
   std::uint64_t batch = 0;
   double step_seconds = 0;
   double min_au_ratio = 0;
-  double samples_per_second = 0;  ///< that one GPU takes
+  double samples_per_second = 0;  ///< needed by one GPU
   double bytes_per_second = 0;
   std::optional<std::uint64_t> gpus_fed;
   std::string edition;
@@ -132,12 +129,12 @@ struct PresetRow {
   void describe(FieldVisitor& v);
 };
 
-/// Every preset; with a supply also how many of its GPUs that feeds. JPEG workloads are held against samples read and
-/// decoded, the others against bytes read.
+/// Every preset; with a supply also the number of its GPUs that can be fed. JPEG workloads are compared with samples
+/// read and decoded, the others with bytes read.
 std::vector<PresetRow> preset_rows(const Supply& supply);
 
 struct ModelResult {
-  std::string text;  ///< what comes of it, in a line
+  std::string text;  ///< the conclusion in one line
   std::optional<std::string> preset;
   std::optional<std::string> edition;
   std::optional<Required> required;
@@ -148,7 +145,7 @@ struct ModelResult {
   std::optional<double> predicted_au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;
   std::optional<RequirementState> requirement;  ///< empty without a supply
-  std::vector<std::string> not_measured;        ///< stages that the job has and the supply says nothing of
+  std::vector<std::string> not_measured;        ///< stages of the job that the supply does not cover
   std::optional<double> idle_cost_per_hour;
   std::optional<double> egress_cost_per_hour;
   std::vector<PresetRow> presets;
@@ -159,20 +156,20 @@ struct ModelResult {
 
 ModelResult model(const ModelOptions& options, Context& context);
 
-/// Throws Error{usage}: "<option>: expected <expected>".
-[[noreturn]] void refuse_option(const char* option, std::string_view expected);
+/// Throws Error{usage}: "<option> needs <needed>".
+[[noreturn]] void refuse_option(const char* option, std::string_view needed);
 
-/// An option that would change nothing without another is refused, so that no part of a command line goes unheard.
+/// Refuses an option that has no effect without another one, so that no option is silently ignored.
 void check_partners(const ModelOptions& options);
 
-/// `options` with what was measured of a checkpoint in place of what was not given. Larger ones take longer in
-/// proportion, and so does a whole one of which --budget let a part be written: that is warned of. Throws Error{usage}
-/// without a job and an interval.
+/// `options` completed with the values of a measured checkpoint. Larger checkpoints take proportionally longer. A
+/// checkpoint that --budget ended early is extrapolated, with a warning. Throws Error{usage} without a job and an
+/// interval.
 ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context);
 
-/// What comes of a model in a line: whether the supply is enough, which stage limits and which was not measured;
-/// without a supply what the job takes; what checkpoints take of its time; without a job what the supply feeds; without
-/// either that presets are listed.
+/// The conclusion of a model in one line: whether the supply is enough, the bottleneck, and stages that were not
+/// measured. Without a supply: what the job needs. Also the share of checkpoints. Without a job: what the supply can
+/// feed. Without either: that presets are listed.
 std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement);
 
 }  // namespace shardkit::bench

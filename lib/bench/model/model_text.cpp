@@ -13,13 +13,13 @@ bool has_job(const ModelOptions& options) { return options.preset || options.bat
 
 }  // namespace
 
-void refuse_option(const char* option, std::string_view expected) {
-  throw Error(ErrorCode::usage, fmt::format("{}: expected {}", option, expected));
+void refuse_option(const char* option, std::string_view needed) {
+  throw Error(ErrorCode::usage, fmt::format("{} needs {}", option, needed));
 }
 
 void check_partners(const ModelOptions& options) {
   const auto check = [](bool given, bool partner, const char* option, const char* partners) {
-    if (given && !partner) refuse_option(option, fmt::format("{} beside it", partners));
+    if (given && !partner) refuse_option(option, partners);
   };
   const bool job = has_job(options);
   check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
@@ -40,14 +40,13 @@ void check_partners(const ModelOptions& options) {
 ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context) {
   const bool has_sample = options.preset || options.sample_bytes;
   if (!options.checkpoint_every || !has_job(options) || !has_sample) {
-    refuse_option("--from", fmt::format("--checkpoint-every and {} beside a checkpoint's result", kJob));
+    refuse_option("--from", fmt::format("--checkpoint-every and {} with a checkpoint result", kJob));
   }
   if (measured.written_bytes < measured.bytes && !options.checkpoint_rate) {
-    context.warn(
-        "part_of_checkpoint",
-        fmt::format("'{}': --budget ended the checkpoint after {} of {}; the whole is taken to go on at that "
-                    "rate; measure without --budget",
-                    *options.from, format_rounded_size(measured.written_bytes), format_rounded_size(measured.bytes)));
+    context.warn("part_of_checkpoint", fmt::format("'{}': --budget ended the checkpoint after {} of {}; the rest is "
+                                                   "assumed to have the same rate. Measure without --budget",
+                                                   *options.from, format_rounded_size(measured.written_bytes),
+                                                   format_rounded_size(measured.bytes)));
   }
   options.checkpoint_bytes = options.checkpoint_bytes.value_or(static_cast<std::uint64_t>(measured.bytes));
   options.checkpoint_rate = options.checkpoint_rate.value_or(measured.bytes_per_second);
@@ -73,42 +72,42 @@ std::string gap_text(const ModelResult& result) {
   return fmt::format("{} {} not measured", names, result.not_measured.size() == 1 ? "was" : "were");
 }
 
-/// Of one stage that was measured while the other was not: who that is.
+/// The stage that was measured, if the other was not.
 std::string_view measured_supplier(const ModelResult& result) {
   return supplier(result.not_measured.front() == stage::kRead ? stage::kDecode : stage::kRead);
 }
 
-/// "5 of 43 samples/s"; where the samples that were read had another size, for which one that is.
+/// "5 of 43 samples/s"; if the measured samples had another size, also for one of that size.
 std::string rates_text(const ModelResult& result, double sample_bytes) {
   const double demand = result.required->samples_per_second;
-  std::string text =
-      fmt::format("{} of {}", format_rounded_count(*result.headroom_ratio * demand), sample_rate_text(demand));
+  std::string text = fmt::format("{} available, {} needed", sample_rate_text(*result.headroom_ratio * demand),
+                                 format_rounded_count(demand));
   const double decoded = result.supply->decoded_sample_bytes.value_or(sample_bytes);
   const double measured = result.supply->measured_sample_bytes.value_or(decoded);
   if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
-    text += fmt::format(" of {} (measured with samples of {})", format_rounded_size(sample_bytes),
+    text += fmt::format(" ({} per sample, measured with {})", format_rounded_size(sample_bytes),
                         format_rounded_size(measured));
   }
   return text;
 }
 
-/// Supply against demand, as the verdict of a run says it.
+/// Supply against demand, worded like the verdict of a run.
 std::string verdict_text(const ModelResult& result, double sample_bytes) {
   const std::string rates = rates_text(result, sample_bytes);
   if (result.requirement == RequirementState::undecided) {
     return fmt::format("{} is enough: {}; {}", measured_supplier(result), rates, gap_text(result));
   }
   const std::string numbers =
-      fmt::format("{}, predicted AU {:.0f} % ({:.0f} % when each step waits for its batch)", rates,
+      fmt::format("{}, predicted AU {:.0f} % ({:.0f} % if each step waits for its batch)", rates,
                   *result.predicted_au_ratio * 100, *result.predicted_au_serial_ratio * 100);
-  if (result.limiting_stage == stage::kCompute) return "the GPUs are fed: " + numbers;
+  if (result.limiting_stage == stage::kCompute) return "GPUs are fed: " + numbers;
   const bool met = result.requirement == RequirementState::met;
-  return fmt::format("{}{} limits: {}", met ? "enough, though " : "", *result.limiting_stage, numbers);
+  return fmt::format("{}{} is the bottleneck: {}", met ? "enough; " : "", *result.limiting_stage, numbers);
 }
 
 /// "checkpoints take 16.7 % of the running time when training waits for them, 2.4 % with a copy in memory"
 std::string checkpoint_text(const CheckpointCost& cost) {
-  std::string text = fmt::format("checkpoints take {:.1f} % of the running time when training waits for them",
+  std::string text = fmt::format("checkpoints take {:.1f} % of the running time if training waits for them",
                                  cost.synchronous_share_ratio * 100);
   if (cost.asynchronous_share_ratio) {
     text += fmt::format(", {:.1f} % with a copy in memory", *cost.asynchronous_share_ratio * 100);
@@ -116,12 +115,12 @@ std::string checkpoint_text(const CheckpointCost& cost) {
   return text;
 }
 
-/// What was measured beside it may say nothing of the job: decoding, of samples that are not decoded.
+/// Other measurements may not concern the job: decoding, if its samples are not decoded.
 std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
   const std::string text = fmt::format(
       "{} {} {}, {} from storage", gpus_text(requirement.job.gpus), requirement.job.gpus == 1 ? "takes" : "take",
       sample_rate_text(result.required->samples_per_second), format_rate(result.required->bytes_per_second));
-  return result.not_measured.empty() ? text : text + "; whether that is there is not known: " + gap_text(result);
+  return result.not_measured.empty() ? text : text + "; whether that is available is unknown: " + gap_text(result);
 }
 
 /// "4 x resnet50-a100, ..." of the workloads of images, or of the others; presets of which the supply does not feed one
@@ -135,15 +134,15 @@ std::string fed_presets(const ModelResult& result, bool images) {
   return text;
 }
 
-/// Images have to be read and decoded: of one of these alone it is not known what feeds them.
+/// Images must be read and decoded: with only one of these measured, it is unknown whether they feed the GPUs.
 std::string fed_text(const ModelResult& result) {
   const std::string others = fed_presets(result, false);
   const std::string images = fed_presets(result, true);
   const std::string between = others.empty() || images.empty() ? "" : ", ";
-  if (others.empty() && images.empty()) return "feeds no GPU of any preset";
+  if (others.empty() && images.empty()) return "cannot feed a GPU of any preset";
   if (result.not_measured.empty()) return "feeds " + others + between + images;
   std::string text = "feeds " + others + between;
-  if (!images.empty()) text += fmt::format("at most {} by {} alone", images, measured_supplier(result));
+  if (!images.empty()) text += fmt::format("at most {} (judged only by {})", images, measured_supplier(result));
   return text + "; " + gap_text(result);
 }
 
@@ -158,7 +157,7 @@ std::string model_text(const ModelResult& result, const std::optional<JobRequire
     return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;
   }
   if (result.supply) return fed_text(result);
-  return fmt::format("{}, and what one GPU of each takes", format_count(result.presets.size(), "published workload"));
+  return fmt::format("{}, and what one GPU of each needs", format_count(result.presets.size(), "published workload"));
 }
 
 }  // namespace shardkit::bench

@@ -24,28 +24,28 @@
 #include "image/tensor_type.hpp"
 #include "sync/bounded_queue.hpp"
 
-/// Where finished batches go: the seam behind which a GPU's copies stand.
+/// The interface for finished batches, which copies to GPUs implement.
 namespace shardkit::bench {
 
-/// How far workers bring a sample; the GPU does the rest.
+/// How far workers process a sample; the GPU does the rest.
 enum class SampleForm {
-  tensor,  ///< to the values of the batch's tensor
-  crop,    ///< to the levels of its crop, pixel by pixel: flipping, normalising and the layout are left
-  encoded  ///< where an engine of the GPU takes the image, its crop is drawn and no more; else as `crop`
+  tensor,  ///< values of the batch's tensor
+  crop,    ///< pixels of its crop, one byte per value: flipping, normalising and the layout are left
+  encoded  ///< if an engine of the GPU supports the image, only its crop is chosen; else like `crop`
 };
 
-/// What the GPU is told of a sample that it finishes.
+/// What the GPU needs to know about a sample that it finishes.
 struct RawSample {
   bool flip = false;
-  SampleBuffer jpeg;               ///< the image that is to be decoded
-  std::optional<JpegRoute> route;  ///< by which engine; empty: the levels are there, in the sample's place
+  SampleBuffer jpeg;               ///< the image to decode
+  std::optional<JpegRoute> route;  ///< engine that decodes it; empty: the pixels are in the slot
   image::CropBox box;              ///< of the image
 };
 
-/// How many samples came by which way.
+/// Number of samples by decoder.
 struct JpegPaths {
   std::array<std::uint64_t, kEnumNames<gpu::JpegEngine>.size()> engines{};
-  std::uint64_t cpu = 0;       ///< refused by every engine
+  std::uint64_t cpu = 0;       ///< not supported by any engine
   std::uint64_t returned = 0;  ///< decoded by the CPU after an engine failed
 
   std::uint64_t total() const { return std::accumulate(engines.begin(), engines.end(), cpu + returned); }
@@ -56,31 +56,31 @@ struct JpegPaths {
   }
 };
 
-/// Memory of one batch's samples, for as long as the object lives. A sink may make it as its copies want it (pinned).
+/// Memory for the samples of one batch, valid as long as the object. A sink chooses its kind, such as pinned.
 class BatchMemory {
  public:
   virtual ~BatchMemory() = default;
   virtual MutableBytes bytes() = 0;
 };
 
-/// A batch that workers are done with.
+/// A batch that workers have finished.
 struct OutgoingBatch {
   BatchMemory& memory;
   std::uint64_t samples = 0;
-  std::size_t bytes = 0;     ///< of the memory, that hold them
-  std::span<RawSample> raw;  ///< one for each; none for SampleForm::tensor
+  std::size_t bytes = 0;     ///< bytes of the memory with these samples
+  std::span<RawSample> raw;  ///< one per sample; none for SampleForm::tensor
   unsigned gpu = 0;
 };
 
-/// A batch where it was brought to.
+/// A batch on its target.
 struct HandedBatch {
-  std::uint64_t slot = 0;     ///< names it until release()
+  std::uint64_t slot = 0;     ///< valid until release()
   std::uint64_t samples = 0;  ///< without those that could not be decoded
   DecodeFailures failures{};
-  JpegPaths paths{};  ///< of samples that the GPU was to decode
+  JpegPaths paths{};  ///< samples decoded by the GPU
 };
 
-/// Copies to GPUs so far. Seconds are those that copies took, one after the other for each GPU.
+/// Copies to GPUs so far. Seconds are the sum of the copies of each GPU.
 struct CopyTally {
   std::uint64_t copies = 0;
   std::uint64_t bytes = 0;
@@ -91,16 +91,16 @@ struct CopyTally {
   }
 };
 
-/// Where batches go.
+/// Target of batches.
 enum class SinkKind {
-  automatic,  ///< to GPUs, where one can be used
-  host,       ///< nowhere: nothing is copied
+  automatic,  ///< to GPUs if available
+  host,       ///< host memory: nothing is copied
   gpu
 };
 constexpr auto enum_names(SinkKind) { return std::to_array<std::string_view>({"auto", "host", "gpu"}); }
 
-/// Takes batches to where the step computes. make_memory() and hand_over() are called by one thread at a time, what
-/// steps call by another, both at once. Calls may throw; that ends the run.
+/// Copies batches to where the step computes. make_memory() and hand_over() are called by one thread at a time, the
+/// calls of steps by another, both at the same time. An exception ends the run.
 class BatchSink {
  public:
   using Moment = std::chrono::steady_clock::time_point;
@@ -109,63 +109,63 @@ class BatchSink {
 
   virtual SinkKind kind() const = 0;
 
-  /// Called before any batch is built, so that the price of allocating (and pinning) is not in a batch's time.
+  /// Called before any batch is built, so that allocating and pinning is not measured.
   virtual std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) = 0;
 
-  /// Brings a batch to its GPU and returns once the memory may be written again. At most `batches ahead + 1` slots a
-  /// GPU are in use. `clock`, the thread's, is in Activity::transfer before and after.
+  /// Copies a batch to its GPU and returns when the memory may be written again. At most prefetch + 1 slots per GPU are
+  /// in use. `clock` belongs to the thread and is in Activity::transfer before and after.
   virtual HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock) = 0;
 
-  /// Steps: returns once the batch in this slot can be used. The moment, where that had to be waited for.
+  /// Called by steps: returns when the batch in this slot can be used. The moment, if it had to wait.
   virtual std::optional<Moment> wait_for(std::uint64_t /*slot*/) { return std::nullopt; }
-  /// Steps: has the GPUs of these slots compute for so long, each on its batch, and returns when all are done; false
-  /// when the stop came before. Throws std::logic_error where there is none.
+  /// Called by steps: lets the GPUs of these slots compute for this time, each on its batch, and returns when all are
+  /// done; false after a stop. Throws std::logic_error without a GPU.
   virtual bool compute(std::span<const std::uint64_t> slots, double seconds, const std::stop_token& stop);
-  /// The step that used the batch in this slot is over. Any thread.
+  /// The step with the batch in this slot has ended. Any thread.
   virtual void release(std::uint64_t slot) = 0;
 
-  /// While no batch is under way.
+  /// Called while no batch is in flight.
   virtual CopyTally copies() const { return {}; }
 };
 
-/// Without a GPU: batches stay in host memory, and handing one over copies nothing.
+/// Without a GPU: batches stay in host memory, and nothing is copied.
 std::unique_ptr<BatchSink> host_sink();
 
 /// A slot for one sample in a batch.
 struct BatchSlot {
   std::size_t batch = 0;  ///< index of its memory
   MutableBytes sample;
-  RawSample* raw = nullptr;  ///< what is told of it beside
+  RawSample* raw = nullptr;  ///< information about it
 };
 
-/// A batch whose samples are all there.
+/// A complete batch.
 struct FinishedBatch {
   std::size_t batch = 0;
   std::uint64_t samples = 0;
   std::span<RawSample> raw;  ///< valid until give_back()
 };
 
-/// Collects samples into batches, in memory that goes round. Workers take slots one after the other and fill them in
-/// any order; a batch is passed on when its last slot is filled. For one epoch; thread-safe.
+/// Collects samples into batches, in memory that is reused. Workers take slots one after the other and fill them in any
+/// order. A batch is passed on when its last slot is filled. For one epoch; thread-safe.
 class BatchBuilder {
  public:
-  /// `memories` outlive the builder and hold `batch` samples of `sample_bytes` each.
+  /// `memories` outlive the builder, each for `batch` samples of `sample_bytes`.
   BatchBuilder(std::span<const std::unique_ptr<BatchMemory>> memories, std::uint64_t batch, std::uint64_t sample_bytes,
                bool drop_last);
 
-  /// The next slot; waits for a batch's memory. Empty when the stop fired.
+  /// The next slot; waits for the memory of a batch. Empty after a stop.
   std::optional<BatchSlot> take_slot(const std::stop_token& stop);
-  /// The slot's sample is written.
+  /// The slot's sample is complete.
   void fill(const BatchSlot& slot, const std::stop_token& stop);
-  /// No more samples come: passes on a batch that is not full, or drops it. Every slot is filled by then.
+  /// No more samples follow: passes on an incomplete batch, or drops it. Every slot is filled by then.
   void close(const std::stop_token& stop);
 
-  /// The next finished batch. Empty at the end or when the stop fired.
+  /// The next finished batch. Empty at the end or after a stop.
   std::optional<FinishedBatch> next(const std::stop_token& stop) { return finished_.pop(stop); }
   /// The batch's memory may be used again.
   void give_back(std::size_t batch);
 
-  /// Samples of the last batch when that was dropped.
+  /// Samples of the last batch, if it was dropped.
   std::uint64_t dropped() const { return dropped_; }
 
  private:

@@ -98,7 +98,7 @@ std::uint64_t GpuLane::memory(const LoaderSettings& settings) {
 
 std::size_t GpuLane::take_place() {
   const std::scoped_lock lock(mutex_);
-  if (free_.empty()) throw std::logic_error("more batches are on the GPU than were to be made ahead");
+  if (free_.empty()) throw std::logic_error("more batches are on the GPU than the prefetch allows");
   const std::size_t slot = free_.back();
   free_.pop_back();
   return slot;
@@ -224,7 +224,7 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
       copy(levels, batch.memory.bytes().subspan((first + i) * crop_bytes, crop_bytes));
       jobs[number] = gpu::crop_job(levels.data, side, {0, 0, side, side}, sample.flip, number, side);
     } else {
-      continue;  // nobody could decode it
+      continue;  // nothing could decode it
     }
     ++handed.samples;
   }

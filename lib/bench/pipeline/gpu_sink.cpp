@@ -21,7 +21,7 @@ namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kPatternBytes = (std::size_t{1} << 20U) + 3;
-constexpr std::uint32_t kSide = 37;  // no multiple of what kernels are cut into
+constexpr std::uint32_t kSide = 37;  // not a multiple of the kernels' block sizes
 constexpr std::size_t kCropBytes = std::size_t{kSide} * kSide * 3;
 constexpr std::size_t kSamples = 4;
 
@@ -42,7 +42,7 @@ void check_copies(gpu::Device& device, gpu::HostMemory kind) {
   gpu::fill_pattern(host.bytes(), kSeed);
   upload(device, memory.span(), host.bytes());
   if (const std::uint64_t wrong = device.count_mismatches(memory.span(), kSeed); wrong > 0) {
-    fail(device, fmt::format("holds {} wrong bytes of {} that were copied to it", wrong, kPatternBytes));
+    fail(device, fmt::format("has {} wrong bytes of {} that were copied to it", wrong, kPatternBytes));
   }
 }
 
@@ -78,7 +78,7 @@ void compare(gpu::Device& device, gpu::DeviceSpan made, Bytes expected, std::str
   stream->synchronize();
   const auto [found, wanted] = std::ranges::mismatch(back, expected);
   if (found == back.end()) return;
-  fail(device, fmt::format("{} otherwise than the processor, from byte {} of {} on: its batches would be other ones",
+  fail(device, fmt::format("{} differently from the CPU, from byte {} of {} onwards: its batches would be different",
                            what, found - back.begin(), back.size()));
 }
 
@@ -123,15 +123,15 @@ void check_cropping(gpu::Device& device, const LoaderSettings& settings) {
   compare(device, tensor.span(), expected, "crops");
 }
 
-/// Copies a pattern to the GPU and looks at it there; and where the GPU is to finish samples, has it finish some and
-/// compares every bit with what the processor makes of them. Throws Error{corrupt} that says what differs.
+/// Copies a pattern to the GPU and compares it there; if the GPU finishes samples, finishes some and compares every bit
+/// with the result of the CPU. Throws Error{corrupt} that describes the difference.
 void check_gpu(gpu::Device& device, const LoaderSettings& settings) {
   check_copies(device, settings.pinned ? gpu::HostMemory::pinned : gpu::HostMemory::pageable);
   if (settings.form == SampleForm::crop) check_normalising(device, settings);
   if (settings.form == SampleForm::encoded) check_cropping(device, settings);
 }
 
-/// Where a device's host memory comes from; what hinders that is warned of here, once.
+/// The NUMA node of a device's host memory; warns once if it cannot be used.
 std::optional<std::uint64_t> node_of(const gpu::Device& device, const system::Probe& probe, Context& context) {
   Placement slot = placements(NumaChoice::automatic, device.facts().numa_node, probe, context).front();
   bind(slot, NumaChoice::automatic, probe, context);
@@ -146,11 +146,10 @@ void check_memory(const LoaderSettings& settings, std::span<gpu::Device* const> 
                           static_cast<double>(settings.largest_device_jpeg);
     const std::uint64_t usable = device->free_memory() / 10 * 9;
     if (needed <= static_cast<double>(usable)) continue;
-    throw Error(ErrorCode::no_space,
-                fmt::format("GPU {}: {} batches of {} samples take {} there, and {} of its memory are free for them; a "
-                            "smaller --batch, --prefetch or --dtype fits, and --sink host needs none",
-                            device->facts().index, count * settings.slots(), settings.batch,
-                            format_rounded_size(needed), format_size(usable)));
+    throw Error(ErrorCode::no_space, fmt::format("GPU {}: {} batches of {} samples need {}, but {} of its memory are "
+                                                 "free; use a smaller --batch, --prefetch or --dtype, or --sink host",
+                                                 device->facts().index, count * settings.slots(), settings.batch,
+                                                 format_rounded_size(needed), format_size(usable)));
   }
 }
 

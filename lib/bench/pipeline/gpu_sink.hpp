@@ -23,14 +23,14 @@ namespace shardkit::bench {
 class GpuJpegs;
 class GpuLane;
 
-/// Copies batches to GPUs, on a stream of their own: what is computed there goes on beside. Host memory comes from the
-/// GPUs' own NUMA nodes, in turn where these are several. For SampleForm::crop the GPU normalises, on a second stream;
-/// for SampleForm::encoded it decodes before.
+/// Copies batches to GPUs on streams of their own, so that computing continues. Host memory comes from the NUMA nodes
+/// of the GPUs, alternately if there are several. For SampleForm::crop, the GPU normalises on a second stream; for
+/// SampleForm::encoded, it decodes first.
 class GpuSink final : public BatchSink {
  public:
-  /// `devices` has at least one, and `decoders` one for each with SampleForm::encoded; all outlive the sink. Takes all
-  /// memory on the GPUs at once: throws Error{no_space} that names the options to change where it is not there, and
-  /// Error{corrupt} where a GPU does not return what was copied to it or normalises otherwise than the processor
+  /// `devices` has at least one, and `decoders` one for each with SampleForm::encoded; all outlive the sink. Allocates
+  /// all memory on the GPUs: throws Error{no_space} with the options to change if there is not enough, and
+  /// Error{corrupt} if a GPU does not return what was copied to it or normalises differently from the CPU
   /// (gpu_check.hpp).
   GpuSink(const LoaderSettings& settings, std::span<gpu::Device* const> devices,
           std::span<gpu::DeviceJpegDecoder* const> decoders, const system::Probe& probe, Context& context);
@@ -44,11 +44,11 @@ class GpuSink final : public BatchSink {
   void release(std::uint64_t slot) override;
   CopyTally copies() const override;
 
-  /// What a step works on, once the slot was waited for.
+  /// What a step works on, after waiting for the slot.
   gpu::DeviceTensor tensor_at(std::uint64_t slot) const;
 
  private:
-  /// Where host memory is made.
+  /// NUMA node of host memory.
   struct Home {
     gpu::Device* device;
     std::optional<std::uint64_t> node;
@@ -64,22 +64,22 @@ class GpuSink final : public BatchSink {
   std::size_t memories_ = 0;
 };
 
-/// Decodes images into one piece of a GPU's memory, which goes round. One thread at a time.
+/// Decodes images into one block of GPU memory, which is reused. One thread at a time.
 class GpuJpegs {
  public:
-  /// Both outlive it. `memory` bytes are for pixels; no image that comes takes more.
+  /// Both outlive it. `memory` bytes are for pixels; no image needs more.
   GpuJpegs(gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t memory);
 
-  /// Decodes the images that have a route, of as many samples, from the first on, as there is memory for; returns how
-  /// many samples that are, one at least. Waits until the pixels of the last call are not used any more.
+  /// Decodes the images that have a route: as many of the first samples as fit into the memory. Returns the number of
+  /// samples, at least one. Waits until the pixels of the last call are no longer used.
   std::size_t decode(std::span<RawSample> samples);
-  /// Where the pixels of that call's sample are; null where there are none: it had no route, or the engine failed.
+  /// The pixels of that call's sample; null if it had no route, or the engine failed.
   const std::byte* pixels(std::size_t sample) const { return pixels_[sample]; }
-  /// The pixels are used until `event`, which was recorded and lives as long as this.
+  /// The pixels are used until `event`, which was recorded and outlives this object.
   void used_until(gpu::Event& event) { used_ = &event; }
 
  private:
-  /// Gives samples room for their pixels, as many as there is room for: how many.
+  /// Assigns memory for pixels to samples, as many as fit; returns their number.
   std::size_t assign_memory(std::span<const RawSample> samples);
   void decode_by(gpu::JpegEngine engine, std::span<RawSample> samples);
 
@@ -89,8 +89,8 @@ class GpuJpegs {
   std::vector<std::byte*> pixels_;
 };
 
-/// Host memory of a batch. For SampleForm::crop a byte for each sample that says whether it is flipped lies before the
-/// samples, so that one copy takes both.
+/// Host memory of a batch. For SampleForm::crop, one byte per sample with its flip comes before the samples, so that
+/// one copy is enough.
 class GpuBatchMemory final : public BatchMemory {
  public:
   GpuBatchMemory(gpu::Device& device, const LoaderSettings& settings, std::size_t bytes);
@@ -105,23 +105,23 @@ class GpuBatchMemory final : public BatchMemory {
   gpu::HostBuffer buffer_;
 };
 
-/// What one of the job's GPUs does: takes batches, finishes them, computes on them. One thread hands over, another
-/// steps. Where a device stands for several GPUs, it has as many lanes.
+/// One of the job's GPUs: takes batches, finishes them, computes on them. One thread hands over, another steps. If a
+/// device replaces several GPUs, it has as many lanes.
 class GpuLane {
  public:
-  /// `jpegs` for SampleForm::encoded, else null; lanes of one device share it.
+  /// `jpegs` for SampleForm::encoded, else null; shared by lanes of one device.
   GpuLane(gpu::Device& device, const LoaderSettings& settings, GpuJpegs* jpegs);
 
-  /// Device memory that lanes of these settings take.
+  /// Device memory that lanes of these settings need.
   static std::uint64_t memory(const LoaderSettings& settings);
 
-  /// Brings a batch to a free slot, has it finished, and returns once the memory may be written again.
+  /// Copies a batch to a free slot, has it finished, and returns when the memory may be written again.
   HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock);
-  /// Whether what is to be at the slot was there already when this was called.
+  /// Whether the data of the slot was already there when this was called.
   bool wait_for(std::size_t slot);
-  /// Enqueues computing on the slot's batch.
+  /// Queues computing on the slot's batch.
   void start_computing(std::size_t slot, std::uint64_t nanoseconds);
-  /// Ends what is being computed before its time. Nothing is computed from then on.
+  /// Ends the current computation early. Nothing is computed afterwards.
   void abandon() { gate_->open(); }
   void wait_for_computing() { computed_->wait(); }
   void release(std::size_t slot);
@@ -134,7 +134,7 @@ class GpuLane {
     Slot(gpu::Device& device, const LoaderSettings& settings);
     gpu::DeviceBuffer tensor;
     std::optional<gpu::DeviceBuffer> crops;  ///< flips, then levels
-    std::optional<gpu::DeviceBuffer> jobs;   ///< what is to be cut out of decoded images
+    std::optional<gpu::DeviceBuffer> jobs;   ///< crops to cut out of decoded images
     std::unique_ptr<gpu::Event> copied;
     std::unique_ptr<gpu::Event> ready;
   };
@@ -143,11 +143,11 @@ class GpuLane {
   /// One copy of all samples.
   void hand_over_whole(std::size_t slot, const OutgoingBatch& batch);
   void normalise(std::size_t slot, std::uint64_t samples);
-  /// Samples that the GPU decodes, as many at a time as it has memory for.
+  /// Samples that the GPU decodes, in groups that fit into its memory.
   void hand_over_encoded(std::size_t slot, const OutgoingBatch& batch, StageClock& clock, HandedBatch& handed);
-  /// Of `count` samples from `first` on, decodes on the CPU what the GPU was to decode and could not.
+  /// Of `count` samples from `first`, decodes on the CPU those that the GPU could not decode.
   void decode_returned(const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
-  /// Makes samples of what of them was decoded.
+  /// Makes samples of the decoded images.
   void crop(std::size_t slot, const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
   void copy(gpu::DeviceSpan to, Bytes from);
   /// Waits for the copies to a slot since `started_`, and counts them.
@@ -162,11 +162,11 @@ class GpuLane {
   std::unique_ptr<gpu::Stream> finishing_;
   std::unique_ptr<gpu::Stream> computing_;
   GpuJpegs* jpegs_;
-  std::optional<gpu::HostBuffer> jobs_;  ///< CropJob, one for each sample
+  std::optional<gpu::HostBuffer> jobs_;  ///< CropJob, one per sample
   image::JpegDecoder decoder_;
-  std::vector<bool> returned_;  ///< of the group's samples: the CPU decoded it after the GPU
+  std::vector<bool> returned_;  ///< for samples of the group: the CPU decoded it after the GPU
   CopyTally copies_;
-  std::uint64_t under_way_ = 0;  ///< bytes of copies that were not waited for yet
+  std::uint64_t under_way_ = 0;  ///< bytes of copies that were not yet waited for
   std::mutex mutex_;
   std::vector<std::size_t> free_;
 };

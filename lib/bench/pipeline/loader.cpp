@@ -15,11 +15,11 @@
 namespace shardkit::bench {
 namespace {
 
-/// What a worker makes of compressed images, one after the other: first all that needs no place in a batch, then the
-/// rest. One thread at a time.
+/// The work of a worker on compressed images, one after the other: first the steps that need no slot in a batch, then
+/// the rest. For one thread at a time.
 class SampleMaker {
  public:
-  /// Crops and flips are drawn by `seed`. Settings and buffers, where images go back to, outlive it.
+  /// `seed` draws crops and flips. Settings and buffers, to which images return, outlive it.
   SampleMaker(const LoaderSettings& settings, SampleBuffers& buffers, std::uint64_t seed)
       : settings_(settings), buffers_(buffers), augmenter_(settings.type, settings.layout), prng_(seed) {}
 
@@ -45,7 +45,7 @@ class SampleMaker {
     return settings_.decode == DecodeKind::null || decoded_.has_pixels();
   }
 
-  /// Augments what begin() left, as far as the settings say, and writes it to its place.
+  /// Augments the result of begin(), as the settings require, and writes it to its slot.
   void finish(const BatchSlot& slot) {
     if (settings_.decode == DecodeKind::null) return;
     const bool flip = image::draw_flip(prng_);
@@ -101,7 +101,7 @@ struct Loader::Epoch {
   std::vector<Report> readers;
   std::vector<Report> workers;
   Report transfer;
-  sync::TaskGroup group;  // last: its threads end before what they use goes
+  sync::TaskGroup group;  // last: its threads end before the members that they use
 };
 
 namespace {
@@ -268,7 +268,7 @@ void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, co
   }
 }
 
-std::optional<LoadedBatch> Loader::bring(const FinishedBatch& batch, unsigned gpu, StageClock& clock) {
+std::optional<LoadedBatch> Loader::deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock) {
   const bool raw = settings_.form != SampleForm::tensor;
   const OutgoingBatch outgoing{*memories_[batch.batch], batch.samples, batch.samples * sample_bytes_,
                                raw ? batch.raw : std::span<RawSample>(), gpu};
@@ -280,7 +280,7 @@ std::optional<LoadedBatch> Loader::bring(const FinishedBatch& batch, unsigned gp
   epoch_->transfer.lost += batch.samples - handed.samples;
   if (handed.samples > 0) return LoadedBatch{handed.samples, handed.slot, std::chrono::steady_clock::now()};
   sink_.release(handed.slot);
-  epoch_->tickets.add(settings_.batch);  // no step takes it, so none gives leave for the next
+  epoch_->tickets.add(settings_.batch);  // no step takes it, so no step permits the next
   return std::nullopt;
 }
 
@@ -289,7 +289,7 @@ void Loader::hand_over(const std::stop_token& stop) {
   unsigned gpu = 0;
   while (const auto batch = epoch_->builder.next(stop)) {
     clock.enter(Activity::transfer);
-    const std::optional<LoadedBatch> loaded = bring(*batch, gpu, clock);
+    const std::optional<LoadedBatch> loaded = deliver(*batch, gpu, clock);
     if (loaded) {
       gpu = (gpu + 1) % static_cast<unsigned>(settings_.gpus);
       clock.enter(Activity::blocked);

@@ -23,7 +23,7 @@ unsigned readers_of(const ImageSource& source, const PipelineOptions& options) {
   return static_cast<unsigned>(std::min<std::uint64_t>(wanted, source.most_readers()));
 }
 
-/// The mean where all files say how many samples they hold; else a guess, for only reading them tells.
+/// The mean if all files have a known number of samples; else a guess, because only reading shows them.
 double mean_sample_bytes(const InputSet& input) {
   const std::uint64_t samples = samples_of(input.files).value_or(0);
   return samples > 0 ? static_cast<double>(input.bytes) / static_cast<double>(samples) : kGuessedSampleBytes;
@@ -36,26 +36,26 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
   const std::string named = has_data ? named_text(input) : "nothing";
   const std::uint64_t seen = run.tally.decoded + run.tally.failures.total;
   if (seen == 0 && run.out_of_time) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--budget: no image came from {} within {}; a longer one sees some", named,
-                            format_duration(*budget)),
-                path);
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--budget: no image was read from {} within {}; use a longer one", named, format_duration(*budget)),
+        path);
   }
-  if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("there are no images in {}", named), path);
+  if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("found no images in {}", named), path);
   if (run.tally.decoded == 0) {
     throw Error(ErrorCode::corrupt,
-                fmt::format("not one of {} from {} can be decoded as a JPEG ({} of another format or empty)",
+                fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty)",
                             format_count(seen, "image"), named, run.tally.failures.not_jpeg),
                 path);
   }
   if (run.log.steps() == 0) {
     throw Error(ErrorCode::usage,
-                fmt::format("--drop-last: {} fill no step of {} x {}; name a smaller --batch",
+                fmt::format("--drop-last: {} do not fill one step of {} x {}; use a smaller --batch",
                             format_count(run.tally.decoded, "sample"), run.loader.gpus, run.loader.batch));
   }
   if (run.log.steps() == 1) {
-    context.warn("one_step", fmt::format("{} made one step; rates hold little and utilisation is not known: a smaller "
-                                         "--batch or more data tells more",
+    context.warn("one_step", fmt::format("{} made only one step, so the rates are imprecise and utilisation is "
+                                         "unknown; use a smaller --batch or more data",
                                          format_count(run.log.samples(), "sample")));
   }
 }
@@ -64,8 +64,8 @@ void warn_of_unclear_loss(const CheckpointInterference& cost, std::uint64_t step
   if (cost.lost_ratio) return;
   context.warn(
       "checkpoint_loss_unclear",
-      fmt::format("{} in {} are too few, or the machine is too unsteady, to tell what they cost beside the {:.1f} % of "
-                  "the time that steps wait for them; more --epochs or a smaller --checkpoint-every tells",
+      fmt::format("{} in {} are too few, or the machine is too unsteady, to measure what they cost in addition to the "
+                  "{:.1f} % of the time that steps wait for them; use more --epochs or a smaller --checkpoint-every",
                   format_count(cost.written, "checkpoint"), format_count(steps, "step"), cost.share_ratio * 100));
 }
 
@@ -162,7 +162,7 @@ class PipelineBench {
 
   /// Without data there is nothing that could be short, and nothing to help.
   static void blame_nothing(PipelineResult& result) {
-    static_cast<PipelineVerdict&>(result) = {{}, "nothing was read: what is timed is the tool itself", {}};
+    static_cast<PipelineVerdict&>(result) = {{}, "nothing was read: the result is the overhead of iobench itself", {}};
     for (PrefetchRow& row : result.prefetches) row.limiting_stage.clear();
   }
 
@@ -171,7 +171,7 @@ class PipelineBench {
     return {*options_.trace, trace.events(), trace.dropped()};
   }
 
-  /// Steps of an epoch that reads nothing, where no limit was named.
+  /// Steps of an epoch that reads nothing, if no limit was given.
   static constexpr std::uint64_t kNullSteps = 200;
 
   const PipelineOptions& options_;
@@ -186,7 +186,7 @@ class PipelineBench {
   PipelineWork work_;
 };
 
-/// The GPUs of this machine, opened when the options let them take part.
+/// The GPUs of this machine, opened if the options allow their use.
 class OpenMachine {
  public:
   explicit OpenMachine(const PipelineOptions& options) : machine_{{}, gpu::open_jpeg_decoder, system::live_probe()} {
@@ -210,17 +210,17 @@ class OpenMachine {
 void check_paths(const PipelineOptions& options) {
   const bool null_source = options.source == SourceKind::null;
   if (null_source && !options.paths.empty()) {
-    throw Error(ErrorCode::usage, "PATH: nothing is read with --source null; leave it out");
+    throw Error(ErrorCode::usage, "PATH: leave it out with --source null, which reads nothing");
   }
   if (!null_source && options.paths.empty()) {
-    throw Error(ErrorCode::usage, "PATH: name shards, images or a folder of either");
+    throw Error(ErrorCode::usage, "PATH: missing; give shards, images or a folder of either");
   }
 }
 
 }  // namespace
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
-  set_up(options);  // what is wrong with the options is said before anything is looked for
+  set_up(options);  // wrong options are reported before the search for devices
   check_paths(options);
   const OpenMachine here(options);  // and so is a GPU that is missing
   const bool reads = options.source == SourceKind::data;
@@ -243,112 +243,115 @@ PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, c
 void StageRow::describe(FieldVisitor& v) {
   v.field({"name", "stage"}, name);
   v.field({"threads", Unit::count, "threads; decode and augment share theirs"}, threads);
-  v.field({"busy", Unit::ratio, "share of their time at work on this stage"}, busy_ratio);
-  v.field({"starved", Unit::ratio, "share of it spent before the stage: waiting for what comes in"}, starved_ratio);
-  v.field({"blocked", Unit::ratio, "share of it spent behind the stage: waiting for room"}, blocked_ratio);
-  v.field({"cpu_seconds_per_sample", Unit::seconds, "processor time of the stage, over samples"},
+  v.field({"busy", Unit::ratio, "share of their time that they worked on this stage"}, busy_ratio);
+  v.field({"starved", Unit::ratio, "share of their time that they waited for input"}, starved_ratio);
+  v.field({"blocked", Unit::ratio, "share of their time that they waited to pass on their output"}, blocked_ratio);
+  v.field({"cpu_seconds_per_sample", Unit::seconds, "CPU time of the stage divided by samples"},
           cpu_seconds_per_sample);
 }
 
 void EpochRow::describe(FieldVisitor& v) {
-  v.field({"epoch", "from 1"}, epoch);
-  v.field({"residency_before_ratio", Unit::ratio, "share of the data in the page cache before; none: not known"},
+  v.field({"epoch", "number of the epoch, from 1"}, epoch);
+  v.field({"residency_before_ratio", Unit::ratio, "share of the data in the page cache before; absent: unknown"},
           residency_before_ratio);
   v.field({"steps", Unit::count, "steps"}, steps);
-  v.field({"samples", Unit::count, "samples that steps took"}, samples);
-  v.field({"samples_per_second", Unit::per_second, "after the epoch's first batch"}, samples_per_second);
-  v.field({"first_batch_seconds", Unit::seconds, "from the epoch's start to its first batch"}, first_batch_seconds);
-  v.field({"stall_ratio", Unit::ratio, "share of the time after its first step that steps waited"}, stall_ratio);
-  v.field({"boundary_stall_seconds", Unit::seconds, "from the end of the last epoch's last step to this one's first"},
+  v.field({"samples", Unit::count, "samples used by training steps"}, samples);
+  v.field({"samples_per_second", Unit::per_second, "rate after the first batch of the epoch"}, samples_per_second);
+  v.field({"first_batch_seconds", Unit::seconds, "time from the start of the epoch to its first batch"},
+          first_batch_seconds);
+  v.field({"stall_ratio", Unit::ratio, "share of the time after the first step that steps waited"}, stall_ratio);
+  v.field({"boundary_stall_seconds", Unit::seconds,
+           "time from the end of the last step of the previous epoch to the first step of this one"},
           boundary_stall_seconds);
 }
 
 void PrefetchRow::describe(FieldVisitor& v) {
-  v.field({"prefetch", "batches per GPU made ahead"}, prefetch);
-  v.field({"samples_per_second", Unit::per_second, "samples that steps took"}, samples_per_second);
+  v.field({"prefetch", "batches prefetched per GPU"}, prefetch);
+  v.field({"samples_per_second", Unit::per_second, "samples used by training steps"}, samples_per_second);
   v.field({"batch_latency", Unit::seconds, "time that steps waited for their batches"}, batch_latency);
   v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
   v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
-  v.field({"limiting_stage", "what sets the pace"}, limiting_stage);
+  v.field({"limiting_stage", "bottleneck"}, limiting_stage);
 }
 
 void ToolOverhead::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "with nothing to read, decode or compute"}, samples_per_second);
-  v.field({"cpu_seconds_per_sample", Unit::seconds, "processor time of passing a sample on"}, cpu_seconds_per_sample);
-  v.field({"cpu_seconds_per_batch", Unit::seconds, "processor time of handing over a batch and taking it"},
-          cpu_seconds_per_batch);
-  v.field({"share_ratio", Unit::ratio, "that, over the processor time of a sample as measured"}, share_ratio);
-  v.field({"step_late_mean", Unit::seconds, "how late the tool noticed the end of a step; it does not add up"},
+  v.field({"samples_per_second", Unit::per_second, "rate with nothing to read, decode or compute"}, samples_per_second);
+  v.field({"cpu_seconds_per_sample", Unit::seconds, "CPU time to pass on a sample"}, cpu_seconds_per_sample);
+  v.field({"cpu_seconds_per_batch", Unit::seconds, "CPU time to hand over and take a batch"}, cpu_seconds_per_batch);
+  v.field({"share_ratio", Unit::ratio, "that time divided by the measured CPU time of a sample"}, share_ratio);
+  v.field({"step_late_mean", Unit::seconds, "mean delay until the end of a step was noticed; delays do not add up"},
           step_late_mean);
-  v.field({"step_late_max", Unit::seconds, "the latest of all"}, step_late_max);
+  v.field({"step_late_max", Unit::seconds, "longest delay"}, step_late_max);
 }
 
 void CheckpointInterference::describe(FieldVisitor& v) {
-  v.field({"every", "steps from one to the next"}, every);
+  v.field({"every", "training steps between two checkpoints"}, every);
   v.field({"bytes", Unit::bytes, "size"}, bytes);
   v.field({"written", Unit::count, "checkpoints"}, written);
-  v.field({"mean_seconds", Unit::seconds, "writing and fdatasync, all the while training waits"}, mean_seconds);
-  v.field({"max_seconds", Unit::seconds, "the longest"}, max_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over that time"}, bytes_per_second);
-  v.field({"share_ratio", Unit::ratio, "of the running time"}, share_ratio);
-  v.field({"samples_per_second_with", Unit::per_second, "samples that steps took with checkpoints"},
-          samples_per_second_with);
-  v.field({"samples_per_second_without", Unit::per_second, "the same without, in a run before"},
+  v.field({"mean_seconds", Unit::seconds, "time for writing and fdatasync; training waits for all of it"},
+          mean_seconds);
+  v.field({"max_seconds", Unit::seconds, "longest time"}, max_seconds);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
+  v.field({"share_ratio", Unit::ratio, "share of the running time"}, share_ratio);
+  v.field({"samples_per_second_with", Unit::per_second, "rate of samples with checkpoints"}, samples_per_second_with);
+  v.field({"samples_per_second_without", Unit::per_second, "rate of samples without checkpoints, from an earlier run"},
           samples_per_second_without);
   v.field({"lost_ratio", Unit::ratio,
-           "of the samples per second; absent of fewer than 5 checkpoints, and where it was not slower with them"},
+           "lost share of the sample rate; absent if there were fewer than 5 checkpoints or the rate was not lower "
+           "with them"},
           lost_ratio);
 }
 
 void TraceReport::describe(FieldVisitor& v) {
-  v.field({"file", "the trace"}, file);
-  v.field({"events", Unit::count, "in it"}, events);
-  v.field({"dropped", Unit::count, "older ones that had to make room"}, dropped);
+  v.field({"file", "path of the trace"}, file);
+  v.field({"events", Unit::count, "events in the trace"}, events);
+  v.field({"dropped", Unit::count, "older events that were overwritten"}, dropped);
 }
 
 void PipelineVerdict::describe(FieldVisitor& v) {
-  v.field({"limiting_stage", "the stage that sets the pace"}, limiting_stage);
-  v.field({"reason", "why, in one line"}, reason);
+  v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
+  v.field({"reason", "the reason in one line"}, reason);
   v.field({"advice", "settings that would help"}, advice);
 }
 
 void PipelineTerms::describe(FieldVisitor& v) {
-  v.field({"source", "what was read: shards, files or null"}, source);
-  v.field({"files", Unit::count, "shards or image files", kCondition}, files);
-  v.field({"decode", "how images became pixels"}, decode);
-  v.field({"sink", "where batches were handed over to; host: nothing is copied", kCondition}, sink);
+  v.field({"source", "source: shards, files or null"}, source);
+  v.field({"files", Unit::count, "number of shards or image files", kCondition}, files);
+  v.field({"decode", "how images were decoded"}, decode);
+  v.field({"sink", "where batches went; host: nothing is copied", kCondition}, sink);
   v.field({"normalize", "where samples were flipped and normalised", kCondition}, normalize);
-  v.field({"gpus", "GPUs that stepped together", kOwnCondition}, gpus);
-  v.field({"batch", "samples per GPU and step"}, batch);
-  v.field({"step", "what computing was"}, step);
-  v.field({"step_seconds", Unit::seconds, "that a step was to compute", kCondition}, step_seconds);
-  v.field({"prefetch", "batches per GPU made ahead; the last value of --prefetch"}, prefetch);
-  v.field({"readers", Unit::count, "threads that read"}, readers);
+  v.field({"gpus", "GPUs that step together", kOwnCondition}, gpus);
+  v.field({"batch", "samples per GPU and training step"}, batch);
+  v.field({"step", "how a training step was emulated"}, step);
+  v.field({"step_seconds", Unit::seconds, "time of a training step", kCondition}, step_seconds);
+  v.field({"prefetch", "batches prefetched per GPU; the last value of --prefetch"}, prefetch);
+  v.field({"readers", Unit::count, "reading threads"}, readers);
   v.field({"workers", Unit::count, "threads that decode and augment", kCondition}, workers);
-  v.field({"crop", "side of the crop in pixels", kCondition}, crop);
-  v.field({"dtype", "type of the batch's values", kCondition}, dtype);
+  v.field({"crop", "width and height of the crop in pixels", kCondition}, crop);
+  v.field({"dtype", "data type of the batch", kCondition}, dtype);
   v.field({"layout", "planes or pixels first", kCondition}, layout);
-  v.field({"batch_memory", Unit::bytes, "memory that holds batches"}, batch_memory);
+  v.field({"batch_memory", Unit::bytes, "memory for batches"}, batch_memory);
 }
 
 void PipelineRates::describe(FieldVisitor& v) {
-  v.field({"steps", Unit::count, "in all epochs"}, steps);
-  v.field({"samples", Unit::count, "that steps took, in all epochs"}, samples);
-  v.field({"samples_dropped", Unit::count, "left out at the ends of epochs, with --drop-last"}, samples_dropped);
-  v.field({"required_samples_per_second", Unit::per_second, "what the job takes when it never waits"},
+  v.field({"steps", Unit::count, "steps in all epochs"}, steps);
+  v.field({"samples", Unit::count, "samples used by training steps, in all epochs"}, samples);
+  v.field({"samples_dropped", Unit::count, "samples left out at the ends of epochs by --drop-last"}, samples_dropped);
+  v.field({"required_samples_per_second", Unit::per_second, "rate that the job would need to never wait"},
           required_samples_per_second);
-  v.field({"samples_per_second", Unit::per_second, "samples that steps took, after the first batch",
+  v.field({"samples_per_second", Unit::per_second, "rate of samples used by training steps, after the first batch",
            metric(Better::higher)},
           samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes of as many"}, bytes_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes of these samples"}, bytes_per_second);
   v.field({"mean_sample", Unit::bytes, "mean size of a compressed image", condition_within(0.05)}, mean_sample);
-  v.field({"batch_latency", Unit::seconds, "time that a step waited for its batches, the first step left out",
+  v.field({"batch_latency", Unit::seconds, "time that a step waited for its batches, without the first step",
            metric(Better::lower, kUnfeltWait)},
           batch_latency);
-  v.field({"first_batch_seconds", Unit::seconds, "that the first step waited"}, first_batch_seconds);
-  v.field({"stall_ratio", Unit::ratio, "share of the running time that steps waited, the first step left out"},
+  v.field({"first_batch_seconds", Unit::seconds, "time that the first step waited"}, first_batch_seconds);
+  v.field({"stall_ratio", Unit::ratio, "share of the running time that steps waited, without the first step"},
           stall_ratio);
-  v.field({"au_ratio", Unit::ratio, "computing over running time, the first step left out; none without --step-time",
+  v.field({"au_ratio", Unit::ratio,
+           "compute time divided by running time, without the first step; absent without --step-time",
            metric(Better::higher, 0.01)},
           au_ratio);
 }
@@ -357,21 +360,21 @@ void PipelineResult::describe(FieldVisitor& v) {
   PipelineVerdict::describe(v);
   PipelineTerms::describe(v);
   PipelineRates::describe(v);
-  v.field({"stages", "what each stage's threads did"}, stages);
-  v.field({"cpu_seconds_per_sample", Unit::seconds, "of all stages' threads together"}, cpu_seconds_per_sample);
-  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "of the whole process, threads of drivers among them"},
+  v.field({"stages", "activity of the threads of each stage"}, stages);
+  v.field({"cpu_seconds_per_sample", Unit::seconds, "CPU time of the threads of all stages"}, cpu_seconds_per_sample);
+  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "CPU time of the whole process, including driver threads"},
           process_cpu_seconds_per_sample);
-  v.field({"epochs", "cold against warm"}, epochs);
-  v.field({"prefetches", "a row for each value of --prefetch"}, prefetches);
-  v.field({"ladder", "a row for each rung; none without --ladder"}, ladder);
-  v.field({"cache", "the page cache, before the first epoch and after the last", kCondition}, cache);
-  v.field({"copies", "to GPUs, in all epochs; none where batches stayed in host memory"}, copies);
-  v.field({"jpegs", "who decoded; none without --decode nvjpeg"}, jpegs);
-  v.field({"failures", "images that went wrong, by kind; they are in no batch"}, failures);
-  v.field({"images_tried", Unit::count, "images that came to be decoded, once for each epoch"}, images_tried);
-  v.field({"overhead", "the tool's own, measured before"}, overhead);
-  v.field({"checkpoint", "what checkpoints cost; none without --checkpoint-every"}, checkpoint);
-  v.field({"trace", "none without --trace"}, trace);
+  v.field({"epochs", "comparison of cold and warm epochs"}, epochs);
+  v.field({"prefetches", "one row per value of --prefetch"}, prefetches);
+  v.field({"ladder", "one row per rung; absent without --ladder"}, ladder);
+  v.field({"cache", "page cache state before the first epoch and after the last", kCondition}, cache);
+  v.field({"copies", "copies to GPUs, in all epochs; absent if batches stayed in host memory"}, copies);
+  v.field({"jpegs", "samples by decoder; absent without --decode nvjpeg"}, jpegs);
+  v.field({"failures", "images that could not be decoded, by kind; they are in no batch"}, failures);
+  v.field({"images_tried", Unit::count, "images that were passed to a decoder, counted once per epoch"}, images_tried);
+  v.field({"overhead", "overhead of iobench, measured first"}, overhead);
+  v.field({"checkpoint", "cost of checkpoints; absent without --checkpoint-every"}, checkpoint);
+  v.field({"trace", "absent without --trace"}, trace);
 }
 
 }  // namespace shardkit::bench

@@ -19,16 +19,16 @@
 #include "image/tensor_type.hpp"
 #include "system/probe.hpp"
 
-/// `iobench pipeline`: reading, decoding, augmenting, batching and handing over at once, beside a step.
+/// `iobench pipeline`: reading, decoding, augmenting, batching and copying at once, with emulated training steps.
 namespace shardkit::bench {
 
 enum class SourceKind {
   data,
-  null,  ///< no images at all: what is left is the tool's own work
+  null,  ///< no images: only the overhead of iobench is measured
 };
 constexpr auto enum_names(SourceKind) { return std::to_array<std::string_view>({"data", "null"}); }
 
-/// Whether host memory that GPUs copy from is pinned; automatic: it is, where there is a GPU.
+/// Whether host memory for GPU copies is pinned; automatic: yes, if there is a GPU.
 enum class PinnedChoice { automatic, on, off };
 constexpr auto enum_names(PinnedChoice) { return std::to_array<std::string_view>({"auto", "on", "off"}); }
 
@@ -55,7 +55,7 @@ struct PipelineOptions {
   image::TensorLayout layout = image::TensorLayout::nchw;
   NormalizeKind normalize = NormalizeKind::automatic;
   SinkKind sink = SinkKind::automatic;
-  std::string device;  ///< numbers of GPUs with commas; empty: the first ones
+  std::string device;  ///< GPU numbers separated by commas; empty: the first ones
   PinnedChoice pinned = PinnedChoice::automatic;
   StepKind step = StepKind::emulated;
   bool ladder = false;
@@ -72,7 +72,7 @@ struct PipelineOptions {
   void describe(FieldVisitor& v);
 };
 
-/// Of a stage's threads' time; the three shares sum up to 1.
+/// Of the time of a stage's threads; the three shares add up to 1.
 struct StageRow {
   std::string name;
   std::uint64_t threads = 0;
@@ -92,7 +92,7 @@ struct EpochRow {
   double samples_per_second = 0;
   double first_batch_seconds = 0;
   std::optional<double> stall_ratio;
-  std::optional<double> boundary_stall_seconds;  ///< none for the first
+  std::optional<double> boundary_stall_seconds;  ///< absent for the first
 
   void describe(FieldVisitor& v);
 };
@@ -109,7 +109,7 @@ struct PrefetchRow {
   void describe(FieldVisitor& v);
 };
 
-/// What the pipeline costs when nothing is read, decoded or computed.
+/// Cost of the pipeline if nothing is read, decoded or computed.
 struct ToolOverhead {
   double samples_per_second = 0;
   double cpu_seconds_per_sample = 0;
@@ -147,7 +147,7 @@ struct CopyReport {
   void describe(FieldVisitor& v);
 };
 
-/// Who decoded, where that was to be the GPU. Counts are of samples in batches.
+/// Samples in batches by decoder, if the GPU decodes.
 struct JpegReport {
   std::string decoder;
   std::uint64_t hardware = 0;
@@ -161,10 +161,10 @@ struct JpegReport {
   void describe(FieldVisitor& v);
 };
 
-/// A rung of the ladder from a naive loader to one in which everything overlaps.
+/// A rung of the ladder, from a naive loader to one in which all stages overlap.
 struct PipelineRung {
   std::string rung;
-  std::optional<std::string> missing;  ///< why it was not measured; the rest is empty then
+  std::optional<std::string> missing;  ///< why it was not measured; then the rest is empty
   bool pinned = false;
   std::uint64_t prefetch = 0;
   DecodeKind decode = DecodeKind::cpu;
@@ -187,7 +187,7 @@ struct TraceReport {
   void describe(FieldVisitor& v);
 };
 
-/// Which stage sets the pace.
+/// The bottleneck.
 struct PipelineVerdict {
   std::string limiting_stage;
   std::string reason;               ///< one line
@@ -218,7 +218,7 @@ struct PipelineTerms {
   void describe(FieldVisitor& v);
 };
 
-/// What steps got, over all epochs.
+/// Samples used by training steps, over all epochs.
 struct PipelineRates {
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
@@ -254,21 +254,21 @@ struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   void describe(FieldVisitor& v);
 };
 
-/// What the pipeline works with beside the data. Borrowed.
+/// What the pipeline uses besides the data. Borrowed.
 struct PipelineMachine {
-  std::vector<gpu::Device*> devices;  ///< none: batches stay in host memory
+  std::vector<gpu::Device*> devices;  ///< empty: batches stay in host memory
   std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_jpegs;
   const system::Probe& probe;
 };
 
-/// Runs the pipeline once for each value of --prefetch, and once more without checkpoints when there are some; or once
-/// for each rung of --ladder. What is not listed by prefetch or rung is of the last one that was measured. Writes
-/// nothing but checkpoints, which it removes, and the trace. Throws Error{usage, not_found, corrupt, no_space,
-/// unsupported, io}; unsupported where a GPU was asked for and none can be used.
+/// Runs the pipeline once for each value of --prefetch, and once more without checkpoints if there are some; or once
+/// for each rung of --ladder. Values that are not listed by prefetch or rung are from the last measured one. Writes
+/// only checkpoints, which it removes, and the trace. Throws Error{usage, not_found, corrupt, no_space, unsupported,
+/// io}; unsupported if a requested GPU is not available.
 PipelineResult pipeline(const PipelineOptions& options, Context& context);
-/// The same over an input that was found already; options.paths is not looked at.
+/// The same for an existing input; options.paths is ignored.
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, Context& context);
-/// The same on these GPUs; options.sink decides whether they are used.
+/// The same with these GPUs; options.sink decides whether they are used.
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
                         Context& context);
 

@@ -21,7 +21,7 @@ struct Rung {
 std::array<Rung, 5> rungs(const PipelineOptions& options) {
   using enum DecodeKind;
   return {{{"naive", PinnedChoice::off, "0", cpu, NormalizeKind::cpu},
-           {"pinned, one batch ahead", PinnedChoice::on, "1", cpu, NormalizeKind::cpu},
+           {"pinned, one batch prefetched", PinnedChoice::on, "1", cpu, NormalizeKind::cpu},
            {"normalised on the GPU", PinnedChoice::on, "1", cpu, NormalizeKind::gpu},
            {"nvJPEG", PinnedChoice::on, "1", nvjpeg, NormalizeKind::gpu},
            {"all overlapped", PinnedChoice::on, options.prefetch, nvjpeg, NormalizeKind::gpu}}};
@@ -56,7 +56,7 @@ PipelineOptions options_of(const Rung& rung, PipelineOptions options) {
   return options;
 }
 
-/// Measures a rung. Empty, with the reason in `row`, where images cannot be decoded on these GPUs.
+/// Measures a rung. Empty, with the reason in `row`, if images cannot be decoded on these GPUs.
 std::optional<PipelineResult> climb(const Rung& rung, const PipelineOptions& options, const InputSet& input,
                                     const PipelineMachine& machine, Context& context, PipelineRung& row) {
   try {
@@ -83,9 +83,9 @@ void check_ladder(const PipelineOptions& options) {
   if (options.decode != DecodeKind::cpu) refuse("--decode", kSet);
   const auto prefetches = parse_prefetches(options.prefetch);
   if (prefetches.size() > 1 || prefetches.front() < 2) {
-    refuse("--prefetch", "with --ladder it is the last rung's, one number, 2 or more");
+    refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last rung");
   }
-  if (options.trace) refuse("--trace", "it is of one run, and --ladder makes several");
+  if (options.trace) refuse("--trace", "a trace is of one run, but --ladder makes several");
   if (options.checkpoint_every) refuse("--checkpoint-every", "rungs are compared without checkpoints; leave it out");
 }
 
@@ -111,19 +111,19 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
 }
 
 void PipelineRung::describe(FieldVisitor& v) {
-  v.field({"rung", "what it adds to the one before"}, rung);
-  v.field({"missing", "why it was not measured; none where it was"}, missing);
-  v.field({"pinned", "host memory is"}, pinned);
-  v.field({"prefetch", "batches per GPU made ahead"}, prefetch);
-  v.field({"decode", "how images became pixels"}, decode);
+  v.field({"rung", "what this rung adds to the previous one"}, rung);
+  v.field({"missing", "why it was not measured; absent if it was"}, missing);
+  v.field({"pinned", "kind of host memory"}, pinned);
+  v.field({"prefetch", "batches prefetched per GPU"}, prefetch);
+  v.field({"decode", "how images were decoded"}, decode);
   v.field({"normalize", "where samples were flipped and normalised"}, normalize);
-  v.field({"samples_per_second", Unit::per_second, "samples that steps took"}, samples_per_second);
-  v.field({"factor", "that, over the last measured rung's before"}, factor);
+  v.field({"samples_per_second", Unit::per_second, "rate of samples used by training steps"}, samples_per_second);
+  v.field({"factor", "that rate divided by the rate of the previous measured rung"}, factor);
   v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
   v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
-  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "processor time of the whole process"},
+  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "CPU time of the whole process"},
           process_cpu_seconds_per_sample);
-  v.field({"limiting_stage", "what sets the pace"}, limiting_stage);
+  v.field({"limiting_stage", "bottleneck"}, limiting_stage);
 }
 
 }  // namespace shardkit::bench

@@ -13,7 +13,7 @@ namespace {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// Splits a stage's threads' time in three; what is left counts as starved, so that the sum is 1.
+/// Splits the time of a stage's threads into three parts; the remainder counts as starved, so that the sum is 1.
 StageRow row(std::string_view name, std::uint64_t threads, const ActivityTimes& times, double busy, double blocked) {
   const double total = times.total_wall();
   StageRow stage{std::string(name), threads};
@@ -34,11 +34,11 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   const double augment = work.wall_of(Activity::augment);
   const double compute = step.wall_of(Activity::compute);
   const double checkpoint = step.wall_of(Activity::checkpoint);
-  const double no_leave = work.wall_of(Activity::blocked);
+  const double blocked = work.wall_of(Activity::blocked);
   std::vector<StageRow> rows;
   rows.push_back(row("read", run.loader.readers, read, read.wall_of(Activity::read), read.wall_of(Activity::blocked)));
-  rows.push_back(row("decode", run.loader.workers, work, decode, no_leave + augment));
-  rows.push_back(row("augment", run.loader.workers, work, augment, no_leave));
+  rows.push_back(row("decode", run.loader.workers, work, decode, blocked + augment));
+  rows.push_back(row("augment", run.loader.workers, work, augment, blocked));
   rows.push_back(
       row("transfer", 1, transfer, transfer.wall_of(Activity::transfer), transfer.wall_of(Activity::blocked)));
   rows.push_back(row("compute", 1, step, compute, checkpoint));
@@ -221,21 +221,21 @@ JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& 
 void CopyReport::describe(FieldVisitor& v) {
   v.field({"devices", "GPUs that batches were copied to", kCondition}, devices);
   v.field({"pinned", "from pinned memory"}, pinned);
-  v.field({"copies", Unit::count, "one for each batch"}, copies);
-  v.field({"bytes", Unit::bytes, "in all of them"}, bytes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time that copies took"}, bytes_per_second);
+  v.field({"copies", Unit::count, "number of copies, one per batch"}, copies);
+  v.field({"bytes", Unit::bytes, "bytes of all copies"}, bytes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by the time of the copies"}, bytes_per_second);
 }
 
 void JpegReport::describe(FieldVisitor& v) {
   v.field({"decoder", "library"}, decoder);
-  v.field({"hardware", Unit::count, "samples decoded by the GPU's decoders in silicon"}, hardware);
+  v.field({"hardware", Unit::count, "samples decoded by the GPU's hardware decoders"}, hardware);
   v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
   v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
-  v.field({"cpu", Unit::count, "samples of images that no engine takes, decoded by workers"}, cpu);
-  v.field({"returned", Unit::count, "samples that an engine took and failed at, decoded on the CPU after that"},
+  v.field({"cpu", Unit::count, "samples that no engine supports, decoded by workers"}, cpu);
+  v.field({"returned", Unit::count, "samples that an engine accepted but could not decode, then decoded on the CPU"},
           returned);
   v.field({"gpu_ratio", Unit::ratio, "share of the samples that a GPU decoded"}, gpu_ratio);
-  v.field({"busy", Unit::ratio, "share of its time that the thread which hands over spent decoding"}, busy_ratio);
+  v.field({"busy", Unit::ratio, "share of its time that the hand-over thread spent decoding"}, busy_ratio);
 }
 
 void add_measurement(const PipelineRun& run, PipelineResult& result) {
@@ -278,12 +278,12 @@ struct Candidate {
   bool on_gpu = false;
 };
 
-/// Where workers queue for cores, readers do too: their time is no sign of slow storage.
+/// If workers queue for cores, readers do too: their time does not show slow storage.
 Candidate readers(const PipelineShares& shares) {
   const bool workers_work = shares.decode + shares.augment >= kMostlyBusy;  // workers that idle wait for no cores
   const bool cores_are_short = workers_work && shares.worker_core < kHalfACore;
   return {cores_are_short ? 0 : shares.read, stage::kRead,
-          fmt::format("readers read {:.0f} % of their time", shares.read * 100)};
+          fmt::format("readers are busy {:.0f} % of their time", shares.read * 100)};
 }
 
 Candidate workers(const PipelineShares& shares) {
@@ -301,7 +301,7 @@ Candidate hand_over(const PipelineShares& shares) {
                         shares.transfer * 100),
             true};
   }
-  return {busy, stage::kTransfer, fmt::format("handing over takes {:.0f} % of its thread's time", busy * 100)};
+  return {busy, stage::kTransfer, fmt::format("copying to the GPU takes {:.0f} % of its thread's time", busy * 100)};
 }
 
 Candidate steps(const PipelineShares& shares) {
@@ -309,22 +309,21 @@ Candidate steps(const PipelineShares& shares) {
   return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
           fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %{}",
                       shares.compute * 100, shares.checkpoint * 100, shares.step_waits * 100,
-                      at_starts ? ", for the first batch of an epoch above all" : "")};
+                      at_starts ? ", mostly for the first batch of an epoch" : "")};
 }
 
-/// What helps whoever sets the pace; nothing for steps that are fed.
+/// The remedy for the bottleneck; none if the steps are fed.
 std::string stage_advice(std::string_view stage, bool on_gpu) {
-  if (on_gpu) return "smaller images (shardctl convert --resize) or --decode cpu on more cores would help";
+  if (on_gpu) return "use smaller images (shardctl convert --resize), or --decode cpu with more cores";
   if (stage == stage::kRead) {
-    return "faster storage, more --readers, or the data staged on a local disk (shardctl stage) would help";
+    return "use faster storage or more --readers, or stage the data to a local disk (shardctl stage)";
   }
   if (stage == stage::kDecode)
-    return "more cores, smaller images (shardctl convert --resize) or decoding on the GPU would help";
-  if (stage == stage::kAugment) return "more cores, --dtype u8 or normalising on the GPU would help";
-  if (stage == stage::kTransfer) return "--pinned on, --normalize gpu or a smaller --dtype would help";
+    return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
+  if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalising on the GPU";
+  if (stage == stage::kTransfer) return "use --pinned on, --normalize gpu or a smaller --dtype";
   if (stage == stage::kCheckpoint) {
-    return "a faster disk for checkpoints, fewer of them, or writing them behind the training would help (iobench "
-           "checkpoint)";
+    return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";
   }
   return {};
 }
@@ -337,18 +336,18 @@ PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefe
   PipelineVerdict verdict{std::string(busiest.stage), busiest.reason, {}};
   if (const std::string advice = stage_advice(busiest.stage, busiest.on_gpu); !advice.empty())
     verdict.advice.push_back(advice);
-  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else there is nothing to overlap
+  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else nothing can overlap
   if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
     verdict.advice.push_back(
-        fmt::format("raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers {:.0f} % of "
-                    "theirs for leave to make them",
+        fmt::format("raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers wait {:.0f} % "
+                    "of theirs because the prefetch limit is reached",
                     prefetch, shares.step_starved * 100, shares.workers_blocked * 100));
   }
   const bool workers_win = busiest.stage == stage::kDecode || busiest.stage == stage::kAugment;
   if (workers_win && !busiest.on_gpu && shares.worker_core < kMostOfACore) {
     verdict.advice.push_back(
-        fmt::format("workers have {:.0f} % of a core each while they decode: other processes, a CPU limit or more "
-                    "--workers than cores take the rest",
+        fmt::format("workers get only {:.0f} % of a core each while they decode; other processes, a CPU limit or more "
+                    "--workers than cores use the rest",
                     shares.worker_core * 100));
   }
   return verdict;

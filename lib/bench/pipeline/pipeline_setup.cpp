@@ -25,67 +25,71 @@ void describe_job(PipelineOptions& options, FieldVisitor& v) {
            kMayDiffer},
           options.paths);
   v.field(
-      {"preset", "published workload that says batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
+      {"preset", "published workload that sets batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
       options.preset);
-  v.field(
-      {"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1", kMayDiffer, between(1, 1024)},
-      options.gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256", between(1, 1U << 20U)},
+  v.field({"gpus", Unit::count, "GPUs that step together; default: those of --device, else 1", kMayDiffer,
+           between(1, 1024)},
+          options.gpus);
+  v.field({"batch", Unit::count, "samples per GPU and training step; default: that of the preset, else 256",
+           between(1, 1U << 20U)},
           options.batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none", between(0, kDay),
-           kOfTrainingStep},
+  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch; default: that of the preset, else none",
+           between(0, kDay), kOfTrainingStep},
           options.step_time);
 }
 
 void describe_reading(PipelineOptions& options, FieldVisitor& v) {
-  v.field(
-      {"epochs", Unit::count, "passes over the data; the first has the cache state asked for", between(1, 1'000'000)},
-      options.epochs);
-  v.field({"prefetch", "batches per GPU made ahead of the step; several values are measured in turn", "N[,N...]"},
+  v.field({"epochs", Unit::count, "passes over the data; the first starts from the requested cache state",
+           between(1, 1'000'000)},
+          options.epochs);
+  v.field({"prefetch", "batches prefetched per GPU; several values are measured one after the other", "N[,N...]"},
           options.prefetch);
-  v.field({"workers", Unit::count, "threads that decode and augment; as many as the process may keep cores busy",
+  v.field({"workers", Unit::count, "threads that decode and augment; default: CPUs available to the process",
            between(1, system::kMostThreads)},
           options.workers);
-  v.field({"readers", Unit::count, "threads that read; at most 4 for shards, 16 for files",
+  v.field({"readers", Unit::count, "reading threads; default: at most 4 for shards, 16 for files",
            between(1, system::kMostThreads)},
           options.readers);
-  v.field({"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order",
-           between(0, 10'000'000)},
-          options.shuffle_buffer);
+  v.field(
+      {"shuffle-buffer", Unit::count,
+       "size of the shuffle buffer in samples, for shards; 0: keep the order of the shards", between(0, 10'000'000)},
+      options.shuffle_buffer);
   v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, options.cache);
-  v.field({"source", "null: nothing is read"}, options.source);
+  v.field({"source", "null: reads nothing"}, options.source);
 }
 
 void describe_samples(PipelineOptions& options, FieldVisitor& v) {
-  v.field({"decode", "nvjpeg: on the GPU what that takes; null: nothing is, to time reading alone"}, options.decode);
-  v.field({"crop", Unit::count, "side of the random resized crop", "PIXELS", between(1, kMostCrop)}, options.crop);
-  v.field({"dtype", "type of the batch's values"}, options.dtype);
+  v.field({"decode", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading"},
+          options.decode);
+  v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
+          options.crop);
+  v.field({"dtype", "data type of the batch"}, options.dtype);
   v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, options.layout);
-  v.field({"normalize", "where samples are flipped and normalised; gpu: one byte a level crosses the bus"},
+  v.field({"normalize", "where samples are flipped and normalised; gpu: one byte per value crosses the bus"},
           options.normalize);
 }
 
 void describe_steps(PipelineOptions& options, FieldVisitor& v) {
-  v.field({"sink", "where batches go; auto: to GPUs where one can be used, else they stay in host memory"},
-          options.sink);
-  v.field({"device", "GPUs that take them, by number; the first ones without it", "N[,N...]"}, options.device);
-  v.field({"pinned", "whether GPUs copy from pinned memory; auto: they do"}, options.pinned);
-  v.field({"step", "what computing is; spin: a kernel on each GPU"}, options.step);
-  v.field({"ladder", "measure from a naive loader to one in which all overlaps, rung by rung"}, options.ladder);
-  v.field({"drop-last", "leave out what is left of an epoch when it does not fill a batch of every GPU"},
+  v.field({"sink", "where batches go; auto: to GPUs if available, otherwise they stay in host memory"}, options.sink);
+  v.field({"device", "GPUs to use, by number; default: the first ones", "N[,N...]"}, options.device);
+  v.field({"pinned", "whether GPUs copy from pinned memory; auto: yes"}, options.pinned);
+  v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, options.step);
+  v.field({"ladder", "compare several loaders, from a naive one to one in which all stages overlap"}, options.ladder);
+  v.field({"drop-last", "at the end of an epoch, leave out samples that do not fill a batch on every GPU"},
           options.drop_last);
-  v.field({"samples", Unit::count, "samples of an epoch at most; all without it", kMayDiffer, between(1, 1ULL << 48U)},
+  v.field({"samples", Unit::count, "maximum number of samples per epoch; default: all", kMayDiffer,
+           between(1, 1ULL << 48U)},
           options.samples);
-  v.field({"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch", kMayDiffer,
-           above(0, kDay)},
+  v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
+           kMayDiffer, above(0, kDay)},
           options.budget);
-  v.field({"checkpoint-every", Unit::count, "write a checkpoint after every so many steps", between(1, 1U << 30U)},
+  v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
           options.checkpoint_every);
-  v.field({"checkpoint-bytes", Unit::bytes, "its size", at_least(1)}, options.checkpoint_bytes);
-  v.field({"checkpoint-dir", "existing folder for it; it is removed at once", "DIR", kSharedOutput},
+  v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint", at_least(1)}, options.checkpoint_bytes);
+  v.field({"checkpoint-dir", "existing folder for checkpoints, which are removed at once", "DIR", kSharedOutput},
           options.checkpoint_dir);
   v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, options.trace);
-  v.field({"seed", "order, crops and flips", kMayDiffer}, options.seed);
+  v.field({"seed", "seed for order, crops and flips", kMayDiffer}, options.seed);
 }
 
 }  // namespace
@@ -123,7 +127,7 @@ std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::st
 std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
   if (options.device.empty()) return {};
   const std::string expected = fmt::format(
-      "--device: expected different numbers of GPUs with commas between them, such as 0,1; got '{}'", options.device);
+      "--device: expected different GPU numbers separated by commas, such as 0,1; got '{}'", options.device);
   const auto numbers = listed_numbers(options.device, expected);
   check(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
   return numbers;
@@ -132,31 +136,29 @@ std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
 void check_options(const PipelineOptions& options) {
   check_ranges(options);
   check(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
-        "--checkpoint-every and --checkpoint-bytes: name both or neither");
+        "--checkpoint-every and --checkpoint-bytes need each other");
   const bool null_source = options.source == SourceKind::null;
   check(!null_source || options.decode == DecodeKind::null,
-        "--source null: there are no images to decode; add --decode null");
+        "--source null needs --decode null: there are no images to decode");
 }
 
-/// What GPUs are for, and that they are not asked for and refused at once.
+/// Checks the uses of GPUs, and that they are not requested and refused at once.
 void check_gpu_options(const PipelineOptions& options) {
   const auto option = option_for_gpu(options);
   check(options.sink != SinkKind::host || !option,
-        fmt::format("{}: with --sink host no GPU takes part; leave one of them out", option.value_or("")));
+        fmt::format("{} needs a GPU, which --sink host does not use; leave out one of them", option.value_or("")));
   check(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
-        "--normalize cpu: with --decode nvjpeg images are on the GPU, and normalised there");
+        "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalised there");
   const std::size_t listed = listed_devices(options).size();
-  check(listed <= options.gpus.value_or(listed),
-        fmt::format("--device: {} listed, and {} to step together; raise --gpus", format_count(listed, "GPU"),
-                    options.gpus.value_or(0)));
+  check(listed <= options.gpus.value_or(listed), fmt::format("--device: {} listed, but {} step together; raise --gpus",
+                                                             format_count(listed, "GPU"), options.gpus.value_or(0)));
 }
 
 }  // namespace
 
 std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
-  const std::string expected =
-      fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
-                  kMostPrefetch, text);
+  const std::string expected = fmt::format(
+      "--prefetch: expected numbers from 0 to {} separated by commas, such as 0,1,2,4; got '{}'", kMostPrefetch, text);
   const auto values = listed_numbers(text, expected);
   check(std::ranges::max(values) <= kMostPrefetch, expected);
   check(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
@@ -175,15 +177,14 @@ PipelineSetup set_up(const PipelineOptions& options) {
   setup.step.step_seconds = options.step_time.value_or(0);
   if (options.preset) {
     const Preset& preset = find_preset(*options.preset);
-    check(preset.jpeg, fmt::format("--preset: '{}' is not about images, which this pipeline decodes; the JPEG presets "
-                                   "are listed by iobench model --list-presets",
+    check(preset.jpeg, fmt::format("--preset: samples of '{}' are not images, which this pipeline decodes; `iobench "
+                                   "model --list-presets` lists the JPEG presets",
                                    preset.name));
     loader.batch = options.batch.value_or(preset.batch);
     setup.step.step_seconds = options.step_time.value_or(preset.step_seconds);
   }
   setup.step.kind = options.step;
-  check(options.step == StepKind::emulated || setup.step.step_seconds > 0,
-        "--step spin: name the --step-time, or a --preset, for which GPUs compute");
+  check(options.step == StepKind::emulated || setup.step.step_seconds > 0, "--step spin needs --step-time or --preset");
   setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
   loader.workers = static_cast<unsigned>(options.workers.value_or(system::usable_threads()));
   loader.decode = options.decode;
@@ -210,11 +211,10 @@ void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes) {
   const double bytes = batches * static_cast<double>(largest.batch) * sample;
   const std::uint64_t memory = system::usable_memory() / 2;
   if (bytes <= static_cast<double>(memory)) return;
-  throw Error(
-      ErrorCode::no_space,
-      fmt::format("{} batches of {} take {}, and {} of memory are there for them; a smaller --batch, "
-                  "--prefetch, --gpus or --dtype fits",
-                  batches, format_count(largest.batch, "sample"), format_rounded_size(bytes), format_size(memory)));
+  throw Error(ErrorCode::no_space, fmt::format("{} batches of {} need {}, but {} of memory is available; use a smaller "
+                                               "--batch, --prefetch, --gpus or --dtype",
+                                               batches, format_count(largest.batch, "sample"),
+                                               format_rounded_size(bytes), format_size(memory)));
 }
 
 std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_bytes) {
@@ -240,7 +240,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   StepLoop loop(step, work.sink, checkpoints, trace);
   Loader loader(settings, work.source, work.sink, trace, context);
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  if (work.budget) deadline = moment_in(*work.budget);  // of what is measured: memory for batches is there now
+  if (work.budget) deadline = moment_in(*work.budget);  // of the measurement: memory for batches is ready now
   if (deadline) {
     loader.end_reading_at(*deadline);
     loop.count_until(*deadline);
@@ -256,7 +256,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     loop.run_epoch(loader, epoch);
     run.process_cpu_seconds += process_cpu_seconds() - cpu_before;
     context.throw_if_stopped();
-    if (loop.log().steps() == 0) break;  // nothing came: the next epoch has nothing either
+    if (loop.log().steps() == 0) break;  // nothing was read: the next epoch has nothing either
   }
   run.out_of_time = out_of_time();
   run.residency_after = residency_of(work.files, context);
@@ -273,9 +273,9 @@ namespace {
 
 void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
   context.warn("gpus_share_devices",
-               fmt::format("{} GPUs step together and {} here: batches go there in turn, and links and memory "
-                           "carry what several GPUs would take",
-                           gpus, devices == 1 ? "one is" : fmt::format("{} are", devices)));
+               fmt::format("{} GPUs step together, but {} here: batches go there one after the other, and links and "
+                           "memory carry the load of several GPUs",
+                           gpus, devices == 1 ? "only one is" : fmt::format("only {} are", devices)));
 }
 
 }  // namespace
@@ -296,7 +296,7 @@ std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const Pipe
   if (options.sink == SinkKind::host) return {};
   if (machine.devices.empty()) {
     if (const auto option = option_for_gpu(options)) {
-      throw Error(ErrorCode::unsupported, fmt::format("{}: no GPU can be used here", *option));
+      throw Error(ErrorCode::unsupported, fmt::format("{}: no GPU is available", *option));
     }
     return {};
   }
@@ -319,7 +319,7 @@ std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const Pipelin
     if (gpu->facts().name != gpus.front()->facts().name) {
       throw Error(
           ErrorCode::unsupported,
-          fmt::format("--decode nvjpeg: GPUs of one model are needed, and GPU {} is '{}', GPU {} '{}'",
+          fmt::format("--decode nvjpeg: all GPUs must be of one model, but GPU {} is '{}' and GPU {} is '{}'",
                       gpus.front()->facts().index, gpus.front()->facts().name, gpu->facts().index, gpu->facts().name));
     }
     decoders.push_back(machine.open_jpegs(*gpu, setup.loader.workers));

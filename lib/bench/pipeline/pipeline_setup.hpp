@@ -16,7 +16,7 @@
 #include "bench/pipeline/trace.hpp"
 #include "core/fields.hpp"
 
-/// From options to what the loader and the step loop are told.
+/// Turns options into the settings of loader and step loop.
 namespace shardkit::bench {
 
 struct PipelineSetup {
@@ -25,21 +25,21 @@ struct PipelineSetup {
   std::vector<std::uint64_t> prefetches;  ///< never empty
 };
 
-/// Throws Error{usage} for impossible or absurd values.
+/// Throws Error{usage} for invalid values.
 PipelineSetup set_up(const PipelineOptions& options);
 
 /// "0,1,2,4" as numbers. Throws Error{usage}.
 std::vector<std::uint64_t> parse_prefetches(const std::string& text);
 
-/// Throws Error{no_space} when the batches of the largest prefetch take more than half of the memory there is. Those
-/// that a GPU decodes hold their compressed images too, of `mean_sample_bytes`.
+/// Throws Error{no_space} if the batches of the largest prefetch need more than half of the available memory. With GPU
+/// decoding, compressed images of `mean_sample_bytes` are included.
 void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes);
 
-/// Bytes of images that may wait for workers: as many images as the batches ahead hold, from 1 MiB to 256 MiB or an
-/// eighth of the memory.
+/// Bytes of images that may wait for workers: as many images as the prefetched batches, from 1 MiB to 256 MiB, at most
+/// an eighth of the memory.
 std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_bytes);
 
-/// What one run of a pipeline left.
+/// Results of one run of a pipeline.
 struct PipelineRun {
   LoaderSettings loader;
   LoaderTally tally;
@@ -53,56 +53,54 @@ struct PipelineRun {
   bool out_of_time = false;        ///< the budget ended the reading
 };
 
-/// Mean size of an image where only reading all would tell.
+/// Mean size of an image, if only reading all would show it.
 inline constexpr double kGuessedSampleBytes = 128U << 10U;
 
 /// What runs have in common.
 struct PipelineWork {
   ImageSource& source;
   BatchSink& sink;
-  std::span<const InputFile> files;  ///< whose residency is asked for; none for a null source
+  std::span<const InputFile> files;  ///< files whose share in the page cache is measured; none for a null source
   CacheRequest cache = CacheRequest::any;
   std::uint64_t epochs = 1;
   std::optional<double> budget{};
   double mean_sample_bytes = 0;  ///< an estimate
 };
 
-/// Brings the cache into the state asked for, then runs all epochs. `checkpoints` and `trace` may be null. Throws
-/// Error{cancelled} on a stop and what the stages throw.
+/// Prepares the cache, then runs all epochs. `checkpoints` and `trace` may be null. Throws Error{cancelled} on a stop
+/// and the errors of the stages.
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings loader, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context);
 
-/// The option that cannot do without a GPU, such as "--sink gpu"; empty where none is given.
+/// The option that needs a GPU, such as "--sink gpu"; empty if there is none.
 std::optional<std::string_view> option_for_gpu(const PipelineOptions& options);
 
-/// The GPUs that take batches, of those that are there: the listed ones, else the first. None where batches stay in
-/// host memory. Fewer than the job has share its batches in turn, which is warned of once. Throws Error{unsupported}
-/// where one is asked for and not there.
+/// The GPUs that get batches: the listed ones, else the first. None if batches stay in host memory. If there are fewer
+/// than the job has, they share its batches, with one warning. Throws Error{unsupported} if a requested GPU is missing.
 std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
                                       const PipelineMachine& machine, Context& context);
 
-/// Decoders for them, where --decode nvjpeg asks for that; else none. They have to be of one model, as workers do not
-/// know where an image will go. Throws Error{unsupported}.
+/// Decoders for them with --decode nvjpeg, else none. All GPUs must be of one model, because workers do not know which
+/// GPU will get an image. Throws Error{unsupported}.
 std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
                                                                    const std::vector<gpu::Device*>& gpus,
                                                                    const PipelineMachine& machine);
 
-/// Memory of a GPU for decoded images: 1 MiB a sample, 64 MiB to 1 GiB, at most a quarter of what is free.
+/// GPU memory for decoded images: 1 MiB per sample, 64 MiB to 1 GiB, at most a quarter of the free memory.
 std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu);
 
-/// The sink for them; the host's where they are none. Throws as GpuSink does.
+/// The sink for these GPUs; the host's if there are none. Throws like GpuSink.
 std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
                                      const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
                                      const PipelineMachine& machine, Context& context);
 
-/// Throws Error{usage} for options that the ladder sets itself, or that say nothing over several rungs.
+/// Throws Error{usage} for options that the ladder sets itself, or that do not apply to several rungs.
 void check_ladder(const PipelineOptions& options);
 
-/// Measures the same data on each rung, from the same state of the page cache and with the same seed: naive (pageable
-/// memory, nothing made ahead), pinned memory and a batch ahead, normalised on the GPU, decoded there, --prefetch
-/// batches ahead so that each stage overlaps the others. Where the page cache may be in any state it is warmed before
-/// each. A rung whose library is missing says so; the last one then decodes on the CPU. The result is the last rung's,
-/// with all rows.
+/// Measures the same data on each rung, from the same cache state and with the same seed: naive (pageable memory, no
+/// prefetch), pinned memory with one batch prefetched, normalised on the GPU, decoded there, and --prefetch batches so
+/// that all stages overlap. If any cache state is allowed, the page cache is warmed before each. A rung whose library
+/// is missing has the reason; then the last one decodes on the CPU. The result is that of the last rung, with all rows.
 PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
                             Context& context);
 

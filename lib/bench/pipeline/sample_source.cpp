@@ -24,7 +24,7 @@ SampleFlow::SampleFlow(const FlowLimits& limits, unsigned readers, std::uint64_t
     : limits_(limits), queue_(limits.queue_bytes), readers_(readers), prng_(seed) {}
 
 bool SampleFlow::push(SampleBuffer image, const std::stop_token& stop) {
-  constexpr std::uint64_t kLeastCost = 256;  // an entry of the queue takes memory too
+  constexpr std::uint64_t kLeastCost = 256;  // an entry of the queue needs memory too
   const std::uint64_t cost = std::max<std::uint64_t>(image.capacity(), kLeastCost);
   return queue_.push(std::move(image), cost, stop);
 }
@@ -79,7 +79,7 @@ std::vector<InputFile> images_of(const InputSet& input) {
 
 constexpr std::uint64_t kBlock = 256U << 10U;
 
-/// Cuts images out of a shard that comes by.
+/// Cuts images out of a shard that is read.
 class ImageCutter final : public formats::TarHandler {
  public:
   ImageCutter(const InputFile& shard, SampleOutlet& outlet, std::atomic<bool>& warned, Context& context)
@@ -105,14 +105,14 @@ class ImageCutter final : public formats::TarHandler {
   void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
   void finding(const formats::TarFinding& finding) override {
     if (warned_.exchange(true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} tells more", shard_.path, finding.offset,
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run {}", shard_.path, finding.offset,
                                                finding.text, remedy::in_text(remedy::verify({shard_.path}))));
   }
 
   bool wanted() const { return wanted_; }
 
  private:
-  /// "jpg" of "left.jpg", as a member's name may hold several dots.
+  /// "jpg" of "left.jpg", because a member's name may contain several dots.
   static std::string_view last_extension(std::string_view extension) {
     return extension.substr(extension.find_last_of('.') + 1);  // npos + 1 is 0
   }
@@ -128,8 +128,7 @@ class ImageCutter final : public formats::TarHandler {
 };
 
 /// Shards, each streamed from start to end by one reader, and image files, as a map-style data set with a random
-/// sampler reads them. Readers take the next one each. What is wrong with a shard is warned of once; what of it can be
-/// read is.
+/// sampler reads them. Each reader takes the next one. A fault of a shard is one warning; its readable part is read.
 class SetImages final : public ImageSource {
  public:
   SetImages(const InputSet& input, const SourceOrder& order, Context& context)
@@ -168,7 +167,7 @@ class SetImages final : public ImageSource {
     SampleBuffer image = outlet.buffer(bytes);
     if (const std::size_t got = source->read_at(0, image.bytes()); got < bytes) {
       throw Error(ErrorCode::io,
-                  fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", file.path, got, bytes),
+                  fmt::format("'{}' ended after {} of {} bytes: it changed while being read", file.path, got, bytes),
                   file.path, got);
     }
     return outlet.give(std::move(image));
@@ -190,7 +189,7 @@ class SetImages final : public ImageSource {
     return cutter.wanted();
   }
 
-  /// Of a local shard the kernel is told that all of it is wanted; objects are read ahead, in the version listed.
+  /// Advises the kernel that all of a local shard is needed; reads objects ahead, in the version listed.
   std::unique_ptr<ByteSource> open_streamed(const InputFile& shard) const {
     if (catalog::is_address(shard.path)) return open_file(opener_, shard.path);
     io::File local = io::File::open_read(shard.path);
@@ -201,10 +200,10 @@ class SetImages final : public ImageSource {
   }
 
   [[noreturn]] static void fail_shrunk(const InputFile& shard, std::uint64_t bytes) {
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' has {} bytes and had {} when it was listed: it changed meanwhile", shard.path, bytes,
-                            shard.bytes),
-                shard.path, bytes);
+    throw Error(
+        ErrorCode::io,
+        fmt::format("'{}' has {} bytes but had {} when it was listed: it has changed", shard.path, bytes, shard.bytes),
+        shard.path, bytes);
   }
 
   const std::vector<InputFile> files_;

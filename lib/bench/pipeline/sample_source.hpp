@@ -19,13 +19,13 @@
 #include "core/prng.hpp"
 #include "sync/bounded_queue.hpp"
 
-/// Where a pipeline's compressed images come from, and how they go to the workers.
+/// Sources of compressed images, and their way to the workers.
 namespace shardkit::bench {
 
 /// Memory for one compressed image. It only grows and is not cleared.
 class SampleBuffer {
  public:
-  /// Makes room for `bytes`; what was there is lost.
+  /// Ensures space for `bytes`; earlier content is lost.
   void resize(std::size_t bytes) {
     if (bytes > capacity_) {
       memory_.reset(new std::byte[bytes]);
@@ -35,7 +35,7 @@ class SampleBuffer {
   }
   MutableBytes bytes() { return {memory_.get(), size_}; }
   std::size_t size() const { return size_; }
-  /// What it takes, though less of it may be used.
+  /// Its capacity, which may be more than is used.
   std::size_t capacity() const { return capacity_; }
 
  private:
@@ -44,8 +44,8 @@ class SampleBuffer {
   std::size_t size_ = 0;
 };
 
-/// Buffers that go round, so that a warm pipeline allocates none. Idle ones take at most 64 MiB, and one of more than
-/// 1 MiB is not kept: a few large images would make every buffer as large. Thread-safe.
+/// Buffers that are reused, so that a warm pipeline allocates none. Idle ones use at most 64 MiB, and buffers of more
+/// than 1 MiB are not kept: a few large images would make every buffer as large. Thread-safe.
 class SampleBuffers {
  public:
   static constexpr std::uint64_t kMostIdle = 64U << 20U;
@@ -65,7 +65,7 @@ class SampleBuffers {
     return buffer;
   }
 
-  /// One without memory is not kept: whoever takes it would have to allocate.
+  /// Buffers without memory are not kept, because the next user would have to allocate it.
   void give_back(SampleBuffer buffer) {
     if (buffer.capacity() == 0 || buffer.capacity() > kLargest) return;
     const std::scoped_lock lock(mutex_);
@@ -90,26 +90,26 @@ class SampleBuffers {
 };
 
 struct FlowLimits {
-  std::uint64_t queue_bytes = 1U << 20U;    ///< of images that wait for a worker
-  std::uint64_t shuffle_samples = 0;        ///< of the shuffle buffer; 0: none
-  std::uint64_t shuffle_bytes = 1U << 30U;  ///< that it takes at most, however few samples these are
-  std::optional<std::uint64_t> samples{};   ///< of one epoch
-  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< no new samples from then on
+  std::uint64_t queue_bytes = 1U << 20U;                            ///< of images that wait for a worker
+  std::uint64_t shuffle_samples = 0;                                ///< of the shuffle buffer; 0: none
+  std::uint64_t shuffle_bytes = 1U << 30U;                          ///< maximum size, however few samples these are
+  std::optional<std::uint64_t> samples{};                           ///< of one epoch
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< no new samples after this time
 };
 
-/// Compressed images on their way from readers to workers in one epoch, through a shuffle buffer when there is one:
-/// it is filled first, then each sample that comes takes the place of one drawn by the seed, and at the end the rest
-/// is drawn too. Thread-safe.
+/// Compressed images on their way from readers to workers in one epoch, through a shuffle buffer if there is one. It is
+/// filled first. Then each new sample replaces one chosen by the seed, and at the end the rest is passed on in random
+/// order. Thread-safe.
 class SampleFlow {
  public:
   SampleFlow(const FlowLimits& limits, unsigned readers, std::uint64_t seed);
 
-  /// Waits for room. False when no more are wanted: enough came, time is over, or the stop fired.
+  /// Waits for space. False if no more are needed: enough samples, end of time, or a stop.
   bool put(SampleBuffer image, const std::stop_token& stop);
-  /// Called once by each reader when it has nothing more; the last one empties the shuffle buffer and closes.
+  /// Called once by each reader when it has finished; the last one empties the shuffle buffer and closes.
   void reader_ended(const std::stop_token& stop);
 
-  /// Waits for an image. Empty at the end or when the stop fired.
+  /// Waits for an image. Empty at the end or after a stop.
   std::optional<SampleBuffer> take(const std::stop_token& stop) { return queue_.pop(stop); }
 
   /// Bytes of the samples that came so far.
@@ -118,7 +118,7 @@ class SampleFlow {
 
  private:
   bool push(SampleBuffer image, const std::stop_token& stop);
-  /// What is to go on when `image` comes; empty while the buffer fills.
+  /// The image to pass on when `image` arrives; empty while the buffer fills.
   std::optional<SampleBuffer> exchange(SampleBuffer image);
 
   FlowLimits limits_;
@@ -133,7 +133,7 @@ class SampleFlow {
   std::uint64_t shuffled_bytes_ = 0;
 };
 
-/// Leave to make samples: the step gives it out, batch by batch, and so bounds what is made ahead of it. Thread-safe.
+/// Permits to make samples: the step issues them batch by batch, and so limits the prefetch. Thread-safe.
 class Tickets {
  public:
   void add(std::uint64_t count) {
@@ -142,7 +142,7 @@ class Tickets {
     changed_.notify_all();
   }
 
-  /// Waits for a ticket. False when closed or the stop came first.
+  /// Waits for a permit. False if it was closed or stopped first.
   bool take(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [&] { return closed_ || free_ > 0; });
@@ -151,7 +151,7 @@ class Tickets {
     return true;
   }
 
-  /// There is nothing left to make.
+  /// Nothing is left to make.
   void close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
@@ -165,22 +165,22 @@ class Tickets {
   bool closed_ = false;
 };
 
-/// A larger image is passed over: a header can claim anything.
+/// A larger image is skipped, because a header can contain any size.
 inline constexpr std::uint64_t kMostImageBytes = 256U << 20U;
 
-/// Where a reader puts what it read. One thread each.
+/// Target of a reader. One per thread.
 class SampleOutlet {
  public:
   virtual ~SampleOutlet() = default;
   /// Memory for an image of this size.
   virtual SampleBuffer buffer(std::size_t bytes) = 0;
-  /// Passes an image on; waits for room. False when no more are wanted.
+  /// Passes an image on; waits for space. False if no more are needed.
   virtual bool give(SampleBuffer image) = 0;
-  /// One of more than kMostImageBytes was passed over.
+  /// An image of more than kMostImageBytes was skipped.
   virtual void pass_over() = 0;
 };
 
-/// What images come from.
+/// A source of images.
 enum class SourceForm { shards, files, null };
 constexpr auto enum_names(SourceForm) { return std::to_array<std::string_view>({"shards", "files", "null"}); }
 
@@ -189,27 +189,27 @@ class ImageSource {
   virtual ~ImageSource() = default;
 
   virtual SourceForm form() const = 0;
-  /// Readers beyond this number have nothing to do.
+  /// More readers than this have nothing to do.
   virtual std::size_t most_readers() const = 0;
 
-  /// Puts the data in the order of epoch `epoch`, counted from 0. No reader runs meanwhile.
+  /// Sets the order of epoch `epoch`, counted from 0. No reader runs during this call.
   virtual void begin_epoch(std::uint64_t epoch) = 0;
-  /// Reads until nothing is left, no more is wanted or the stop comes. All readers of an epoch are in it at once and
-  /// share the data. Throws what reading throws.
+  /// Reads until nothing is left, no more is needed, or a stop. All readers of an epoch call it at the same time and
+  /// share the data. Throws the errors of reading.
   virtual void read(SampleOutlet& outlet, const std::stop_token& stop) = 0;
 };
 
 struct SourceOrder {
-  bool shuffled = false;  ///< shards are taken in an order drawn anew for each epoch, files without shards always
+  bool shuffled = false;  ///< shards have a new random order in each epoch; files without shards always have
   std::uint64_t seed = 0;
 };
 
-/// Shards are streamed whole, one reader each, in blocks of 256 KiB; of each sample the first image is passed on. Image
-/// files are opened, read and closed, one after the other; other files are left out. Throws Error{not_found} where
-/// there are neither shards nor files that are images by name.
+/// Each shard is streamed by one reader in blocks of 256 KiB, and the first image of each sample is passed on. Image
+/// files are opened, read and closed one after the other; other files are left out. Throws Error{not_found} if there
+/// are neither shards nor image files.
 std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context);
 
-/// Images of no bytes, without end: what is left when nothing is read.
+/// Empty images without end: measures the overhead without reading.
 std::unique_ptr<ImageSource> null_source();
 
 }  // namespace shardkit::bench

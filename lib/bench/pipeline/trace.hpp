@@ -14,14 +14,14 @@
 #include "gpu/device.hpp"
 #include "io/file_system.hpp"
 
-/// Where the threads of a pipeline spend their time.
+/// How the threads of a pipeline spend their time.
 ///
-/// What each thread did when, as a Chrome trace: a JSON file that ui.perfetto.dev and chrome://tracing open.
+/// Activities of each thread, as a Chrome trace: a JSON file that ui.perfetto.dev and chrome://tracing open.
 namespace shardkit::bench {
 
 class TraceTrack;
 
-/// What a thread does at a moment. The first two are waiting: for what comes in, for room where it goes out.
+/// Activity of a thread. The first two are waiting: for input, and for space for its output.
 enum class Activity : std::uint8_t { starved, blocked, read, decode, augment, transfer, compute, checkpoint };
 constexpr auto enum_names(Activity) {
   return std::to_array<std::string_view>(
@@ -29,7 +29,7 @@ constexpr auto enum_names(Activity) {
 }
 inline constexpr std::size_t kActivities = kEnumNames<Activity>.size();
 
-/// A point in time on the wall's clock and on the calling thread's processor clock.
+/// A point in time on the wall clock and on the CPU clock of the calling thread.
 struct Moment {
   std::chrono::steady_clock::time_point wall{};
   std::chrono::nanoseconds cpu{0};
@@ -48,16 +48,16 @@ struct ActivityTimes {
   void add(const ActivityTimes& other);
 };
 
-/// Splits one thread's time into activities: at each moment exactly one goes on, so their sum is the thread's whole
-/// time. Profilers are told of those that are no waiting. Belongs to one thread.
+/// Splits the time of one thread into activities, one at each moment, so their sum is the whole time. Profilers see the
+/// activities that are not waiting. Belongs to one thread.
 class StageClock {
  public:
   /// Begins with `first`. `track`, when there is one, gets an event for each activity that ends.
   explicit StageClock(Activity first, TraceTrack* track = nullptr, const Moment& now = Moment::now());
 
-  /// From `now` on the thread does `activity`.
+  /// From `now` on, the thread does `activity`.
   void enter(Activity activity, const Moment& now = Moment::now());
-  /// Ends the last activity and gives all times.
+  /// Ends the last activity and returns all times.
   const ActivityTimes& stop(const Moment& now = Moment::now());
 
  private:
@@ -71,7 +71,7 @@ class StageClock {
   std::optional<gpu::TraceRange> range_;
 };
 
-/// The last events of one thread, oldest first; older ones make room. One thread at a time.
+/// The latest events of one thread, oldest first; they overwrite older ones. One thread at a time.
 class TraceTrack {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -83,14 +83,14 @@ class TraceTrack {
 
   TraceTrack(std::string name, std::size_t most_events) : name_(std::move(name)), most_(most_events) {}
 
-  /// Waits of less than a microsecond are left out: they are the price of asking.
+  /// Waits of less than a microsecond are left out: they are overhead of the calls.
   void add(Activity activity, Time begin, Time end);
 
   const std::string& name() const { return name_; }
   std::size_t size() const { return ring_.size(); }
-  /// Events that had to make room.
+  /// Events that were overwritten.
   std::uint64_t dropped() const { return dropped_; }
-  /// By age, the oldest first.
+  /// Oldest first.
   const Event& event(std::size_t index) const { return ring_[(oldest_ + index) % ring_.size()]; }
 
  private:
@@ -101,23 +101,23 @@ class TraceTrack {
   std::uint64_t dropped_ = 0;
 };
 
-/// The tracks of a pipeline. Tracks are made before their threads start; writing comes after they ended.
+/// The tracks of a pipeline. Create tracks before their threads start, and write after they have ended.
 class TraceLog {
  public:
-  /// All tracks together keep at most about this many events, 24 bytes each.
+  /// Limit for all tracks together, 24 bytes per event.
   static constexpr std::size_t kMostEvents = 2'000'000;
 
   /// For `tracks` threads; times count from `start`.
   TraceLog(std::size_t tracks, TraceTrack::Time start);
 
-  /// The track of this name, made when it is new. Stays where it is.
+  /// The track with this name, created on first use. Its address does not change.
   TraceTrack& track(const std::string& name);
 
   std::uint64_t events() const;
   std::uint64_t dropped() const;
 
-  /// Publishes the trace as `path`: metadata that names `process` and each track, then complete events (ph X) in the
-  /// order of their times, in microseconds. Throws Error{io, no_space, denied}.
+  /// Publishes the trace as `path`: metadata with the names of `process` and each track, then complete events (ph X)
+  /// sorted by time, in microseconds. Throws Error{io, no_space, denied}.
   void write(io::FileSystem& files, const std::string& path, std::string_view process) const;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kBlock = 256U << 10U;  // bytes per read
-/// Residency is asked of one file in so many: it costs a call that loaders do not make. It is not timed.
+/// Residency is checked for one file in so many: it needs a call that loaders do not make. It is not timed.
 constexpr std::uint64_t kAskOneIn = 16;
 
 /// Opens, stats, reads and closes a file; in between, with `asks_residency`, looks how much of it is cached.
@@ -45,7 +45,7 @@ void call_file(const std::string& path, bool asks_residency, MutableBytes buffer
   }
   const auto read = SteadyClock::now();
   if (done < size) {
-    throw Error(ErrorCode::io, fmt::format("'{}' ends at byte {} of {}: it changes while it is read", path, done, size),
+    throw Error(ErrorCode::io, fmt::format("'{}' ends at byte {} of {}: it changed while being read", path, done, size),
                 path, done);
   }
   file = io::File();
@@ -96,22 +96,22 @@ Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t thre
 namespace {
 
 void check_folders(const std::vector<std::string>& paths) {
-  if (paths.empty()) throw Error(ErrorCode::usage, "nothing to read was named");
+  if (paths.empty()) throw Error(ErrorCode::usage, "nothing to read: no PATH was given");
   for (const std::string& path : paths) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) throw system_error(errno, "list", path);
     if (S_ISDIR(info.st_mode)) continue;
-    throw Error(ErrorCode::usage, fmt::format("'{}' is no folder: --mode imagefolder lists folders", path), path);
+    throw Error(ErrorCode::usage, fmt::format("'{}' is not a folder; --mode imagefolder lists folders", path), path);
   }
 }
 
-/// Empties the kernel's caches of names and attributes, of the whole machine. False where this user may not.
+/// Empties the kernel's caches of names and attributes, for the whole machine. False if this user may not.
 bool drop_metadata() {
   const io::File control(::open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC), "/proc/sys/vm/drop_caches");
   return control && ::write(control.fd(), "2", 1) == 1;
 }
 
-/// Brings contents and metadata into the state asked for. What was opened for that is in memory by then.
+/// Brings contents and metadata into the requested state. Files opened for that are then in memory.
 MetadataCache prepare(const ReadOptions& options, Context& context) {
   if (options.cache == CacheRequest::any) return MetadataCache::as_found;
   std::vector<InputFile> files;
@@ -121,9 +121,9 @@ MetadataCache prepare(const ReadOptions& options, Context& context) {
   if (!files.empty()) prepare_cache(files, options.cache, {}, context);
   if (options.cache == CacheRequest::warm) return MetadataCache::warm;
   if (drop_metadata()) return MetadataCache::cold;
-  context.warn("metadata_not_cold",
-               "contents are cold, but names and attributes are in memory: only root may drop those "
-               "(/proc/sys/vm/drop_caches)");
+  context.warn(
+      "metadata_not_cold",
+      "contents are cold, but names and attributes are in memory: only root can drop those (/proc/sys/vm/drop_caches)");
   return MetadataCache::warm;
 }
 
@@ -131,7 +131,7 @@ FolderListing list(const ReadOptions& options, Context& context) {
   context.progress().start("listing folders");
   FolderListing listing = walk_folders(options.paths, context);
   if (listing.files.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", options.paths.front()),
+    throw Error(ErrorCode::not_found, fmt::format("folder '{}' contains no files to read", options.paths.front()),
                 options.paths.front());
   }
   return listing;
@@ -190,7 +190,7 @@ void hint_at_others(const std::vector<std::string>& files, ReadResult& result) {
   const auto others = std::ranges::count_if(files, is_other);
   if (others == 0) return;
   result.hints.push_back(
-      fmt::format("of {} {} by name no image and counted all the same, though ImageFolder passes it over; one is '{}'",
+      fmt::format("of {}, {} not an image by name but counted, although ImageFolder skips such files; one is '{}'",
                   format_count(files.size(), "file"), others == 1 ? std::string("1 is") : fmt::format("{} are", others),
                   *std::ranges::find_if(files, is_other)));
 }
@@ -198,16 +198,16 @@ void hint_at_others(const std::vector<std::string>& files, ReadResult& result) {
 void add_hints(const ReadOptions& options, ReadResult& result) {
   const FolderReport& report = *result.imagefolder;
   if (*result.samples < report.files) {
-    result.hints.push_back(fmt::format("{} of {} were read; the epoch is at their rate", format_count(*result.samples),
-                                       format_count(report.files, "file")));
+    result.hints.push_back(fmt::format("only {} of {} were read; the epoch is calculated from their rate",
+                                       format_count(*result.samples), format_count(report.files, "file")));
   }
   if (options.cache == CacheRequest::any) {
     result.hints.emplace_back(
-        "names and attributes were taken from memory where they happened to be there: a second "
-        "run is faster; --cache cold as root measures the first");
+        "some names and attributes were in memory: a second run is faster; to measure the first, use --cache cold as "
+        "root");
   }
   if (result.cache.state == CacheState::client_cold) {
-    result.hints.emplace_back("cold is true of this machine only: the server may still have had the data in memory");
+    result.hints.emplace_back("cold applies only to this machine: the server may still have the data in memory");
   }
 }
 

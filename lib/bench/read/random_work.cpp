@@ -127,7 +127,7 @@ class RandomWork::Thread {
   struct Piece {
     SampleRef ref;
     const io::ReadFile* file = nullptr;
-    std::shared_ptr<const io::ReadFile> opened;  ///< for this piece alone
+    std::shared_ptr<const io::ReadFile> opened;  ///< for this piece only
     std::uint64_t asked = 0;
     std::uint64_t came = 0;
     Clock::time_point begin;  ///< its first read, or the opening of its file
@@ -179,7 +179,8 @@ void RandomWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token
 
 std::string RandomWork::hint(std::uint64_t) const {
   if (keeps_open_) return {};
-  return "there are more shards than may be open at once (ulimit -n), so each sample's time includes opening its shard";
+  return "there are more shards than files that may be open at once (ulimit -n), so the time of each sample includes "
+         "opening its shard";
 }
 
 }  // namespace shardkit::bench

@@ -51,7 +51,8 @@ namespace {
 InputSet in_rows(InputSet input, std::uint64_t sample_bytes) {
   for (InputFile& file : input.files) {
     if (file.is_shard) {
-      refuse(fmt::format("--sample-bytes: '{}' is a shard, which says itself where its samples are", file.path));
+      refuse(fmt::format("--sample-bytes: '{}' is a shard, which has samples of its own; leave the option out",
+                         file.path));
     }
     file.samples = file.bytes / sample_bytes;
   }
@@ -65,16 +66,15 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
     order = std::make_unique<GridOrder>(input.files, grid_of(options), options.seed, most);
     if (order->size() > 0) return order;
     throw Error(ErrorCode::not_found,
-                fmt::format("of {} named none holds {}; name larger files, or leave --block out to read samples",
+                fmt::format("none of {} given contains {}; choose larger files, or leave out --block to read samples",
                             format_count(input.files.size(), "file"), format_size(grid_of(options))));
   }
   context.progress().start("listing samples");
   order = std::make_unique<ShuffledSamples>(list_samples(input, std::numeric_limits<std::size_t>::max(), context),
                                             options.seed, most);
   if (order->size() > 0) return order;
-  throw Error(ErrorCode::not_found,
-              fmt::format("there are no samples in the {} named; --mode sequential reads them all the same",
-                          format_count(input.files.size(), "shard")));
+  throw Error(ErrorCode::not_found, fmt::format("found no samples in the {} given; --mode sequential reads them anyway",
+                                                format_count(input.files.size(), "shard")));
 }
 
 bool counts_samples(const ReadOptions& options, std::span<const InputFile> files) {
@@ -132,8 +132,8 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
   ++run.passes;
 }
 
-/// One repetition. The caches are in the state asked for at its start; before further passes of cold reads they are
-/// dropped again, which is not timed. Reads that may not be made again (may_read_again()) end after one pass, unless
+/// One repetition. The caches are in the requested state at its start; before further passes of cold reads they are
+/// dropped again, which is not timed. Reads that may not be repeated (may_read_again()) end after one pass, unless
 /// `is_warm`: everything was in memory.
 RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context) {
   const ReadOptions& options = plan.options;
@@ -230,8 +230,8 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
 void check_counting(const ReadOptions& options, const InputSet& input) {
   if (options.mode != ReadMode::sequential || !options.samples || counts_samples(options, input.files)) return;
   refuse(fmt::format(
-      "--samples: at a depth above 1 the samples of shards without an index are not counted; {} makes one, --budget "
-      "stops by time",
+      "--samples: with --depth above 1, samples of shards without an index are not counted; create one with {}, or use "
+      "--budget",
       remedy::in_text(remedy::index(options.paths))));
 }
 
@@ -258,7 +258,7 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   result.cache.residency_after_ratio = residency(files, context);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
   if (result.samples == 0U) {
-    context.warn("no_samples", "samples per second say nothing: " + why_no_samples(options, files, result));
+    context.warn("no_samples", "no samples per second: " + why_no_samples(options, files, result));
   }
   add_read_hints(options, input, plan, result);
   return result;

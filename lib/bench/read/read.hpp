@@ -16,34 +16,34 @@
 #include "stats/latency_histogram.hpp"
 #include "system/storage.hpp"
 
-/// `iobench read`: how fast shards or files come from storage or the page cache, or objects from a store.
+/// `iobench read`: how fast shards or files are read from storage or the page cache, or objects from a store.
 namespace shardkit::bench {
 
 enum class ReadMode {
-  sequential,   ///< whole files in blocks, as loaders stream shards
-  random,       ///< single samples in random order, as map-style data sets read; or blocks, as fio does
-  imagefolder,  ///< list, open, stat, read, close, each timed apart
+  sequential,   ///< whole files in blocks, like loaders that stream shards
+  random,       ///< single samples in random order, like map-style data sets; or blocks, like fio
+  imagefolder,  ///< list, open, stat, read, close, each measured separately
 };
 constexpr auto enum_names(ReadMode) { return std::to_array<std::string_view>({"sequential", "random", "imagefolder"}); }
 
 enum class StreamOrStage { stream, stage };
 constexpr auto enum_names(StreamOrStage) { return std::to_array<std::string_view>({"stream", "stage"}); }
 
-/// Whether training can read straight from the store.
+/// Whether training can stream from the store.
 struct StreamingVerdict {
   StreamOrStage verdict = StreamOrStage::stream;
   std::string text;  ///< one line
   double required_bytes_per_second = 0;
-  double headroom_ratio = 0;                ///< supply over requirement
-  double staging_seconds = 0;               ///< to bring the whole set to this node once
+  double headroom_ratio = 0;                ///< measured divided by required rate
+  double staging_seconds = 0;               ///< time to copy the whole set to this node once
   double epoch_seconds = 0;                 ///< of training at the required rate
-  double epoch_stall_seconds = 0;           ///< that streaming adds to each epoch
-  std::optional<double> break_even_epochs;  ///< after which staging has cost less; empty: never
+  double epoch_stall_seconds = 0;           ///< time that streaming adds to each epoch
+  std::optional<double> break_even_epochs;  ///< after which staging has taken less time; empty: never
 
   void describe(FieldVisitor& v);
 };
 
-/// Options of `iobench read` for what lies behind a URL alone: the way there, and the job that would read from it.
+/// Options of `iobench read` for URLs: access, and the job that would read from them.
 struct StoreReadOptions {
   catalog::StoreAccess access;
   std::optional<double> required_rate;
@@ -56,7 +56,7 @@ struct StoreReadOptions {
 
   void describe(FieldVisitor& v);
 
-  /// Bytes per second that the job needs; empty without a job. Throws Error{usage} for half of one, or two.
+  /// Bytes per second that the job needs; empty without a job. Throws Error{usage} for an incomplete job, or two.
   std::optional<double> required() const;
 };
 
@@ -75,16 +75,16 @@ struct ReadOptions {
   std::optional<double> min_time;
   std::uint64_t repeat = 1;
   std::uint64_t seed = 0;
-  StoreReadOptions store;  ///< its sample_bytes are of local files too: each is a row of samples of that size
-  /// Set by `run` and `sweep`, not on the command line, in sequential mode alone: how many seconds the bringing of
-  /// caches into the state asked for may take. The files that are ready by then are those that are read, and once
-  /// dropping them between passes has taken as long there is no further pass.
+  StoreReadOptions store;  ///< its sample_bytes also apply to local files: each is a row of samples of that size
+  /// Set by `run` and `sweep`, not on the command line, only in sequential mode: how many seconds the preparation of
+  /// caches may take. Only files that are ready by then are read. When dropping them between passes has taken as long,
+  /// there is no further pass.
   std::optional<double> prepare_seconds;
 
   void describe(FieldVisitor& v);
 };
 
-/// What the kernel's counters say of the device meanwhile, other readers included.
+/// Kernel counters of the device during the run, including other readers.
 struct DeviceActivity {
   std::uint64_t read_bytes = 0;
   double read_bytes_per_second = 0;
@@ -102,14 +102,14 @@ struct ReadRepetition {
   std::uint64_t bytes = 0;
   double read_seconds = 0;
   std::uint64_t passes = 0;
-  std::optional<bool> steady;  ///< empty: too short to tell
+  std::optional<bool> steady;  ///< empty: the run was too short to find out
   double p50 = 0;
   double p99 = 0;
 
   void describe(FieldVisitor& v);
 };
 
-/// What was in memory of names and attributes (dentries, inodes) when they were asked for.
+/// State of names and attributes (dentries, inodes) when they were read.
 enum class MetadataCache { as_found, cold, warm };
 constexpr auto enum_names(MetadataCache) { return std::to_array<std::string_view>({"as_found", "cold", "warm"}); }
 
@@ -117,7 +117,7 @@ constexpr auto enum_names(MetadataCache) { return std::to_array<std::string_view
 struct FolderOperation {
   std::string name;  ///< list (a folder), open, stat, read (a whole file), close
   std::uint64_t count = 0;
-  double per_second = 0;  ///< count x threads / time of all of them: what the threads reach that do nothing else
+  double per_second = 0;  ///< count x threads / time of all of them: the rate of threads that do nothing else
   double p50 = 0;
   double p99 = 0;
   double time_ratio = 0;  ///< share of the time of an epoch; 0 for list
@@ -149,12 +149,12 @@ struct StoreLevel {
   std::uint64_t requests = 0;
   std::uint64_t retries = 0;
   std::uint64_t throttled = 0;
-  std::optional<bool> steady;  ///< empty: too short to tell
+  std::optional<bool> steady;  ///< empty: the run was too short to find out
 
   void describe(FieldVisitor& v);
 };
 
-/// What `iobench read` has to say of a store beyond the figures of any read.
+/// Additional results for a store.
 struct StoreReport {
   std::optional<StreamingVerdict> streaming;  ///< empty without a requirement
   std::string location;
@@ -175,7 +175,7 @@ struct StoreReport {
 
 struct ReadResult {
   ReadMode mode = ReadMode::sequential;
-  std::optional<std::string> job;  ///< what --job stands for, in words
+  std::optional<std::string> job;  ///< description of --job
   std::string engine;              ///< "http" for a store
   bool direct = false;
   std::uint64_t threads = 0;
@@ -183,7 +183,7 @@ struct ReadResult {
   std::uint64_t block = 0;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::optional<std::uint64_t> samples;  ///< nobody counts those of a store, or of random blocks
+  std::optional<std::uint64_t> samples;  ///< empty for a store, or for random blocks
   std::uint64_t operations = 0;
   std::optional<std::uint64_t> kernel_reads;
   std::optional<std::uint64_t> passes;
@@ -191,12 +191,12 @@ struct ReadResult {
   double cpu_seconds = 0;
   double bytes_per_second = 0;
   std::optional<RateInterval> bytes_per_second_interval;
-  std::optional<bool> steady;  ///< empty: too short to tell
+  std::optional<bool> steady;  ///< empty: the run was too short to find out
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;
   stats::LatencyQuantiles latency;
   std::vector<stats::LatencyStep> latency_histogram;
-  std::vector<ReadRepetition> repetitions;  ///< empty for a single one
+  std::vector<ReadRepetition> repetitions;  ///< empty for a single repetition
   CacheReport cache;
   system::StorageFacts storage;
   std::optional<DataOnDisk> on_disk;
@@ -204,18 +204,18 @@ struct ReadResult {
   std::optional<FolderReport> imagefolder;
   std::optional<std::string> fio;
   std::vector<std::string> hints;
-  std::optional<StoreReport> store;  ///< of what lies behind a URL
+  std::optional<StoreReport> store;  ///< only for URLs
 
-  /// True when a store misses the requirement, its reserve included.
+  /// True if a store misses the requirement including its reserve.
   bool has_findings() const { return store && store->streaming && store->streaming->verdict == StreamOrStage::stage; }
 
   void describe(FieldVisitor& v);
 };
 
-/// Measures options.paths, all local or all behind URLs (store_read.hpp). Writes nothing. Throws
-/// Error{unsupported} when the engine, O_DIRECT or the cache state asked for cannot be had.
+/// Measures options.paths, all local or all URLs (store_read.hpp). Writes nothing. Throws Error{unsupported} if the
+/// engine, O_DIRECT or the requested cache state is not available.
 ReadResult read(const ReadOptions& options, Context& context);
-/// The same over local files that were found already; options.paths is not looked at.
+/// The same for existing local files; options.paths is ignored.
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context);
 
 }  // namespace shardkit::bench

@@ -10,205 +10,205 @@ void ReadOptions::describe(FieldVisitor& v) {
            Role::positional, kMayDiffer},
           paths);
   v.field({"mode",
-           "whole files in blocks; samples in random order (blocks with --block); or folders of images, each call "
-           "timed apart"},
+           "sequential: whole files in blocks; random: samples in random order (blocks with --block); imagefolder: "
+           "folders of images, with each system call measured separately"},
           mode);
-  v.field({"job", "read as the fio job of this name: seq-read or rand-read; other options change it", "NAME"}, job);
+  v.field({"job", "read like the fio job of this name: seq-read or rand-read; other options override it", "NAME"}, job);
   v.field(
       {"threads", Unit::count,
-       "threads that read; default: as many as the process may keep cores busy; of a store the most connections, 64",
+       "reading threads; default: CPUs available to the process; for stores: maximum number of connections, default 64",
        between(1, system::kMostThreads)},
       threads);
-  v.field({"block", Unit::bytes, "bytes per read; sequential default: 256KiB, of a store 8MiB; random: samples without",
+  v.field({"block", Unit::bytes,
+           "bytes per read; default: 256KiB for sequential, 8MiB for stores, whole samples for random",
            between(512, 1U << 30U)},
           block);
   v.field({"engine", "how files are read; default: pread"}, engine);
-  v.field({"depth", Unit::count, "reads in flight of each thread; default of engine uring 32, of others always 1",
-           between(1, 4096)},
+  v.field({"depth", Unit::count,
+           "reads in flight per thread; default: 32 with --engine uring; other engines allow only 1", between(1, 4096)},
           depth);
-  v.field({"direct", "read past the page cache (O_DIRECT)"}, direct);
-  v.field({"cache", "state of the page cache to start from; fails when it cannot be had", kMayDiffer}, cache);
+  v.field({"direct", "bypass the page cache (O_DIRECT)"}, direct);
+  v.field({"cache", "page cache state to start from; fails if it is not available", kMayDiffer}, cache);
   v.field({"samples", Unit::count, "stop after this many samples", kMayDiffer, at_least(1)}, samples);
-  v.field({"budget", Unit::seconds, "stop after this time; of a store default 28s", kMayDiffer, above(0)}, budget);
+  v.field({"budget", Unit::seconds, "stop after this time; default for stores: 28s", kMayDiffer, above(0)}, budget);
   v.field({"min-time", Unit::seconds,
-           "read the data again until it was read for so long; not what a first reading left in memory", above(0)},
+           "read the data repeatedly for this time, restoring the cache state before each pass", above(0)},
           min_time);
-  v.field({"repeat", Unit::count, "measure so many times, caches prepared anew, and say the median and its interval",
+  v.field({"repeat", Unit::count,
+           "number of measurements, each from a restored cache state; the result is the median and its interval",
            kMayDiffer, between(1, 1000)},
           repeat);
-  v.field({"seed", "order of the random samples, or of the requests to a store", kMayDiffer}, seed);
+  v.field({"seed", "seed for the order of random samples, or of requests to a store", kMayDiffer}, seed);
   store.describe(v);
 }
 
 void StoreReadOptions::describe(FieldVisitor& v) {
-  v.field({"required-rate", Unit::bytes_per_second, "of a store: what the job reads, for the verdict stream or stage",
-           kMayDiffer, above(0)},
+  v.field({"required-rate", Unit::bytes_per_second,
+           "for stores: the rate that the job reads, for the verdict stream or stage", kMayDiffer, above(0)},
           required_rate);
-  v.field({"preset", "of a store: the job that reads, such as resnet50-h100", "NAME", kMayDiffer}, preset);
-  v.field({"gpus", Unit::count, "GPUs of that job; 1", kMayDiffer, at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "its samples per GPU and step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time its GPUs compute on one batch", above(0), kOfTrainingStep}, step_time);
+  v.field({"preset", "for stores: the job that reads, such as resnet50-h100", "NAME", kMayDiffer}, preset);
+  v.field({"gpus", Unit::count, "for stores: GPUs of that job; default: 1", kMayDiffer, at_least(1)}, gpus);
+  v.field({"batch", Unit::count, "for stores: samples per GPU and training step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "for stores: time that a GPU computes one batch", above(0), kOfTrainingStep},
+          step_time);
   v.field({"sample-bytes", Unit::bytes,
-           "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size",
+           "for stores: mean size of the stored samples; for local files: read samples of this size",
            between(1, 1ULL << 40U)},
           sample_bytes);
-  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", kMayDiffer,
-           above(0, 1)},
-          min_au);
+  v.field(
+      {"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
+      min_au);
   access.describe(v);
 }
 
 void DeviceActivity::describe(FieldVisitor& v) {
   v.field({"read_bytes", Unit::bytes, "bytes read from the device"}, read_bytes);
-  v.field({"read_bytes_per_second", Unit::bytes_per_second, "the same over time"}, read_bytes_per_second);
-  v.field({"requests_per_second", Unit::per_second, "requests answered"}, requests_per_second);
+  v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, read_bytes_per_second);
+  v.field({"requests_per_second", Unit::per_second, "number of requests"}, requests_per_second);
   v.field({"mean_request", Unit::bytes, "mean size of a request"}, mean_request);
-  v.field({"mean_wait", Unit::seconds, "mean time from request to answer"}, mean_wait);
-  v.field({"mean_queue", "mean number of requests under way"}, mean_queue);
+  v.field({"mean_wait", Unit::seconds, "mean latency of a request"}, mean_wait);
+  v.field({"mean_queue", "mean number of requests in flight"}, mean_queue);
 }
 
 void ReadRepetition::describe(FieldVisitor& v) {
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time"}, bytes_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
   v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
-  v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
-  v.field({"passes", Unit::count, "times that caches were made ready and the data read"}, passes);
-  v.field(
-      {"steady",
-       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
-      steady);
-  v.field({"p50", Unit::seconds, "half of the reads took no longer"}, p50);
-  v.field({"p99", Unit::seconds, "99 of 100 took no longer"}, p99);
+  v.field({"read_seconds", Unit::seconds, "elapsed time"}, read_seconds);
+  v.field({"passes", Unit::count, "passes, each after restoring the cache state"}, passes);
+  v.field({"steady",
+           "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
+          steady);
+  v.field({"p50", Unit::seconds, "half of the reads took at most this long"}, p50);
+  v.field({"p99", Unit::seconds, "99 of 100 reads took at most this long"}, p99);
 }
 
 void FolderOperation::describe(FieldVisitor& v) {
-  v.field({"name", "list (a folder), open, stat, read (a whole file) or close"}, name);
-  v.field({"count", Unit::count, "how many were made"}, count);
-  v.field({"per_second", Unit::per_second, "how many the threads make that do nothing else"}, per_second);
-  v.field({"p50", Unit::seconds, "half took no longer"}, p50);
-  v.field({"p99", Unit::seconds, "99 of 100 took no longer"}, p99);
-  v.field({"time_ratio", Unit::ratio, "share of the time of an epoch; of list 0, as loaders list once"}, time_ratio);
+  v.field({"name", "call: list (a folder), open, stat, read (a whole file) or close"}, name);
+  v.field({"count", Unit::count, "number of calls"}, count);
+  v.field({"per_second", Unit::per_second, "rate of calls by threads that do nothing else"}, per_second);
+  v.field({"p50", Unit::seconds, "half of the calls took at most this long"}, p50);
+  v.field({"p99", Unit::seconds, "99 of 100 calls took at most this long"}, p99);
+  v.field({"time_ratio", Unit::ratio, "share of the time of an epoch; 0 for list, because loaders list once"},
+          time_ratio);
 }
 
 void FolderReport::describe(FieldVisitor& v) {
   v.field({"folders", Unit::count, "folders listed"}, folders);
-  v.field({"files", Unit::count, "files found; hidden ones are left out"}, files);
-  v.field({"list_seconds", Unit::seconds, "time to list them, one folder after another as torchvision does"},
+  v.field({"files", Unit::count, "files found, without hidden ones"}, files);
+  v.field({"list_seconds", Unit::seconds, "time to list them, one folder after another like torchvision"},
           list_seconds);
-  v.field({"files_per_second", Unit::per_second, "files opened, read and closed, by all threads"}, files_per_second);
+  v.field({"files_per_second", Unit::per_second, "rate of files opened, read and closed by all threads"},
+          files_per_second);
   v.field({"metadata_operations_per_second", Unit::per_second,
-           "opens, stats and closes that the threads make that read nothing"},
+           "rate of opens, stats and closes by threads that do not read"},
           metadata_operations_per_second);
   v.field({"epoch", Unit::seconds, "time to read each file once at that rate"}, epoch_seconds);
-  v.field({"epoch_hours", "the same in hours"}, epoch_hours);
-  v.field(
-      {"metadata_cache", "whether names and attributes were in memory: cold, warm, or as_found: whatever was there"},
-      metadata_cache);
-  v.field({"operations", "each kind of call apart"}, operations);
+  v.field({"epoch_hours", "the same time in hours"}, epoch_hours);
+  v.field({"metadata_cache", "state of names and attributes: cold, warm, or as_found (not prepared)"}, metadata_cache);
+  v.field({"operations", "one row per kind of call"}, operations);
 }
 
 void StreamingVerdict::describe(FieldVisitor& v) {
   v.field({"text", "the verdict in one line"}, text);
   v.field({"verdict", "stream from the store, or stage to a local disk first"}, verdict);
-  v.field({"required_bytes_per_second", Unit::bytes_per_second, "what the job reads"}, required_bytes_per_second);
-  v.field({"headroom_ratio", Unit::factor, "what the store gives over what is required; stream from 1.2 on"},
-          headroom_ratio);
-  v.field({"staging_seconds", Unit::seconds, "time to bring the whole set here once, at the measured rate"},
+  v.field({"required_bytes_per_second", Unit::bytes_per_second, "rate that the job reads"}, required_bytes_per_second);
+  v.field({"headroom_ratio", Unit::factor, "measured divided by required rate; stream at 1.2 or more"}, headroom_ratio);
+  v.field({"staging_seconds", Unit::seconds, "time to copy the whole set here once, at the measured rate"},
           staging_seconds);
   v.field({"epoch_seconds", Unit::seconds, "time of an epoch at the required rate"}, epoch_seconds);
   v.field({"epoch_stall_seconds", Unit::seconds, "time that streaming adds to each epoch"}, epoch_stall_seconds);
-  v.field({"break_even_epochs", "epochs after which staging has cost less time; none: never"}, break_even_epochs);
+  v.field({"break_even_epochs", "number of epochs after which staging has taken less time; absent: never"},
+          break_even_epochs);
 }
 
 void StoreLevel::describe(FieldVisitor& v) {
-  v.field({"connections", Unit::count, "requests under way"}, connections);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "of all connections"}, bytes_per_second);
-  v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "of each"}, bytes_per_second_per_connection);
-  v.field({"ttfb_p50", Unit::seconds, "half of the first bytes came after no more than this"}, ttfb_p50);
-  v.field({"ttfb_p99", Unit::seconds, "99 of 100 first bytes did"}, ttfb_p99);
-  v.field({"requests", Unit::count, "requests that were begun and ended"}, requests);
-  v.field({"retries", Unit::count, "requests that were repeated"}, retries);
-  v.field({"throttled", Unit::count, "those of them that the store asked to send later (503, 429)"}, throttled);
+  v.field({"connections", Unit::count, "requests in flight"}, connections);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "rate of all connections"}, bytes_per_second);
+  v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "rate per connection"},
+          bytes_per_second_per_connection);
+  v.field({"ttfb_p50", Unit::seconds, "half of the first bytes arrived within this time"}, ttfb_p50);
+  v.field({"ttfb_p99", Unit::seconds, "99 of 100 first bytes arrived within this time"}, ttfb_p99);
+  v.field({"requests", Unit::count, "requests completed"}, requests);
+  v.field({"retries", Unit::count, "requests repeated"}, retries);
+  v.field({"throttled", Unit::count, "requests repeated because the store was busy (503, 429)"}, throttled);
   v.field({"steady",
-           "false when the rate drifted by more than a tenth, or no request was begun and ended; null: less than 1 s, "
-           "too short to tell"},
+           "false if the rate drifted by more than 10 % or no request was completed; null if it took less than 1 s, "
+           "too short to find out"},
           steady);
 }
 
 void StoreReport::describe(FieldVisitor& v) {
-  v.field({"streaming", "stream or stage; none without a requirement"}, streaming);
-  v.field({"location", "what was read"}, location);
-  v.field({"set_bytes", Unit::bytes, "bytes of all objects named"}, set_bytes);
-  v.field({"objects_without_ranges", Unit::count, "objects met that the server gives whole only"},
+  v.field({"streaming", "stream or stage; absent without a requirement"}, streaming);
+  v.field({"location", "bytes read"}, location);
+  v.field({"set_bytes", Unit::bytes, "bytes of all objects given"}, set_bytes);
+  v.field({"objects_without_ranges", Unit::count, "objects that the server sends only as a whole"},
           objects_without_ranges);
-  v.field({"objects_changed", Unit::count, "objects that changed or went meanwhile"}, objects_changed);
-  v.field({"knee_connections", Unit::count, "the fewest connections that gave 95 % of the best rate"},
+  v.field({"objects_changed", Unit::count, "objects that changed or disappeared during the measurement"},
+          objects_changed);
+  v.field({"knee_connections", Unit::count, "smallest number of connections that reached 95 % of the best rate"},
           knee_connections);
-  v.field({"best_bytes_per_second", Unit::bytes_per_second, "the best rate of any number of connections"},
+  v.field({"best_bytes_per_second", Unit::bytes_per_second, "best rate with any number of connections"},
           best_bytes_per_second);
-  v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "rate of one connection at the knee"},
+  v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "rate per connection at the knee"},
           bytes_per_second_per_connection);
-  v.field({"ttfb", Unit::seconds, "time to the first byte at the knee, connections being open"}, ttfb);
-  v.field({"cpu_seconds_per_gb", "processor seconds of this client for each 10^9 bytes"}, cpu_seconds_per_gb);
-  v.field({"retries", Unit::count, "requests that were repeated, in all"}, retries);
-  v.field({"throttled", Unit::count, "those of them that the store asked to send later"}, throttled);
-  v.field({"levels", "the curve"}, levels);
+  v.field({"ttfb", Unit::seconds, "time to the first byte at the knee, with open connections"}, ttfb);
+  v.field({"cpu_seconds_per_gb", "CPU seconds of this client per 10^9 bytes"}, cpu_seconds_per_gb);
+  v.field({"retries", Unit::count, "requests repeated, in total"}, retries);
+  v.field({"throttled", Unit::count, "requests repeated because the store was busy"}, throttled);
+  v.field({"levels", "one row per number of connections"}, levels);
 }
 
 namespace {
 
 void describe_way(ReadResult& result, FieldVisitor& v) {
   v.field({"store",
-           "of a store: stream or stage, and what each number of connections gave; the figures beside it are those of "
-           "the knee"},
+           "for stores: stream or stage, and the results per number of connections; the other values are those at the "
+           "knee"},
           result.store);
   v.field({"mode", "how files were read", kCondition}, result.mode);
-  v.field({"job", "what --job stood for"}, result.job);
-  v.field({"engine", "what read them", kCondition}, result.engine);
-  v.field({"direct", "past the page cache", kCondition}, result.direct);
-  v.field({"threads", Unit::count, "threads that read", kCondition}, result.threads);
-  v.field({"depth", Unit::count, "reads in flight of each; none: of a store", kCondition}, result.depth);
+  v.field({"job", "the job given with --job"}, result.job);
+  v.field({"engine", "reader engine", kCondition}, result.engine);
+  v.field({"direct", "whether reads bypassed the page cache", kCondition}, result.direct);
+  v.field({"threads", Unit::count, "reading threads", kCondition}, result.threads);
+  v.field({"depth", Unit::count, "reads in flight per thread; absent for stores", kCondition}, result.depth);
   v.field({"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode", kCondition},
           result.block);
-  v.field({"files", Unit::count, "files or shards named", kCondition}, result.files);
+  v.field({"files", Unit::count, "number of files or shards given", kCondition}, result.files);
 }
 
 void describe_amounts(ReadResult& result, FieldVisitor& v) {
   v.field({"bytes", Unit::bytes, "bytes read"}, result.bytes);
   v.field({"samples", Unit::count,
-           "samples read; a file that is no shard is one; none: those of a store, of random blocks, and of shards "
-           "without index at a depth above 1 are not counted"},
+           "samples read; a file that is not a shard counts as one. Absent for stores, random blocks, and shards "
+           "without index at a depth above 1"},
           result.samples);
   v.field({"operations", Unit::count, "reads"}, result.operations);
-  v.field(
-      {"kernel_reads", Unit::count, "reads that the kernel made of them: more where it gave fewer bytes than asked"},
-      result.kernel_reads);
-  v.field(
-      {"passes", Unit::count, "times that caches were made ready and the data read; within one they may come again"},
-      result.passes);
-  v.field({"read_seconds", Unit::seconds, "time they took"}, result.read_seconds);
-  v.field({"cpu_seconds", Unit::seconds, "processor time they took"}, result.cpu_seconds);
+  v.field({"kernel_reads", Unit::count, "reads made by the kernel: more than requested if it returned fewer bytes"},
+          result.kernel_reads);
+  v.field({"passes", Unit::count, "number of passes over the data"}, result.passes);
+  v.field({"read_seconds", Unit::seconds, "elapsed time"}, result.read_seconds);
+  v.field({"cpu_seconds", Unit::seconds, "CPU time"}, result.cpu_seconds);
 }
 
 void describe_rates(ReadResult& result, FieldVisitor& v) {
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time; of repetitions the median",
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time; with repetitions the median",
            metric(Better::higher)},
           result.bytes_per_second);
   v.field({"bytes_per_second_interval", Unit::bytes_per_second,
-           "95 % interval of the median over slices of 0.1 s, none of less than 1 s or where the rate lies outside; or "
-           "over repetitions, of fewer than 6 of them their range"},
+           "95 % interval of the median over slices of 0.1 s, or over repetitions (the full range if there are fewer "
+           "than 6). Absent if the run took less than 1 s or the rate lies outside"},
           result.bytes_per_second_interval);
-  v.field(
-      {"steady",
-       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
-      result.steady);
-  v.field({"samples_per_second", Unit::per_second, "samples over time", derived_metric(Better::higher)},
+  v.field({"steady",
+           "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
+          result.steady);
+  v.field({"samples_per_second", Unit::per_second, "samples divided by time", derived_metric(Better::higher)},
           result.samples_per_second);
-  v.field({"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included",
+  v.field({"mean_sample", Unit::bytes, "mean stored size of a sample, including headers and padding in a shard",
            condition_within(0.05)},
           result.mean_sample);
-  v.field({"latency", Unit::seconds, "time of one read: a block, or a sample in random mode", metric(Better::lower)},
+  v.field({"latency", Unit::seconds, "latency of one read: a block, or a sample in random mode", metric(Better::lower)},
           result.latency);
-  v.field({"latency_histogram", "how many reads took how long, by powers of two"}, result.latency_histogram);
+  v.field({"latency_histogram", "histogram of latencies, by powers of two"}, result.latency_histogram);
 }
 
 }  // namespace
@@ -217,14 +217,14 @@ void ReadResult::describe(FieldVisitor& v) {
   describe_way(*this, v);
   describe_amounts(*this, v);
   describe_rates(*this, v);
-  v.field({"repetitions", "each by itself, where there was more than one"}, repetitions);
+  v.field({"repetitions", "each repetition, if there was more than one"}, repetitions);
   v.field({"cache", "state of the page cache", kCondition}, cache);
-  v.field({"storage", "what the first path lies on", kCondition}, storage);
-  v.field({"on_disk", "what of the data is not on the disk byte for byte"}, on_disk);
-  v.field({"device", "the block device meanwhile, as iostat sees it"}, device);
-  v.field({"imagefolder", "of folders: each kind of call apart, and what an epoch costs"}, imagefolder);
-  v.field({"fio", "the command that has fio read the same in the same way; none where it cannot"}, fio);
-  v.field({"hints", "what a reader of these numbers should know"}, hints);
+  v.field({"storage", "storage of the first path", kCondition}, storage);
+  v.field({"on_disk", "data that is not on the disk byte for byte"}, on_disk);
+  v.field({"device", "activity of the block device during the run, as iostat reports it"}, device);
+  v.field({"imagefolder", "for folders: each kind of call, and the cost of an epoch"}, imagefolder);
+  v.field({"fio", "fio command for the same reads; absent if fio does not support them"}, fio);
+  v.field({"hints", "remarks on these numbers"}, hints);
 }
 
 }  // namespace shardkit::bench

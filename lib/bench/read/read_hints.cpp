@@ -15,15 +15,15 @@ void hint_at_time(const ReadOptions& options, const ReadResult& result, Hints& h
   constexpr double kShort = 1;
   if (options.min_time && result.read_seconds < *options.min_time && !may_read_again(options)) {
     hints.emplace_back(
-        "read once only, as what was read lies in memory now: --cache cold, --cache warm or --direct go "
-        "on until --min-time has passed");
+        "read only once, because the data is in memory now: use --cache cold, --cache warm or --direct to read until "
+        "--min-time has passed");
   } else if (result.read_seconds < kShort && options.prepare_seconds) {  // a stage of `run`, with other options
-    hints.push_back(fmt::format("reading took {}; {} gives a steadier rate", format_duration(result.read_seconds),
+    hints.push_back(fmt::format("reading took only {}; {} gives a steadier rate", format_duration(result.read_seconds),
                                 options.direct ? "a longer --budget" : "more data, or --cache direct,"));
   } else if (result.read_seconds < kShort) {
     hints.push_back(
-        fmt::format("the run took {}; --min-time with --cache cold, --cache warm or --direct reads the data "
-                    "again for a steadier rate",
+        fmt::format("the run took only {}; --min-time with --cache cold, --cache warm or --direct reads the data again "
+                    "for a steadier rate",
                     format_duration(result.read_seconds)));
   }
   if (result.steady == false)
@@ -32,10 +32,10 @@ void hint_at_time(const ReadOptions& options, const ReadResult& result, Hints& h
 
 void hint_at_cache(const ReadResult& result, Hints& hints) {
   if (result.cache.state == CacheState::mixed) {
-    hints.emplace_back("part of the data was in memory; --cache cold or --cache warm measures one thing");
+    hints.emplace_back("part of the data was in memory; use --cache cold or --cache warm to measure one state");
   }
   if (result.cache.state == CacheState::client_cold) {
-    hints.emplace_back("cold is true of this machine only: the server may still have had the data in memory");
+    hints.emplace_back("cold applies only to this machine: the server may still have the data in memory");
   }
 }
 
@@ -45,8 +45,8 @@ void hint_at_copies(const ReadResult& result, Hints& hints) {
   const std::uint64_t read = result.device->read_bytes;
   if (!from_disk || static_cast<double>(read) >= static_cast<double>(result.bytes) * (1 - kMostMissing)) return;
   hints.push_back(
-      fmt::format("the kernel read {} from the device for {} that came: something between has a copy, or the same data "
-                  "was asked for at once",
+      fmt::format("the kernel read only {} from the device for {} delivered: another layer caches the data, or the "
+                  "same data was requested several times",
                   format_size(read), format_size(result.bytes)));
 }
 
@@ -58,11 +58,11 @@ void hint_at_device(const ReadResult& result, Hints& hints) {
   hint_at_copies(result, hints);
   const DeviceActivity& device = *result.device;
   const auto read = static_cast<double>(device.read_bytes);
-  if (read < kNoticeable * static_cast<double>(result.bytes)) return;  // what it did was for others
+  if (read < kNoticeable * static_cast<double>(result.bytes)) return;  // its work was for others
   if (device.mean_wait > kLongWait) {
     hints.push_back(
-        fmt::format("the device answered after {} on average, {:.0f} requests waiting at once; above 10 ms "
-                    "it is overloaded, far away, or asked for more at once than it can do",
+        fmt::format("the device answered after {} on average, with {:.0f} requests waiting; above 10 ms it is "
+                    "overloaded, far away, or has too many requests in flight",
                     format_duration(device.mean_wait), device.mean_queue));
   }
   if (device.mean_request < kSmallRequest && static_cast<double>(result.block) >= kSmallRequest) {
@@ -71,23 +71,22 @@ void hint_at_device(const ReadResult& result, Hints& hints) {
   }
 }
 
-/// What of the data was not read, or not as samples.
+/// The part of the data that was not read, or not as samples.
 void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, Hints& hints) {
   const auto behind = [&](const InputFile& file) { return file.bytes % grid_of(options) != 0; };
   const auto cut = reads_grid(options) ? std::ranges::count_if(plan.files, behind) : 0;
   if (cut > 0) {
-    hints.push_back(fmt::format("{} end off the grid of {}; what lies behind the last whole piece was left out",
+    hints.push_back(fmt::format("the size of {} is not a multiple of {}; the remainder was not read",
                                 format_count(static_cast<std::uint64_t>(cut), "file"), format_size(grid_of(options))));
   }
   if (options.mode == ReadMode::sequential && !plan.counts_samples) {
     hints.push_back(
-        fmt::format("at a depth above 1 the samples of shards without an index are not counted; {} makes one",
+        fmt::format("with --depth above 1, samples of shards without an index are not counted; create one with {}",
                     remedy::in_text(remedy::index(options.paths))));
   }
   if (plan.files.size() < input.files.size()) {
     hints.push_back(
-        fmt::format("{} of {} were read: there was no time to bring the caches of more into "
-                    "the state asked for; a longer --budget reads more",
+        fmt::format("only {} of {} were read: preparing the cache state of more takes too long; use a longer --budget",
                     plan.files.size(), format_count(input.files.size(), "file")));
   }
 }
@@ -95,21 +94,21 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
 }  // namespace
 
 std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result) {
-  if (result.bytes == 0) return "nothing was read in the time there was; a longer --budget reads more";
+  if (result.bytes == 0) return "nothing was read within the time limit; use a longer --budget";
   if (options.store.sample_bytes) {
-    return fmt::format("{} were read, less than one sample of {}; a longer --budget reads more",
+    return fmt::format("only {} were read, less than one sample of {}; use a longer --budget",
                        format_size(result.bytes), format_size(*options.store.sample_bytes));
   }
   std::uint64_t all = 0;
   for (const InputFile& file : files) all += file.bytes;
   if (std::ranges::none_of(files, &InputFile::is_shard)) {
     return fmt::format(
-        "nothing of {} was read to its end, and each counts as one sample: a longer --budget reads "
-        "more, `iobench read --sample-bytes` says how large the samples within a file are",
+        "none of {} was read to its end, and each counts as one sample; use a longer --budget, or give the size of the "
+        "samples within a file with --sample-bytes",
         format_count(files.size(), "file"));
   }
-  if (result.bytes < all) return "no sample of the shards was read whole; a longer --budget reads more";
-  return "the shards hold no sample, which is members whose names have an extension";
+  if (result.bytes < all) return "no sample of the shards was read completely; use a longer --budget";
+  return "the shards contain no samples, which are members whose names have an extension";
 }
 
 void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result) {

@@ -23,30 +23,26 @@ constexpr std::uint64_t kBlock = 256U << 10U;
 
 void check_depth(const ReadOptions& options) {
   if (depth_of(options) == 1 || io::engine_takes_depth(engine_of(options))) return;
-  refuse(
-      fmt::format("--depth: engine '{}' has one read under way for each thread; --engine uring takes more, and so "
-                  "do more --threads",
-                  enum_name(engine_of(options))));
+  refuse(fmt::format("--depth: engine '{}' allows one read in flight per thread; use --engine uring or more --threads",
+                     enum_name(engine_of(options))));
 }
 
 void check_sizes(const ReadOptions& options) {
   if (options.store.sample_bytes && options.block && options.mode == ReadMode::random) {
-    refuse("--sample-bytes and --block: random reads are of one of them; leave the other out");
+    refuse("--sample-bytes and --block exclude each other for random reads");
   }
   if (options.direct && block_of(options) % io::AlignedBuffer::kAlignment != 0) {
-    refuse("--block: with --direct expected a multiple of 4096 bytes");
+    refuse("--block: with --direct, expected a multiple of 4096 bytes");
   }
 }
 
 void check_times(const ReadOptions& options) {
-  if (options.min_time && options.samples) refuse("--min-time and --samples: one says when to stop; leave one out");
+  if (options.min_time && options.samples) refuse("--min-time and --samples exclude each other");
   if (options.min_time && options.budget && *options.min_time > *options.budget) {
-    refuse("--min-time: expected no more than --budget");
+    refuse("--min-time: must not be longer than --budget");
   }
   if (options.repeat > 1 && !may_read_again(options)) {
-    refuse(
-        "--repeat: what was read once lies in memory; --cache cold, --cache warm or --direct measure one thing each "
-        "time");
+    refuse("--repeat needs --cache cold, --cache warm or --direct, because after the first read the data is in memory");
   }
 }
 
@@ -54,7 +50,7 @@ void check_times(const ReadOptions& options) {
 void check_folder_mode(const ReadOptions& options) {
   if (options.mode != ReadMode::imagefolder) return;
   const auto check = [](bool given, const char* name) {
-    if (given) refuse(fmt::format("{} means nothing to --mode imagefolder, which reads whole files by pread", name));
+    if (given) refuse(fmt::format("{} does not apply to --mode imagefolder, which reads whole files with pread", name));
   };
   check(engine_of(options) != io::EngineKind::pread, "--engine");
   check(options.direct, "--direct");
@@ -69,7 +65,7 @@ void check_store_options(StoreReadOptions options) {
   options.sample_bytes.reset();
   for (const FieldNode& option : field_tree([&](FieldVisitor& v) { options.describe(v); })) {
     if (plain_text(option).empty()) continue;
-    refuse(fmt::format("{} is for what lies behind s3:// and http(s)://; `iobench run` holds local data against a job",
+    refuse(fmt::format("{} is only for s3:// and http(s)://; `iobench run` compares local data with a job",
                        option.field.spelling()));
   }
 }
@@ -108,7 +104,7 @@ void check_read_options(const ReadOptions& options) {
 void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
   const std::uint64_t in_flight = threads_of(options) * depth_of(options);
   if (in_flight * (largest + io::AlignedBuffer::kAlignment) <= system::usable_memory() / 2) return;
-  refuse(fmt::format("--threads {} x --depth {} reads of {} at once need more than half of the memory there is ({})",
+  refuse(fmt::format("--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
                      threads_of(options), depth_of(options), format_size(largest),
                      format_size(system::usable_memory())));
 }
@@ -133,10 +129,9 @@ constexpr std::array<ReadJob, 2> kJobs{{
 const ReadJob& job_called(const std::string& name) {
   const auto* const job = std::ranges::find(kJobs, name, &ReadJob::name);
   if (job != kJobs.end()) return *job;
-  throw Error(ErrorCode::usage,
-              fmt::format("--job: there is no '{}'; there are seq-read and rand-read (seq-write is of `iobench "
-                          "checkpoint`: read never writes)",
-                          name));
+  throw Error(ErrorCode::usage, fmt::format("--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
+                                            "`iobench checkpoint`: read never writes)",
+                                            name));
 }
 
 std::string_view fio_engine(io::EngineKind engine) {
@@ -144,7 +139,7 @@ std::string_view fio_engine(io::EngineKind engine) {
   return engine == io::EngineKind::mmap ? "mmap" : "psync";
 }
 
-/// As fio takes it, which parts names at colons.
+/// In fio's syntax, which separates names with colons.
 std::string fio_file(const std::string& path) {
   std::string text;
   for (const char c : path) {
@@ -156,7 +151,7 @@ std::string fio_file(const std::string& path) {
 
 std::string fio_files(std::span<const InputFile> files) {
   constexpr std::size_t kMostNamed = 8;
-  if (files.size() > kMostNamed) return fmt::format("--filename='<the {} files, parted by colons>'", files.size());
+  if (files.size() > kMostNamed) return fmt::format("--filename='<the {} files, separated by colons>'", files.size());
   std::string names;
   for (const InputFile& file : files) names += (names.empty() ? "" : ":") + fio_file(file.path);
   return "--filename=" + shell_quoted(names);
@@ -168,7 +163,7 @@ ReadOptions with_job(const ReadOptions& options) {
   if (!options.job) return options;
   const ReadJob& job = job_called(*options.job);
   if (options.mode != ReadMode::sequential && options.mode != job.mode) {
-    throw Error(ErrorCode::usage, fmt::format("--job {} has a mode of its own; leave --mode out", job.name));
+    throw Error(ErrorCode::usage, fmt::format("--job {} sets the mode; leave out --mode", job.name));
   }
   ReadOptions full = options;
   full.mode = job.mode;
@@ -185,7 +180,7 @@ ReadOptions with_job(const ReadOptions& options) {
 
 std::string describe_job(const ReadOptions& options) {
   if (!options.job) return {};
-  return fmt::format("fio's {}: {} reads of {}, {} of them at once in each of {}, by {}, direct, for {}", *options.job,
+  return fmt::format("fio's {}: {} reads of {}, {} in flight in each of {}, by {}, direct, for {}", *options.job,
                      enum_name(options.mode), format_size(block_of(options)), depth_of(options),
                      format_count(*options.threads, "job"), enum_name(engine_of(options)),
                      format_duration(options.budget.value_or(kJobSeconds)));
@@ -206,7 +201,7 @@ std::string fio_command(const ReadOptions& options, std::span<const InputFile> f
   const bool drops = !options.direct && options.cache == CacheRequest::cold;
   if (!options.direct) text += fmt::format(" --invalidate={}", drops ? 1 : 0);
   if (options.min_time) {
-    // fio drops caches at the start of each loop; a time-based job goes round without, in what it has read before.
+    // fio drops caches at the start of each loop; a time-based job starts again without that, in cached data.
     text +=
         fmt::format(" {} --runtime={:.0f}", drops ? "--loops=1000" : "--time_based", std::max(*options.min_time, 1.0));
   }

@@ -38,7 +38,7 @@ class SampleCounter final : public formats::TarHandler {
 
   void finding(const formats::TarFinding& finding) override {
     if (std::exchange(warned_, true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} tells more", shard_.path, finding.offset,
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run {}", shard_.path, finding.offset,
                                                finding.text, remedy::in_text(remedy::verify({shard_.path}))));
   }
 
@@ -70,7 +70,7 @@ std::uint64_t samples_until(const InputFile& file, std::uint64_t offset) {
                                     static_cast<double>(file.bytes));
 }
 
-/// What one sample of a file takes: of a shard its headers and padding too.
+/// Bytes of one sample of a file: for a shard including headers and padding.
 double bytes_per_sample(const InputFile& file) {
   return static_cast<double>(file.bytes) / static_cast<double>(std::max<std::uint64_t>(file.samples.value_or(1), 1));
 }
@@ -130,7 +130,7 @@ bool SequentialWork::limit_reached() const {
   return turns_.over();
 }
 
-/// One thread's place in its part, and what it has counted.
+/// The position of a thread in its part, and its counts.
 class SequentialWork::Thread {
  public:
   Thread(SequentialWork& work, ReadTally& tally) : work_(work), tally_(tally), open_(work.engine_.depth() + 1) {}
@@ -217,8 +217,8 @@ void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_t
 std::string SequentialWork::hint(std::uint64_t threads) const {
   if (parts_.size() >= threads) return {};
   return fmt::format(
-      "only {} of the {} had something to read: files are read in parts of 64 MiB, a shard without "
-      "an index by one thread",
+      "only {} of the {} had something to read: files are read in parts of 64 MiB, and a shard without an index by one "
+      "thread",
       parts_.size(), format_count(threads, "thread"));
 }
 

@@ -18,36 +18,36 @@
 #include "stats/latency_histogram.hpp"
 #include "system/block_device.hpp"
 
-/// The reading itself: what each thread of `iobench read` does, and what their passes over the data measure.
+/// The reading itself: the work of each thread of `iobench read`, and what their passes measure.
 namespace shardkit::bench {
 
-/// When to stop; seconds count from the start of the first thread.
+/// When to stop. Seconds count from the start of the first thread.
 struct ReadLimits {
-  std::optional<std::uint64_t> samples;  ///< after so many, whatever is left
-  std::optional<double> most_seconds;    ///< then, whatever is left
-  double least_seconds = 0;              ///< everything is read again and again until then; 0: once
+  std::optional<std::uint64_t> samples;  ///< stop after this many
+  std::optional<double> most_seconds;    ///< stop at this time
+  double least_seconds = 0;              ///< read everything repeatedly until then; 0: once
 };
 
-/// What one thread read. On a cache line of its own.
+/// Results of one thread. On a cache line of its own.
 struct alignas(64) ReadTally {
   stats::LatencyHistogram latency;
   std::uint64_t bytes = 0;
   std::uint64_t samples = 0;
-  std::uint64_t sample_bytes = 0;  ///< of the samples that were read whole
-  std::uint64_t kernel_reads = 0;  ///< reads as the kernel made them
+  std::uint64_t sample_bytes = 0;  ///< of the samples that were read completely
+  std::uint64_t kernel_reads = 0;  ///< reads made by the kernel
 
   void merge(const ReadTally& other);
 };
 
-/// Numbers from 0 to `count`, each once, or over and over while the limits want more. Thread-safe.
+/// Numbers from 0 to `count`, each once, or repeatedly while the limits require more. Thread-safe.
 class Turns {
  public:
   Turns(std::uint64_t count, const ReadLimits& limits) : count_(count), limits_(limits) {}
-  /// Called by each thread before its first turn: time counts from the first of these calls.
+  /// Called by each thread before it starts: time counts from the first of these calls.
   void begin();
 
   std::optional<std::uint64_t> next();
-  /// True from the moment on at which nothing more is to be begun.
+  /// True when nothing more should be started.
   bool over() const;
 
  private:
@@ -59,19 +59,19 @@ class Turns {
   std::atomic<std::uint64_t> next_{0};
 };
 
-/// What the threads of a pass do together. Each calls prepare() and then run(), once.
+/// The common work of the threads of a pass. Each calls prepare() and then run(), once.
 class ReadWork {
  public:
   virtual ~ReadWork() = default;
-  /// Makes the thread's lane: its buffers take longer to be had than some data to be read.
+  /// Creates the thread's buffers, which may take longer than reading some data.
   virtual std::unique_ptr<io::ReadLane> prepare() const = 0;
   virtual void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) = 0;
-  /// Something that the reader of the result should know; empty for nothing.
+  /// A hint for the result; empty: none.
   virtual std::string hint(std::uint64_t threads) const = 0;
 };
 
-/// Keeps as many reads under way as the engine takes: `thread.next(request)` fills the next one or says false at the
-/// end, `thread.take(completion)` has what came. After a stop nothing new is begun.
+/// Keeps as many reads in flight as the engine allows: `thread.next(request)` fills the next one or returns false at
+/// the end, `thread.take(completion)` gets the data. After a stop nothing new is started.
 template <class Thread>
 void keep_reading(io::ReadLane& lane, unsigned depth, const std::stop_token& stop, Thread& thread) {
   io::ReadRequest request;
@@ -87,9 +87,9 @@ void keep_reading(io::ReadLane& lane, unsigned depth, const std::stop_token& sto
 }
 
 /// Reads files from start to end in blocks; each thread takes the next part of the data. A part is up to 64 MiB, so
-/// that all threads have work until the end. A shard whose number of samples is not known is one part, however large:
-/// its samples are counted by parsing what comes by, which takes a depth of 1; beyond that they are not counted. Where
-/// the number is known a part counts by its share of the bytes.
+/// that all threads have work until the end. A shard with an unknown number of samples is one part: its samples are
+/// counted by parsing, which needs depth 1, and otherwise they are not counted. If the number is known, a part counts
+/// by its share of the bytes.
 class SequentialWork final : public ReadWork {
  public:
   SequentialWork(std::span<const InputFile> files, const io::ReadEngine& engine, std::uint64_t block,
@@ -119,19 +119,18 @@ class SequentialWork final : public ReadWork {
   Turns turns_;
 };
 
-/// In which order pieces of files are read at random. None comes twice before all have come, as with fio's random map.
-/// Thread-safe.
+/// The order of random reads. No piece is repeated before all were read, as in fio's random map. Thread-safe.
 class RandomOrder {
  public:
   virtual ~RandomOrder() = default;
   virtual std::uint64_t size() const = 0;
-  /// The piece to be read as number `index` of size().
+  /// The piece to read as number `index` of size().
   virtual SampleRef at(std::uint64_t index) const = 0;
   /// The largest piece.
   virtual std::uint64_t largest() const = 0;
 };
 
-/// Samples, shuffled by the seed; of them the first `most`.
+/// Samples, shuffled by the seed; the first `most` of them.
 class ShuffledSamples final : public RandomOrder {
  public:
   ShuffledSamples(std::vector<SampleRef> samples, std::uint64_t seed, std::uint64_t most);
@@ -144,9 +143,9 @@ class ShuffledSamples final : public RandomOrder {
   std::uint64_t largest_ = 0;
 };
 
-/// A one-to-one mapping of [0, size) drawn by a seed, which takes no memory however large it is: a Feistel network of
-/// four rounds over the next power of four, walked until a value falls within (Black and Rogaway, "Ciphers with
-/// Arbitrary Finite Domains", 2002).
+/// A one-to-one mapping of [0, size) that depends on a seed and needs no memory: a Feistel network of four rounds over
+/// the next power of four, repeated until a value is within the range (Black and Rogaway, "Ciphers with Arbitrary
+/// Finite Domains", 2002).
 class Permutation {
  public:
   Permutation(std::uint64_t size, std::uint64_t seed);
@@ -158,7 +157,7 @@ class Permutation {
   unsigned half_bits_ = 1;
 };
 
-/// Pieces of `unit` bytes at multiples of it; what a file has behind its last whole piece is left out.
+/// Pieces of `unit` bytes at multiples of it; the rest after the last whole piece of a file is left out.
 class GridOrder final : public RandomOrder {
  public:
   /// The first `most` of them.
@@ -171,7 +170,7 @@ class GridOrder final : public RandomOrder {
   static std::vector<std::uint64_t> first_of_files(std::span<const InputFile> files, std::uint64_t unit);
 
   std::uint64_t unit_;
-  std::vector<std::uint64_t> first_;  ///< by file, the number of its first piece; then that of all
+  std::vector<std::uint64_t> first_;  ///< by file, the number of its first piece; then the total
   Permutation permutation_;
   std::uint64_t size_;
 };
@@ -179,11 +178,11 @@ class GridOrder final : public RandomOrder {
 /// Reads pieces of files (samples, or blocks) in a random order; each thread takes the next ones.
 class RandomWork final : public ReadWork {
  public:
-  /// A larger piece is read in several reads of this size, so that a thread's memory is bounded.
+  /// A larger piece is read in several reads of this size, to limit the memory of a thread.
   static constexpr std::uint64_t kMostPerRead = 8U << 20U;
 
-  /// Opens the shards, and with `keep_files_open` all other files too, or where there are more of them than descriptors
-  /// to spare leaves that to each read.
+  /// Opens the shards, and with `keep_files_open` all other files. If there are more than descriptors available, each
+  /// read opens its file.
   RandomWork(std::span<const InputFile> files, const io::ReadEngine& engine, const RandomOrder& order,
              bool counts_samples, bool keep_files_open, const ReadLimits& limits, Context& context);
 
@@ -200,7 +199,7 @@ class RandomWork final : public ReadWork {
   bool counts_samples_;
   bool keeps_open_ = true;
   Context& context_;
-  std::vector<std::shared_ptr<const io::ReadFile>> open_;  ///< by file; empty for those opened per read
+  std::vector<std::shared_ptr<const io::ReadFile>> open_;  ///< by file; empty for files that are opened for each read
   Turns turns_;
 };
 
@@ -208,16 +207,16 @@ class RandomWork final : public ReadWork {
 struct ReadPlan {
   std::span<const InputFile> files;
   const io::ReadEngine& engine;
-  const ReadOptions& options;  ///< job and defaults included
-  const RandomOrder* order;    ///< of random reads; null for sequential ones
+  const ReadOptions& options;  ///< including job and defaults
+  const RandomOrder* order;    ///< for random reads; null for sequential ones
   bool counts_samples = true;
 };
 
-/// What one or several passes measured together.
+/// Results of one or several passes together.
 struct ReadMeasurement {
   ReadTally total;
-  Timing timing;  ///< of all passes, their slices in a row
-  /// What the passes added to the device's counters; empty: not known.
+  Timing timing;  ///< of all passes, with their slices in a row
+  /// Change of the device's counters; empty: unknown.
   std::optional<system::DiskCounters> device = system::DiskCounters{};
 
   /// A pass, and the device's counters before and after it.
@@ -226,34 +225,34 @@ struct ReadMeasurement {
   std::optional<DeviceActivity> device_activity() const;
 };
 
-/// Adds to result.hints what a reader of its numbers should know; `input` is what was found, of which the plan's files
-/// are those that were read.
+/// Adds hints about its values to the result; `input` is what was found, the plan's files are those that were read.
 void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result);
 
-/// Why reading `files` counted no sample, and what to do: nothing was read, nothing whole, or there are none.
+/// Why reading `files` counted no sample, and what to do: nothing was read, no complete sample, or there are none.
 std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);
 
-/// What the calls of one thread took, or of all. On a cache line of its own.
+/// Times of the calls of one thread, or of all. On a cache line of its own.
 struct alignas(64) FileCalls {
   stats::LatencyHistogram open, stat, read, close;
   stats::LatencyHistogram whole;  ///< all four of a file
   std::uint64_t bytes = 0;
   std::uint64_t kernel_reads = 0;
-  std::uint64_t asked_bytes = 0;   ///< of the files whose residency was asked, once open and before they were read
-  std::uint64_t cached_bytes = 0;  ///< of them
+  std::uint64_t asked_bytes =
+      0;  ///< of the files whose share in the page cache was measured, after opening and before reading
+  std::uint64_t cached_bytes = 0;  ///< cached bytes of these
   bool residency_unknown = false;
 
   void merge(const FileCalls& other);
 };
 
 /// Opens, stats, reads and closes the first `most` files on `threads` threads, for at most `seconds`; empty: all of
-/// them, and for as long as it takes. Adds what the calls took to `calls`. Throws Error{cancelled} on a stop.
+/// them, without limit. Adds the times to `calls`. Throws Error{cancelled} on a stop.
 Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
                        std::optional<double> seconds, FileCalls& calls, Context& context);
 
 /// `iobench read --mode imagefolder`: lists the folders of options.paths, then opens, stats, reads and closes each file
-/// once, in an order drawn by the seed, and says what each kind of call took. The options are checked. Throws
-/// Error{usage} for a path that is no folder, Error{not_found} when they hold no files.
+/// once, in an order that depends on the seed, and reports the time of each kind of call. The options are checked.
+/// Throws Error{usage} for a path that is not a folder, Error{not_found} if there are no files.
 ReadResult read_folders(const ReadOptions& options, Context& context);
 
 }  // namespace shardkit::bench

@@ -46,7 +46,7 @@ StoreRequest StoreRequests::next() {
     return request;
   }
   throw Error(ErrorCode::not_found,
-              fmt::format("of {} listed all have changed or gone since", format_count(objects_.size(), "object")));
+              fmt::format("all {} listed have changed or no longer exist", format_count(objects_.size(), "object")));
 }
 
 std::size_t StoreRequests::count(State state) const {
@@ -61,7 +61,7 @@ constexpr double kSlice = 0.1;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// What one connection measured. On a cache line of its own.
+/// The counts of one connection. On its own cache line.
 struct alignas(64) ConnectionTally {
   stats::LatencyHistogram latency;
   stats::LatencyHistogram ttfb;
@@ -131,7 +131,7 @@ class LevelRun {
     tally->ttfb.record(*first - begin);
   }
 
-  /// Measures for as long as it takes, slice by slice.
+  /// Measures as long as needed, slice by slice.
   LevelMeasurement watch(const LevelTimes& times, const std::stop_token& stop) {
     const std::atomic<std::uint64_t>& bytes = context_.progress().bytes;
     LevelMeasurement measured;
@@ -170,7 +170,7 @@ class LevelRun {
     changed_.notify_all();
   }
 
-  /// Until `condition` holds, `seconds` are over, or a stop.
+  /// Until `condition` is true, `seconds` are over, or a stop.
   void wait(const std::stop_token& stop, double seconds, const std::function<bool()>& condition) {
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, stop, moment_in(seconds), condition);
@@ -214,7 +214,7 @@ LevelMeasurement measure_level(StoreRequests& requests, RetryCount& retries, std
   level.bytes_per_second = static_cast<double>(measured.bytes) / measured.timing.seconds;
   level.bytes_per_second_per_connection = level.bytes_per_second / static_cast<double>(connections);
   level.requests = measured.latency.count();
-  if (level.requests == 0) level.steady = false;  // nothing came in each slice: that says nothing of a rate
+  if (level.requests == 0) level.steady = false;  // nothing was received in a slice: that gives no rate
   level.ttfb_p50 = quantile(measured.ttfb, 0.5);
   level.ttfb_p99 = quantile(measured.ttfb, 0.99);
   return measured;

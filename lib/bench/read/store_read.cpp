@@ -25,27 +25,27 @@ constexpr double kLeastBudget = 1;
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
 [[noreturn]] void refuse_option(std::string_view option, std::string_view why) {
-  refuse(fmt::format("{} is for local files: {}", option, why));
+  refuse(fmt::format("{} is only for local files: {}", option, why));
 }
 
 void check_options(const ReadOptions& options) {
-  if (options.mode != ReadMode::sequential) refuse_option("--mode", "stores are asked for blocks of --block bytes");
+  if (options.mode != ReadMode::sequential) refuse_option("--mode", "stores are read in blocks of --block bytes");
   if (options.engine) refuse_option("--engine", "stores are read by one client");
-  if (options.job) refuse_option("--job", "fio's jobs are of block devices and files");
-  if (options.depth) refuse_option("--depth", "of a store --threads are the most connections");
-  if (options.min_time) refuse_option("--min-time", "--budget says how long a store is measured");
-  if (options.repeat > 1) refuse_option("--repeat", "a store is measured at each number of connections once");
-  if (options.direct) refuse_option("--direct", "what a store sends goes through no page cache");
+  if (options.job) refuse_option("--job", "fio jobs read block devices and files");
+  if (options.depth) refuse_option("--depth", "for stores, --threads is the maximum number of connections");
+  if (options.min_time) refuse_option("--min-time", "for stores, --budget is the time to measure");
+  if (options.repeat > 1) refuse_option("--repeat", "a store is measured once with each number of connections");
+  if (options.direct) refuse_option("--direct", "data of a store does not use the page cache");
   if (options.cache != CacheRequest::any) {
-    refuse_option("--cache", "nothing of a store is cached here, and what its servers cache cannot be steered");
+    refuse_option("--cache", "data of a store is not cached here, and caches of its servers cannot be controlled");
   }
-  if (options.samples) refuse_option("--samples", "a store's bytes are measured; --budget limits the time");
+  if (options.samples) refuse_option("--samples", "for stores, bytes are measured; use --budget to limit the time");
   check_ranges(options);
   if (options.threads > kMostConnections) {
     refuse(fmt::format("--threads must be from 1 to {} for a store: they are connections", kMostConnections));
   }
-  if (options.budget && *options.budget < kLeastBudget) refuse("--budget: expected at least 1 second for a store");
-  options.store.required();  // throws for half a job, before anything is asked
+  if (options.budget && *options.budget < kLeastBudget) refuse("--budget: must be at least 1 second for a store");
+  options.store.required();  // throws for an incomplete job, before any request
 }
 
 /// 1, 2, 4, ... up to `most`, which is the last in any case.
@@ -56,7 +56,7 @@ std::vector<std::uint64_t> connections_up_to(std::uint64_t most) {
   return levels;
 }
 
-/// Each of `levels` may take an equal share of the budget.
+/// The time of each of `levels`: an equal share of the budget.
 LevelTimes times_of(double budget, std::size_t levels) {
   const double quarter = budget / static_cast<double>(levels) / 4;
   return {.warm_up = quarter, .least = quarter, .most = 2 * quarter, .ending = quarter};
@@ -118,32 +118,32 @@ StoreReport describe_curve(const std::vector<LevelMeasurement>& curve, const Lev
   return report;
 }
 
-/// `asked`: body bytes that came in all.
+/// `asked`: body bytes received in all.
 void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64_t asked, ReadResult& result) {
   constexpr double kBusy = 0.9;
   auto& hints = result.hints;
-  hints.emplace_back("no cache of this machine takes part; what the servers have in memory cannot be made cold");
+  hints.emplace_back("no cache of this machine is used; caches of the servers cannot be made cold");
   if (asked > store.set_bytes) {
-    hints.emplace_back("bytes were asked for more than once, which stores may answer from memory; name a larger set");
+    hints.emplace_back("bytes were requested repeatedly and may come from the store's memory; use a larger set");
   }
   if (result.steady == false)
-    hints.emplace_back("the rate drifted while it was measured, or no request ended; set a longer --budget");
+    hints.emplace_back("the rate drifted during the measurement, or no request ended; use a longer --budget");
   if (store.objects_without_ranges > 0) {
-    hints.push_back(fmt::format("{} came whole, as the server gives no ranges: a request is a whole object there",
+    hints.push_back(fmt::format("{} came whole: the server has no ranges, so each request is a whole object",
                                 format_count(store.objects_without_ranges, "object")));
   }
   const bool is_last = store.knee_connections == options.threads.value_or(kConnections);
   if (is_last && store.levels.size() > 1) {
-    hints.push_back(fmt::format("the rate was still rising at {}; more --threads may give more",
+    hints.push_back(fmt::format("the rate was still rising at {}; more --threads may increase it",
                                 format_count(store.knee_connections, "connection")));
   }
   if (store.throttled > 0) {
     hints.push_back(
-        fmt::format("the store asked to send {} later; fewer connections, or objects below more prefixes, avoid that",
+        fmt::format("the store was busy and {} had to be repeated; use fewer connections, or more object prefixes",
                     format_count(store.throttled, "request")));
   }
   if (result.cpu_seconds > kBusy * system::usable_threads() * result.read_seconds) {
-    hints.emplace_back("the cores of this machine were busy all the time: they, not the store, are the limit");
+    hints.emplace_back("the CPUs of this machine were busy all the time: they are the limit, not the store");
   }
 }
 
@@ -162,7 +162,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   if (knee.bytes == 0) {
     const std::string reason = retries.reason();
     throw Error(ErrorCode::network,
-                fmt::format("nothing came from '{}' while it was measured{}; a longer --budget may help", location,
+                fmt::format("nothing was received from '{}' during the measurement{}; use a longer --budget", location,
                             reason.empty() ? "" : fmt::format(" ({})", reason)),
                 location);
   }
@@ -173,7 +173,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   report.set_bytes = set_bytes;
   if (required) report.streaming = judge_streaming(result.bytes_per_second, *required, set_bytes);
   if (report.objects_changed > 0) {
-    context.warn("objects_changed", fmt::format("{} changed or went while they were read, and were left out",
+    context.warn("objects_changed", fmt::format("{} changed or disappeared while they were read, and were left out",
                                                 format_count(report.objects_changed, "object")));
   }
   add_hints(report, options, context.progress().bytes, result);
@@ -217,7 +217,7 @@ namespace {
 constexpr unsigned kMostUnanswered = 3;
 constexpr system::Seconds kLeastWait{1};
 
-/// The operand that the error is about, by the server that it names, else the first one; without login and query.
+/// The operand that the error is about, by the server in it, else the first one; without login and query.
 std::string concerned(const Error& error, const std::vector<std::string>& operands) {
   std::vector<catalog::ObjectLocation> places;
   for (const std::string& operand : operands) {
@@ -229,7 +229,7 @@ std::string concerned(const Error& error, const std::vector<std::string>& operan
   return (found == places.end() ? places.front() : *found).display();
 }
 
-/// What happened, without the address in front: it may be of a file that only we look for.
+/// The failure, without the address in front: it may be of a file that the user did not name.
 std::string reason_of(const Error& error) {
   const std::string text = error.what();
   const std::string address = fmt::format("'{}': ", error.path());
@@ -242,7 +242,7 @@ StorePatience::StorePatience(double budget, system::Clock& clock)
     : clock_(clock), budget_(budget), end_(clock.monotonic() + budget_) {}
 
 void StorePatience::apply(net::StoreOptions& options) {
-  const system::Seconds most = std::max(budget_ / 4, kLeastWait);  // one silent server does not take the whole budget
+  const system::Seconds most = std::max(budget_ / 4, kLeastWait);  // one silent server does not use the whole budget
   options.http.connect_timeout = std::min(options.http.connect_timeout, most);
   options.http.stall.window = std::min(options.http.stall.window, most);
   options.retry.may_retry = [this](const net::RetryEvent& event) { return may_retry(event); };
@@ -258,7 +258,7 @@ Error unreachable(const Error& error, const std::vector<std::string>& operands) 
   const std::string address = concerned(error, operands);
   const std::string reason = catalog::is_address(address) ? reason_of(error) : error.what();
   return {error.code(),
-          fmt::format("'{}' cannot be read: {}; check the address, and that its server runs and answers this machine",
+          fmt::format("'{}' cannot be read: {}; check the address, and whether its server runs and is reachable",
                       address, reason),
           address};
 }
@@ -273,16 +273,16 @@ std::string comparison(double supply, const StreamingVerdict& verdict) {
 
 std::string text_of(double supply, const StreamingVerdict& verdict) {
   if (verdict.verdict == StreamOrStage::stream) {
-    return fmt::format("stream: the store gives {}; staging would win no time", comparison(supply, verdict));
+    return fmt::format("stream: the store delivers {}; staging would save no time", comparison(supply, verdict));
   }
   if (!verdict.break_even_epochs) {
     return fmt::format(
-        "stage: the store gives {}, which leaves too little reserve ({} times are asked for); staging takes {} once",
+        "stage: the store delivers {}, which is too little reserve ({} times are needed); staging takes {} once",
         comparison(supply, verdict), kStreamingReserve, format_duration(verdict.staging_seconds));
   }
   return fmt::format(
-      "stage: the store gives {}; streaming adds {} to each epoch, staging takes {} once and has paid "
-      "after {:.1f} epochs, where the local disk gives what is required",
+      "stage: the store delivers {}; streaming adds {} to each epoch, staging takes {} once and pays off after {:.1f} "
+      "epochs, if the local disk delivers the required rate",
       comparison(supply, verdict), format_duration(verdict.epoch_stall_seconds),
       format_duration(verdict.staging_seconds), *verdict.break_even_epochs);
 }
@@ -308,10 +308,10 @@ StreamingVerdict judge_streaming(double supply, double required, std::uint64_t s
 std::optional<double> StoreReadOptions::required() const {
   const auto requirement = job_requirement({preset, gpus, batch, step_time, sample_bytes, min_au});
   if (requirement && required_rate) {
-    throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) are two requirements");
+    throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) exclude each other");
   }
   if (!requirement && sample_bytes) {
-    throw Error(ErrorCode::usage, "--sample-bytes says nothing alone: add --batch and --step-time");
+    throw Error(ErrorCode::usage, "--sample-bytes needs --batch and --step-time");
   }
   if (!requirement) return required_rate;
   return bytes_per_second(requirement->job) * requirement->min_au;

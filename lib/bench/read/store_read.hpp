@@ -16,8 +16,8 @@
 #include "net/store_source.hpp"
 #include "stats/latency_histogram.hpp"
 
-/// `iobench read` of what lies behind a URL, by the client that stages: how many connections give how much, how long
-/// the first byte takes, and whether training can stream.
+/// `iobench read` for URLs, with the same client as stage: the rate by number of connections, the time to the first
+/// byte, and whether training can stream.
 namespace shardkit::bench {
 
 /// An object, and the source to ask for it.
@@ -26,29 +26,29 @@ struct StoreObject {
   io::ObjectInfo info;
 };
 
-/// A part of an object to ask for.
+/// A part of an object to request.
 struct StoreRequest {
   std::size_t object = 0;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
-  bool whole = false;  ///< the object gives no ranges: ask for all of it
+  bool whole = false;  ///< the object does not support ranges: request all of it
 };
 
-/// What to ask a store for, without end: the objects in turn, in an order drawn by the seed, of each a block at an
-/// offset drawn anew. So requests spread over the whole set, as those of many loaders do, and over all that a store
-/// divides keys among. Thread-safe.
+/// Endless requests for a store: the objects alternately in an order that depends on the seed, and a block at a new
+/// random offset of each. So requests spread over the whole set, like those of many loaders, and over all partitions of
+/// the store. Thread-safe.
 class StoreRequests {
  public:
   /// Empty objects are left out; `block` is more than 0.
   StoreRequests(std::vector<StoreObject> objects, std::uint64_t block, std::uint64_t seed);
 
-  /// Throws Error{not_found} when no object is left.
+  /// Throws Error{not_found} if no object is left.
   StoreRequest next();
   const StoreObject& object(const StoreRequest& request) const { return objects_[request.object]; }
 
-  /// From now on the object of `request` is asked for as a whole.
+  /// From now on the object of `request` is requested as a whole.
   void note_no_ranges(const StoreRequest& request) { states_[request.object] = State::whole; }
-  /// The object of `request` is another one by now, or gone: it is asked for no more.
+  /// The object of `request` has changed or was deleted: it is not requested again.
   void note_changed(const StoreRequest& request) { states_[request.object] = State::changed; }
 
   std::size_t objects() const { return objects_.size(); }
@@ -67,14 +67,14 @@ class StoreRequests {
   std::atomic<std::uint64_t> next_{0};
 };
 
-/// Counts what stores make a client repeat. Thread-safe.
+/// Counts requests that a client must repeat. Thread-safe.
 class RetryCount {
  public:
   void note(const net::RetryEvent& event);
 
   std::uint64_t retries() const { return retries_; }
   std::uint64_t throttled() const { return throttled_; }
-  /// Of the last one; empty without.
+  /// Text of the last one; empty if there was none.
   std::string reason() const;
 
  private:
@@ -84,49 +84,48 @@ class RetryCount {
   std::string reason_;
 };
 
-/// How long a level takes, in seconds; the sum of all but `least` at most.
+/// Times of a level, in seconds; at most the sum of all but `least`.
 struct LevelTimes {
-  double warm_up = 1;  ///< for every connection to be made and have brought its first block
+  double warm_up = 1;  ///< for connecting and the first block of every connection
   double least = 1;    ///< of measuring
-  double most = 2;     ///< of measuring, where the rate is not steady before
-  double ending = 1;   ///< for requests that were begun meanwhile; then they are cut off
+  double most = 2;     ///< of measuring, if the rate was not steady before
+  double ending = 1;   ///< for requests in flight to end; then they are cancelled
 };
 
 struct LevelMeasurement {
   StoreLevel level;
-  std::uint64_t bytes = 0;  ///< of bodies, within the time of `timing`
+  std::uint64_t bytes = 0;  ///< of bodies, within the measured time
   Timing timing;
-  stats::LatencyHistogram latency;  ///< of whole requests that were begun within that time
-  stats::LatencyHistogram ttfb;     ///< of the same, until the first byte of the body
+  stats::LatencyHistogram latency;  ///< of whole requests that started within that time
+  stats::LatencyHistogram ttfb;     ///< of the same requests, until the first byte of the body
 };
 
-/// Keeps `connections` requests under way. The first request of each connection, which makes the connection, is not
-/// measured. Throws what the sources throw, Error{not_found} when no object is left, Error{cancelled} on a stop.
+/// Keeps `connections` requests in flight. The first request of each connection, which connects, is not measured.
+/// Throws the errors of the sources, Error{not_found} if no object is left, Error{cancelled} on a stop.
 LevelMeasurement measure_level(StoreRequests& requests, RetryCount& retries, std::uint64_t connections,
                                const LevelTimes& times, Context& context);
 
-/// Measures objects that were found already; `location` names them. `retries` is told of what their sources repeat.
+/// Measures existing objects; `location` is their name. `retries` gets the repetitions of their sources.
 ReadResult read_objects(std::vector<StoreObject> objects, const std::string& location, RetryCount& retries,
                         const ReadOptions& options, Context& context);
 
-/// Streaming has to give this many times the requirement: stores slow down when others use them.
+/// Streaming needs this many times the required rate, because stores are slower when others use them.
 inline constexpr double kStreamingReserve = 1.2;
 
-/// Compares what a store supplies with what a job requires, for a set of `set_bytes` that every epoch reads whole. All
-/// are more than 0. That the local disk gives the requirement is taken for granted. The rules stand in
-/// docs/measuring.md.
+/// Compares the rate of a store with what a job requires, for a set of `set_bytes` that every epoch reads completely.
+/// All are more than 0. The local disk is assumed to deliver the required rate. docs/measuring.md has the rules.
 StreamingVerdict judge_streaming(double supply, double required, std::uint64_t set_bytes);
 
-/// Limits what is asked before a store is measured: until found(), requests that nobody answers are made three times,
-/// and none is repeated after the budget. Later each level of the measurement ends by itself. Thread-safe.
+/// Limits the time before a store is measured: until found(), requests without an answer are made three times, and none
+/// is repeated after the budget. Afterwards each level limits itself. Thread-safe.
 class StorePatience {
  public:
-  /// The budget, in seconds, counts from here. `clock` outlives it.
+  /// The budget, in seconds, starts now. `clock` outlives it.
   StorePatience(double budget, system::Clock& clock);
 
-  /// Sets how `options` wait and repeat. What is opened with them asks this object, which has to outlive it.
+  /// Sets how `options` wait and retry. Stores opened with them use this object, which must outlive them.
   void apply(net::StoreOptions& options);
-  /// Everything that is to be measured is known.
+  /// All objects to measure are known.
   void found() { finding_ = false; }
 
   bool may_retry(const net::RetryEvent& event) const;
@@ -138,17 +137,17 @@ class StorePatience {
   std::atomic<bool> finding_{true};
 };
 
-/// Finds what is to be measured and, where it lies in a store, measures it by the same client.
+/// Finds the objects and, if they are in a store, measures it with the same client.
 class StoreReader {
  public:
-  /// `options` and `context` outlive it. Throws Error{usage} where a path is a URL and options mean nothing to a store.
+  /// `options` and `context` outlive it. Throws Error{usage} if a path is a URL and options do not apply to a store.
   StoreReader(const ReadOptions& options, Context& context);
 
-  /// What options.paths name, local or not. The set does not outlive this object. Throws what find_objects() and stores
-  /// throw.
+  /// The set of options.paths, local or not. It does not outlive this object. Throws the errors of find_objects() and
+  /// of stores.
   InputSet find();
-  /// Measures a set of objects that find() returned. Throws Error{usage} for options that mean nothing to a store,
-  /// Error{network} when nothing came at all, and what stores throw.
+  /// Measures a set that find() returned. Throws Error{usage} for options that do not apply to a store, Error{network}
+  /// if nothing was received, and the errors of stores.
   ReadResult read(const InputSet& input);
 
  private:
@@ -159,8 +158,7 @@ class StoreReader {
   std::shared_ptr<catalog::Inputs> inputs_;
 };
 
-/// `error`, which came while looking for what `operands` name, told with the address that the user gave and with what
-/// to do. The same code.
+/// The error of a search for `operands`, with the address as given by the user and a remedy. The code is unchanged.
 Error unreachable(const Error& error, const std::vector<std::string>& operands);
 
 }  // namespace shardkit::bench

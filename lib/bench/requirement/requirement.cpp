@@ -40,7 +40,7 @@ const Preset& find_preset(std::string_view name) {
   if (found != kPresets.end()) return *found;
   std::string names;
   for (const Preset& preset : kPresets) names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
-  throw Error(ErrorCode::usage, fmt::format("there is no preset '{}'; there are: {}", name, names));
+  throw Error(ErrorCode::usage, fmt::format("unknown preset '{}'; known presets: {}", name, names));
 }
 
 TrainingJob preset_job(const Preset& preset, std::uint64_t gpus) {
@@ -99,8 +99,8 @@ double shared_cores_rate(double cores, std::span<const double> cpu_seconds_per_s
 
 void CoresNeeded::describe(FieldVisitor& v) {
   v.field({"preset", "published workload"}, preset);
-  v.field({"samples_per_second", Unit::per_second, "samples that one GPU takes"}, samples_per_second);
-  v.field({"cores", "cores that this stage keeps busy for it"}, cores);
+  v.field({"samples_per_second", Unit::per_second, "samples that one GPU needs"}, samples_per_second);
+  v.field({"cores", "cores that this stage needs for that"}, cores);
 }
 
 std::vector<CoresNeeded> cores_needed(double per_core) {
@@ -146,12 +146,12 @@ Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate
 namespace {
 
 void check(bool fine, const char* option, const char* expected) {
-  if (!fine) throw Error(ErrorCode::usage, fmt::format("{}: expected {}", option, expected));
+  if (!fine) throw Error(ErrorCode::usage, fmt::format("{}: missing; give {}", option, expected));
 }
 
 void check_alone(bool given, const char* option) {
   if (!given) return;
-  throw Error(ErrorCode::usage, fmt::format("{} says nothing alone: add --preset, or --batch and --step-time", option));
+  throw Error(ErrorCode::usage, fmt::format("{} needs --preset, or --batch and --step-time", option));
 }
 
 }  // namespace
@@ -169,9 +169,9 @@ std::optional<JobRequirement> job_requirement(const JobOptions& options) {
     requirement.job = preset_job(*requirement.preset, requirement.job.gpus);
     requirement.min_au = requirement.preset->min_au;
   } else {
-    check(options.batch.has_value(), "--batch", "the samples per GPU and step, or a --preset");
-    check(options.step_time.has_value(), "--step-time", "the seconds a GPU computes per batch, or a --preset");
-    check(options.sample_bytes.has_value(), "--sample-bytes", "the mean bytes of a stored sample, or a --preset");
+    check(options.batch.has_value(), "--batch", "the samples per GPU and training step, or a --preset");
+    check(options.step_time.has_value(), "--step-time", "the time that a GPU computes one batch, or a --preset");
+    check(options.sample_bytes.has_value(), "--sample-bytes", "the mean size of a stored sample, or a --preset");
   }
   requirement.job.batch = options.batch.value_or(requirement.job.batch);
   requirement.job.step_seconds = options.step_time.value_or(requirement.job.step_seconds);
@@ -186,8 +186,9 @@ void warn_of_step_time(const JobOptions& options, Context& context) {
   if (*options.batch == job.batch) return;
   context.warn(
       "step_time_of_other_batch",
-      fmt::format("--batch {} is held against {}, the time of {}'s step of {} samples: name the --step-time of yours",
-                  *options.batch, format_duration(job.step_seconds), *options.preset, job.batch));
+      fmt::format(
+          "--batch {} is combined with {}, the step time of {} for {} samples; give the --step-time of your batch",
+          *options.batch, format_duration(job.step_seconds), *options.preset, job.batch));
 }
 
 }  // namespace shardkit::bench

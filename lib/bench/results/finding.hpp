@@ -11,37 +11,37 @@
 
 #include "core/fields.hpp"
 
-/// What a measurement or a look at a machine points at, and the rules that find it.
+/// Findings of a measurement or a check of a machine, and the rules that produce them.
 namespace shardkit::bench {
 
 enum class FindingSeverity {
-  error,    ///< the job as described cannot work here
-  warning,  ///< costs speed or spoils measurements
-  hint,     ///< may be so on purpose, or matters only to some
+  error,    ///< the described job cannot work here
+  warning,  ///< costs speed or distorts measurements
+  hint,     ///< may be on purpose, or matters only to some
 };
 constexpr auto enum_names(FindingSeverity) { return std::to_array<std::string_view>({"error", "warning", "hint"}); }
 
-/// Something about a machine that a good engineer would point at.
+/// A problem of a machine.
 struct Finding {
   std::string code;  ///< stable and snake_case
   FindingSeverity severity = FindingSeverity::hint;
   std::string measured;
-  std::string normal;  ///< what it would be on a machine of this kind that is set up well
+  std::string normal;  ///< normal value for a well-configured machine of this kind
   std::string remedy;
   std::string text;
 
   void describe(FieldVisitor& v) {
     v.field({"code", "stable name of the finding"}, code);
     v.field({"severity", "error: the job cannot work; warning: costs speed; hint: may be on purpose"}, severity);
-    v.field({"measured", "what is so here"}, measured);
+    v.field({"measured", "what was measured"}, measured);
     v.field({"normal", "what is normal for this class of machine"}, normal);
     v.field({"remedy", "what to do"}, remedy);
     v.field({"text", "the finding in a sentence"}, text);
   }
 };
 
-/// A finding as a row of a table. Remedy and text are format strings, in which {measured} and the names that
-/// add_findings() is given stand for what was found.
+/// A finding as a row of a table. Remedy and text are format strings with {measured} and the names passed to
+/// add_findings().
 template <class Facts>
 struct FindingRule {
   std::string_view code;
@@ -49,15 +49,15 @@ struct FindingRule {
   std::string_view normal;
   std::string_view remedy;
   std::string_view text;
-  std::optional<std::string> (*measured)(const Facts& facts);  ///< empty where all is well or nothing is known
+  std::optional<std::string> (*measured)(const Facts& facts);  ///< empty if everything is fine or nothing is known
 };
 
-/// `measured` where `found`: what most rules return.
+/// `measured` if `found`: the return value of most rules.
 inline std::optional<std::string> shown_if(bool found, std::string measured) {
   return found ? std::optional(std::move(measured)) : std::nullopt;
 }
 
-/// Appends what the rules find, in their order. `names`: fmt::arg() of each name that their texts use.
+/// Appends the findings of the rules, in their order. `names`: fmt::arg() of each name that their texts use.
 template <class Facts, class... Names>
 void add_findings(std::span<const FindingRule<Facts>> rules, const Facts& facts, std::vector<Finding>& findings,
                   const Names&... names) {

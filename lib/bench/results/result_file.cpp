@@ -27,7 +27,7 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
   const auto kind = std::filesystem::status(path, error);
   if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) {
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' is no regular file but {}; write the result to a file and name that", path,
+                fmt::format("'{}' is not a regular file but {}; write the result to a file and give its name", path,
                             std::filesystem::is_directory(kind) ? "a folder" : "a pipe or a device"),
                 path);
   }
@@ -35,7 +35,7 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   if (!json.is_object() || schema == json.end() || !schema->is_string() ||
       !schema->get<std::string>().starts_with(kSchema)) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' is no JSON of shardkit; name {}", path, wanted), path);
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a shardkit result file; expected {}", path, wanted), path);
   }
   return json;
 }
@@ -44,14 +44,14 @@ std::string verb_of(const Json& envelope) { return envelope.at("schema").get<std
 
 void check_result(const Json& envelope, const std::string& path) {
   if (!envelope.contains("result")) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' holds no result of iobench: it has no member \"result\"", path),
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a result of iobench: it has no member \"result\"", path),
                 path);
   }
   const bool failed = envelope.value("status", Json()) == "failed" || envelope.value("error", Json()).is_object();
   if (envelope["result"].is_object() && !failed) return;
   const auto text = text_at(envelope, "error.text");
   throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is the result of a run that failed{}; leave it out or measure again", path,
+              fmt::format("'{}' is the result of a failed run{}; leave it out or measure again", path,
                           text ? ": " + *text : ""),
               path);
 }

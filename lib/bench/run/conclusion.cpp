@@ -10,64 +10,65 @@
 namespace shardkit::bench {
 namespace {
 
-/// Images far larger than what is made of them: a crop comes from a quarter of an image's area and more.
+/// Images far larger than the result: a crop uses a quarter of an image's area or more.
 bool is_oversized(const MeasuredNode& node) {
   const double wanted = static_cast<double>(node.crop * node.crop) / 1e6;
   constexpr double kFarLarger = 16;
   return node.crop > 0 && node.megapixels > kFarLarger * wanted;
 }
 
-/// "7.1 more cores (9.1 in all)", and what would make fewer of them needed.
+/// "7.1 more cores (9.1 in all)", and how to need fewer of them.
 std::string decode_remedy(const MeasuredNode& node, double target, double rate) {
   const double used = std::min(node.threads, node.cores);
   const double needed = used * target / rate;
-  std::string text = fmt::format("{:.1f} more cores like these would close it ({:.1f} in all), or decoding on the GPU",
-                                 needed - used, needed);
+  std::string text =
+      fmt::format("{:.1f} more cores of this kind would close the gap ({:.1f} in total), or decoding on the GPU",
+                  needed - used, needed);
   if (node.cpu_limit && *node.cpu_limit < node.threads + 1) {
-    text += fmt::format("; the control group's CPU limit of {:.2f} cuts in: raise it", *node.cpu_limit);
+    text += fmt::format("; raise the control group's CPU limit of {:.2f} cores", *node.cpu_limit);
   }
   if (node.threads < node.cores) {
     text += fmt::format("; --threads {:.0f} leaves cores idle", node.threads);
   }
   if (is_oversized(node)) {
     text += fmt::format(
-        "; images of {:.1f} megapixels are decoded for crops of {}: `shardctl convert --resize` makes "
-        "them smaller once",
+        "; images of {:.1f} megapixels are decoded for crops of {}: `shardctl convert --resize` makes them smaller "
+        "once",
         node.megapixels, node.crop);
   }
   return text;
 }
 
-/// "1.2 GB/s more": what is missing from storage.
+/// "1.2 GB/s more": the missing rate of storage.
 std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirement, double target) {
   const double missing = target * sample_bytes(node, requirement) - node.read_bytes_per_second;
   std::string text = fmt::format(
-      "{} more from storage would close it ({} in all): more readers, faster storage, or stage the shards on a local "
-      "disk",
+      "{} more from storage would close the gap ({} in total): use more readers or faster storage, or stage the shards "
+      "to a local disk",
       format_rate(std::max(missing, 0.0)), format_rate(node.read_bytes_per_second + missing));
   if (node.shards_gain_ratio) {
     text += fmt::format(
-        "; shards (`shardctl convert`) spare each file's opening and closing: at least {:.1f} times as "
-        "fast with as many reads under way",
+        "; shards (`shardctl convert`) avoid opening and closing each file: at least {:.1f} times as fast with the "
+        "same reads in flight",
         *node.shards_gain_ratio);
   }
   return text;
 }
 
-/// "4.00 GB/s more to each GPU": what is missing from the links.
+/// "4.00 GB/s more to each GPU": the missing rate of the links.
 std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement,
                             double target) {
   const double measured = *node.transfer_bytes_per_second;
   const double needed = measured * target / judgement.supply_per_second;
-  std::string text = fmt::format("{} more to each GPU would close it ({} in all): ", format_rate(needed - measured),
-                                 format_rate(needed));
+  std::string text = fmt::format(
+      "{} more to each GPU would close the gap ({} in total): ", format_rate(needed - measured), format_rate(needed));
   if (decodes(node, requirement)) {
-    text += "8-bit values over the bus, normalised on the GPU, are a quarter of float32's (--dtype u8); ";
+    text += "8-bit values normalised on the GPU need a quarter of the bandwidth of float32 (--dtype u8); ";
   }
-  return text + "a link with more lanes or of a newer generation (`iobench transfer` says what this one gives)";
+  return text + "a link with more lanes or of a newer generation (`iobench transfer` measures this one)";
 }
 
-/// What would close the gap that a judgement found, in cores or bytes per second, and what else would help. Pure.
+/// The cores or bytes per second that would close the gap of a judgement, and other remedies. Pure.
 std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   if (judgement.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
@@ -79,8 +80,8 @@ bool from_memory(const MeasuredNode& node) {
   return node.cache_state == CacheState::warm || node.cache_state == CacheState::mixed;
 }
 
-/// The rates of the host that the verdict is about: where the pipeline was measured, its own stands for the slowest
-/// stage, and no other is below it.
+/// The host's rates for the verdict: if the pipeline was measured, its rate replaces that of the slowest stage, and no
+/// other is below it.
 std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                                     std::vector<StageRate> rates) {
   if (!node.pipeline_samples_per_second || !decodes(node, requirement)) return rates;
@@ -99,8 +100,9 @@ LadderRow ladder_row(std::string_view stage, std::optional<double> required, dou
   return row;
 }
 
-/// An interval of `of` as one of `rate`, which is a multiple of it. A single turn's rate is a mean over all its time,
-/// the interval that of the median over slices: where the mean lies outside of it, it says nothing of the rate.
+/// An interval of `of` as one of `rate`, which is a multiple of it. The rate of a single repetition is a mean over all
+/// its time, the interval that of the median over slices: if the mean is outside, the interval does not describe the
+/// rate.
 std::optional<RateInterval> scaled(const std::optional<RateInterval>& interval, double of, double rate) {
   if (!interval || of <= 0 || of < interval->low || of > interval->high) return std::nullopt;
   return RateInterval{interval->low * rate / of, interval->high * rate / of};
@@ -110,20 +112,20 @@ void add_decoding(const MeasuredNode& node, std::optional<double> required, doub
   const double alone = *node.decode_samples_per_second;
   rows.push_back(
       ladder_row(stage::kDecode, required, rate, scaled(node.decode_interval, alone, rate),
-                 fmt::format("predicted beside reading{}; alone {}/s on {}",
+                 fmt::format("predicted while reading{}; measured separately {}/s with {}",
                              node.augment_samples_per_second ? " and augmenting" : "", format_rounded_count(alone),
                              format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
   if (!node.augment_samples_per_second) return;
   rows.push_back(ladder_row(stage::kAugment, required, *node.augment_samples_per_second, node.augment_interval,
-                            "alone: flip, normalise, collate"));
+                            "measured separately: flip, normalise, collate"));
 }
 
 LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required, std::uint64_t gpus, double rate) {
   const double measured = *node.transfer_bytes_per_second;
   const std::string copy = format_size(static_cast<std::uint64_t>(node.transfer_copy_bytes));
-  std::string note = fmt::format("{} to the GPU from pinned memory, {} a copy", format_rate(measured), copy);
+  std::string note = fmt::format("{} to the GPU from pinned memory, {} per copy", format_rate(measured), copy);
   if (gpus > 1) {
-    note = fmt::format("{} to each of {} GPUs from pinned memory, {} a copy; measured on {}, each alone",
+    note = fmt::format("{} to each of {} GPUs from pinned memory, {} per copy; measured on {}, one at a time",
                        format_rate(measured), gpus, copy, node.transfer_gpus);
   }
   return ladder_row(stage::kTransfer, required, rate, scaled(node.transfer_interval, measured, rate), std::move(note));
@@ -140,9 +142,9 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
                                          fmt::format("{}, {}", format_rate(bytes), enum_name(node.cache_state)))};
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
-    rows.push_back(ladder_row(
-        "pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
-        fmt::format("all of these at once; the stages alone predict {}/s", format_rounded_count(predicted))));
+    rows.push_back(ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
+                              fmt::format("all of these at once; measured separately, the stages predict {}/s",
+                                          format_rounded_count(predicted))));
   }
   if (transfer) {
     const std::uint64_t gpus = requirement ? requirement->job.gpus : node.transfer_gpus;
@@ -154,24 +156,24 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
 std::string cache_words(const MeasuredNode& node) {
   if (from_memory(node))
     return fmt::format("; {} page cache: storage itself was not measured", enum_name(node.cache_state));
-  if (node.cache_state == CacheState::direct) return "; storage was read past the page cache (O_DIRECT)";
-  if (node.cache_state == CacheState::unknown) return "; whether the data was cached is not known";
+  if (node.cache_state == CacheState::direct) return "; reads bypassed the page cache (O_DIRECT)";
+  if (node.cache_state == CacheState::unknown) return "; whether the data was cached is unknown";
   return {};
 }
 
 std::string decoding_words(const MeasuredNode& node, const JobRequirement* requirement) {
-  if (!node.decode_samples_per_second) return "; the data holds no JPEGs: decoding was not measured";
+  if (!node.decode_samples_per_second) return "; the data contains no JPEGs: decoding was not measured";
   if (requirement == nullptr || requirement->is_of_images()) return {};
-  return fmt::format("; samples of {} are no JPEGs: judged by reading alone", requirement->preset->name);
+  return fmt::format("; samples of {} are not JPEGs: judged only by reading", requirement->preset->name);
 }
 
-/// What stays short once the slowest stage is mended.
+/// The stages that are still too slow once the slowest one is fast enough.
 std::string also_short(const JobRequirement& requirement, const Judgement& judgement,
                        const std::vector<StageRate>& rates) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   for (const StageRate& rate : rates) {
     if (rate.stage == judgement.limiting_stage || rate.samples_per_second >= target) continue;
-    return fmt::format("; {} is short too ({})", rate.stage, sample_rate_text(rate.samples_per_second));
+    return fmt::format("; {} is also too slow ({})", rate.stage, sample_rate_text(rate.samples_per_second));
   }
   return {};
 }
@@ -182,15 +184,16 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   Verdict verdict;
   verdict.ok = judgement.ok;
   verdict.limiting_stage = judgement.limiting_stage;
-  const std::string numbers = fmt::format(
-      "{} of {}, predicted AU {:.0f} %{}{}", format_rounded_count(judgement.supply_per_second),
-      sample_rate_text(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node, &requirement));
+  const std::string numbers =
+      fmt::format("{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(judgement.supply_per_second),
+                  format_rounded_count(demand), judgement.overlapped_au * 100, cache_words(node),
+                  decoding_words(node, &requirement));
   if (judgement.limiting_stage == stage::kCompute) {
-    verdict.text = "the GPUs are fed: " + numbers;
+    verdict.text = "GPUs are fed: " + numbers;
   } else if (judgement.ok) {
-    verdict.text = fmt::format("enough, though {} limits: {}", judgement.limiting_stage, numbers);
+    verdict.text = fmt::format("enough; {} is the bottleneck: {}", judgement.limiting_stage, numbers);
   } else {
-    verdict.text = fmt::format("{} limits: {}", judgement.limiting_stage, numbers);
+    verdict.text = fmt::format("{} is the bottleneck: {}", judgement.limiting_stage, numbers);
     verdict.remedy = remedy(node, requirement, judgement) + also_short(requirement, judgement, rates);
   }
   return verdict;
@@ -219,12 +222,12 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
                     format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node, nullptr));
     return verdict;
   }
-  verdict.text = fmt::format("feeds {}; {} limits at {}{}", gpus_fed_text(node, rates), slowest.stage,
+  verdict.text = fmt::format("feeds {}; {} is the bottleneck at {}{}", gpus_fed_text(node, rates), slowest.stage,
                              sample_rate_text(slowest.samples_per_second), cache_words(node));
   return verdict;
 }
 
-/// How many GPUs of each preset the node feeds; of those whose samples are JPEGs only where decoding was measured.
+/// How many GPUs of each preset the node can feed; presets of JPEGs only if decoding was measured.
 std::vector<PresetRow> presets_fed(const MeasuredNode& node, double decode_samples_per_second) {
   Supply supply;
   supply.read_bytes_per_second = node.read_bytes_per_second;

@@ -36,8 +36,8 @@ void take(std::span<const MeasuredNode> turns, OptionalNumber rate, std::optiona
   node.*interval = summary ? std::optional(interval_of(*summary)) : std::nullopt;
 }
 
-/// The rate at which the cores read, decode and augment, all at once: what the cores give that all share, or the
-/// threads that do the last two one after the other.
+/// The rate at which the cores read, decode and augment at once: with shared cores, or with the threads that do the
+/// last two one after the other.
 double cores_rate(const MeasuredNode& node) {
   const std::array cpu{node.read_cpu_seconds, node.decode_cpu_seconds, node.augment_cpu_seconds};
   const double shared = shared_cores_rate(node.cores, cpu);
@@ -46,7 +46,7 @@ double cores_rate(const MeasuredNode& node) {
   return std::min(shared, 1 / seconds);
 }
 
-/// Which of the two that share threads takes more of them.
+/// Which of the two that share threads needs more of them.
 std::string_view threads_stage(const MeasuredNode& node) {
   return node.augment_cpu_seconds > node.decode_cpu_seconds ? stage::kAugment : stage::kDecode;
 }
@@ -134,8 +134,8 @@ void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
   node.augment_cpu_seconds = 1 / decode.augment->samples_per_second_per_core;
 }
 
-/// Bytes a second that storage gives. When a cold read ends, the kernel has read ahead what nobody came to use; where
-/// that is much, the disk's own counter is nearer to what longer reading gives.
+/// Bytes per second of storage. At the end of a cold read, the kernel has read ahead some data that was not used; if
+/// that is much, the disk's own counter is closer to the rate of a longer read.
 double storage_rate(const ReadResult& read) {
   constexpr double kMuch = 1.1;
   const bool is_cold = read.cache.state == CacheState::cold && read.device.has_value();

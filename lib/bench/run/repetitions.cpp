@@ -80,47 +80,48 @@ std::size_t median_turn(std::span<const double> rates) {
 }
 
 void ReadTurn::describe(FieldVisitor& v) {
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time"}, bytes_per_second);
-  v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
+  v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
   v.field({"latency", Unit::seconds, "time of one read"}, latency);
-  v.field({"cache_state", "state of the page cache it started from"}, cache_state);
+  v.field({"cache_state", "page cache state at the start"}, cache_state);
 }
 
 void DecodeTurn::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
-  v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time"},
-          samples_per_second_per_core);
+  v.field({"samples_per_second", Unit::per_second, "images divided by time"}, samples_per_second);
+  v.field({"samples_per_second_per_core", Unit::per_second, "images divided by CPU time"}, samples_per_second_per_core);
 }
 
 void SamplesTurn::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "samples of all stages together"}, samples_per_second);
+  v.field({"samples_per_second", Unit::per_second, "samples that all stages together deliver"}, samples_per_second);
 }
 
 void TransferTurn::describe(FieldVisitor& v) {
-  v.field({"pinned_h2d", Unit::bytes_per_second, "a batch from pinned memory to the slowest GPU"}, pinned_h2d);
+  v.field({"pinned_h2d", Unit::bytes_per_second, "time to copy a batch from pinned memory to the slowest GPU"},
+          pinned_h2d);
 }
 
 void RunTurn::describe(FieldVisitor& v) {
   v.field({"read", "reading"}, read);
   v.field({"decode", "decoding"}, decode);
-  v.field({"pipeline", "the stages together; measured"}, pipeline);
-  v.field({"transfer", "batches to the GPUs"}, transfer);
-  v.field({"predicted", "the stages together; predicted"}, predicted);
+  v.field({"pipeline", "all stages together; measured"}, pipeline);
+  v.field({"transfer", "copies of batches to the GPUs"}, transfer);
+  v.field({"predicted", "all stages together; predicted"}, predicted);
 }
 
 void ShownTurns::describe(FieldVisitor& v) {
-  v.field({"read", "turn, from 1, whose reading is in the result"}, read);
-  v.field({"decode", "whose decoding is"}, decode);
-  v.field({"pipeline", "whose pipeline is"}, pipeline);
-  v.field({"transfer", "whose copies to GPUs are"}, transfer);
+  v.field({"read", "number of the repetition, from 1, that provides the result of reading"}, read);
+  v.field({"decode", "repetition that provides the result of decoding"}, decode);
+  v.field({"pipeline", "repetition that provides the result of the pipeline"}, pipeline);
+  v.field({"transfer", "repetition that provides the result of copies to GPUs"}, transfer);
 }
 
 void RepeatedMetric::describe(FieldVisitor& v) {
-  v.field({"metric", "as compare names it"}, metric);
-  v.field({"median", "of all turns, in the metric's unit"}, median);
-  v.field({"low", "lower end of the median's 95 % interval; of fewer than 6 turns, of their range"}, low);
+  v.field({"metric", "name of the metric, as in compare"}, metric);
+  v.field({"median", "median of all repetitions, in the metric's unit"}, median);
+  v.field({"low", "lower end of the median's 95 % interval; of the full range if there are fewer than 6 repetitions"},
+          low);
   v.field({"high", "upper end"}, high);
-  v.field({"next", "where the median of the same run again will lie, in 19 of 20 cases; 3 % to each side at least"},
+  v.field({"next", "expected range for the median of the same run again, in 19 of 20 cases; at least 3 % to each side"},
           next);
   v.field({"text", "the same in words"}, text);
 }

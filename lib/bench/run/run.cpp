@@ -1,6 +1,7 @@
 #include "bench/run/run.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -18,9 +19,8 @@ void warn_of_steps(std::span<const RunResult> turns, Context& context) {
   for (const RunResult& turn : turns) {
     if (!turn.pipeline || turn.pipeline->steps >= kLeastSteps) continue;
     context.warn("pipeline_short",
-                 fmt::format("the pipeline made {} in its time, and {} are needed for a rate: what it gave is in the "
-                             "JSON result alone, not in the ladder and not in the verdict; more data or a longer "
-                             "--budget gives more",
+                 fmt::format("the pipeline made only {}, but {} are needed for a rate: its result is only in the JSON, "
+                             "not in the ladder or the verdict. Use more data or a longer --budget",
                              format_count(turn.pipeline->steps, "step"), kLeastSteps));
     return;
   }
@@ -28,7 +28,7 @@ void warn_of_steps(std::span<const RunResult> turns, Context& context) {
 
 namespace {
 
-/// Hints stay in the result; the room in /dev/shm is judged later, against the loader that comes of it.
+/// Hints stay in the result; the space in /dev/shm is judged later, for the suggested loader.
 void warn_of_environment(const Environment& environment, Context& context) {
   for (const Finding& finding : environment.findings) {
     if (finding.severity == FindingSeverity::hint || finding.code == "dev_shm_small") continue;
@@ -43,47 +43,49 @@ void warn_of_loader(const RunOptions& options, const RunResult& result, Context&
   if (!loader.dev_shm_fits) {
     context.warn(
         "dev_shm_too_small",
-        fmt::format("the DataLoader line needs {} in /dev/shm, which has {} left: mount it larger (Docker: "
-                    "--shm-size, Kubernetes: an emptyDir of medium Memory) or lower prefetch_factor",
+        fmt::format("the DataLoader line needs {} in /dev/shm, which has {} free: make it larger (Docker: --shm-size, "
+                    "Kubernetes: an emptyDir of medium Memory) or lower prefetch_factor",
                     format_rounded_size(loader.dev_shm_needed), format_size(result.environment.dev_shm.value_or(0))));
   }
   const std::uint64_t workers = loader.workers * options.gpus.value_or(1);
   if (options.workers && workers > cores) {
-    context.warn("workers_above_cores", fmt::format("{} loader processes share {}: more of them add memory, not speed",
-                                                    workers, format_count(cores, "core")));
+    context.warn("workers_above_cores",
+                 fmt::format("{} loader processes share {}: more processes than cores add memory, not speed", workers,
+                             format_count(cores, "core")));
   }
 }
 
-/// Stages that are slower together than each alone predicts, or faster, share something that the prediction does not
-/// know, or one of them was not steady.
+/// If stages are slower or faster together than their separate rates predict, they share something that the prediction
+/// does not know, or one of them was not steady.
 void warn_of_pipeline(const RunResult& result, Context& context) {
   constexpr double kMost = 1.1;
   if (result.pipeline && !reads_storage_too(result.read, *result.pipeline)) {
-    context.warn(
-        "pipeline_cached",
-        fmt::format("reading went past the page cache (O_DIRECT), but the pipeline reads through the cache, which held "
-                    "its data or may have (state: {}): the pipeline's rate does not tell of storage, so that it is in "
-                    "the JSON result alone, not in the ladder and not in the verdict",
-                    enum_name(result.pipeline->cache.state)));
+    context.warn("pipeline_cached",
+                 fmt::format("reading bypassed the page cache (O_DIRECT), but the pipeline reads through the cache, "
+                             "which may have contained its data (state: {}). Its rate does not show the speed of "
+                             "storage, so it is only in the JSON, not in the ladder or the verdict",
+                             enum_name(result.pipeline->cache.state)));
   }
   const Conclusion& conclusion = result.conclusion;
   const double ratio = conclusion.predicted.of_measured_ratio.value_or(1);
   if (ratio <= kMost && ratio >= 1 / kMost) return;
-  context.warn("prediction_off",
-               fmt::format("the stages alone predict {} times what they gave together: one of them was not steady, "
-                           "others used the machine, or they share more than cores; a longer --budget tells",
-                           format_factor(ratio)));
+  context.warn(
+      "prediction_off",
+      fmt::format("measured separately, the stages predict {:.0f} % {} than the pipeline delivered: a stage was not "
+                  "steady, other processes used the machine, or the stages share more than cores. Use a longer "
+                  "--budget to find out",
+                  std::abs(ratio - 1) * 100, ratio < 1 ? "less" : "more"));
 }
 
 JobOptions job_of(const RunOptions& options) {
-  // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
+  // Samples have the size of the measured ones; only a preset without images has its own.
   const auto sample_bytes = options.preset ? std::nullopt : std::optional<std::uint64_t>(1);
   return {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au};
 }
 
 std::optional<JobRequirement> requirement_of(const RunOptions& options) { return job_requirement(job_of(options)); }
 
-/// The state that reading came to, by which further turns go.
+/// The cache state of the read, which further repetitions use.
 RunCache cache_of(const ReadResult& read) {
   if (read.direct) return RunCache::direct;
   if (read.cache.requested == CacheRequest::any) return RunCache::any;
@@ -103,7 +105,7 @@ double predicted_samples(const MeasuredNode& node, const RunOptions& options) {
   return conclude(node, requirement_of(options), loader_of(options)).predicted.samples_per_second;
 }
 
-/// Once the stages of the host are measured, which tell what a sample weighs.
+/// Called after the stages of the host are measured, which give the size of a sample.
 TransferStage transfer_batches(const RunResult& turn, const RunOptions& options, const RunGpus& gpus,
                                Context& context) {
   constexpr double kShareForTransfer = 0.05;
@@ -140,8 +142,7 @@ void show_median_turns(std::vector<RunResult>& turns, RunResult& result) {
   if (result.transfer.measured) result.shown_turns->transfer = transfer + 1;
 }
 
-/// All turns, and what they say of the node. From the second on they start from the state of the cache that the first
-/// one came to.
+/// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
 MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t cores, const RunGpus& gpus,
                      Context& context, RunResult& result) {
   const auto measure_turn = [&](RunResult& turn) {
@@ -168,7 +169,7 @@ MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t co
     return turn.read.cache_state == result.repetitions.front().read.cache_state;
   };
   if (!std::ranges::all_of(result.repetitions, same_state)) {
-    context.warn("cache_state_changed", "the turns did not all start from the same state of the page cache");
+    context.warn("cache_state_changed", "the repetitions did not all start from the same page cache state");
   }
   warn_of_steps(turns, context);
   show_median_turns(turns, result);
@@ -176,7 +177,7 @@ MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t co
   return median_node(nodes);
 }
 
-/// Why CUDA has no GPUs; said in full only where some seem to be.
+/// Why CUDA has no GPUs; in full only if there seem to be some.
 std::string why_no_gpus(const Error& error) { return system::find_gpus().devices == 0 ? "no GPU here" : error.what(); }
 
 }  // namespace
@@ -218,105 +219,106 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
 }
 
 void RunOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", "shards, files, or folders of either, here or at s3:// or http(s):// URLs", Role::positional,
+  v.field({"PATH", "shards, files, or folders of either; local or at s3:// or http(s):// URLs", Role::positional,
            kMayDiffer},
           paths);
-  v.field({"preset", "a published workload to feed, such as resnet50-h100", "NAME", kMayDiffer}, preset);
+  v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together on this node", kMayDiffer, at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0), kOfTrainingStep}, step_time);
-  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", kMayDiffer,
-           above(0, 1)},
-          min_au);
-  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy",
+  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
+  v.field(
+      {"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
+      min_au);
+  v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
            between(1, system::kMostThreads)},
           threads);
-  v.field({"workers", Unit::count, "loader processes per GPU; as many as it takes and the cores allow", at_least(1)},
+  v.field({"workers", Unit::count, "loader processes per GPU; default: as many as the job needs and the CPUs allow",
+           at_least(1)},
           workers);
-  v.field({"prefetch", Unit::count, "batches that each worker keeps ready", at_least(1)}, prefetch);
-  v.field({"crop", Unit::count, "decode a random resized crop of this side; 0: whole images", between(0, kMostCrop)},
+  v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);
+  v.field({"crop", Unit::count, "width and height of the random resized crop; 0: whole images", between(0, kMostCrop)},
           crop);
-  v.field({"dtype", "type of the decoded values, for the memory of batches"}, dtype);
+  v.field({"dtype", "data type of the decoded values, to compute the memory of batches"}, dtype);
   v.field({"cache",
-           "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, else "
-           "direct, else warm, else any",
+           "page cache state to read from; direct: bypass it (O_DIRECT); auto: the first available of cold, direct, "
+           "warm, any",
            kMayDiffer},
           cache);
-  v.field({"budget", Unit::seconds, "time for all measurements of a turn together, about", kMayDiffer, above(0, kDay)},
+  v.field({"budget", Unit::seconds, "approximate time of all measurements per repetition", kMayDiffer, above(0, kDay)},
           budget);
-  v.field({"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten", kMayDiffer,
+  v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare, which needs ten", kMayDiffer,
            between(1, stats::kMostRankedValues)},
           repeat);
   access.describe(v);
 }
 
 void LadderRow::describe(FieldVisitor& v) {
-  v.field({"stage", "what the samples pass through"}, stage);
-  v.field({"required_per_second", Unit::per_second, "samples that the job takes"}, required_per_second);
-  v.field(
-      {"measured_per_second", Unit::per_second, "samples that the stage gives; with --repeat the median of all turns"},
-      measured_per_second);
+  v.field({"stage", "stage"}, stage);
+  v.field({"required_per_second", Unit::per_second, "samples that the job needs"}, required_per_second);
+  v.field({"measured_per_second", Unit::per_second,
+           "samples that the stage delivers; with --repeat the median of all repetitions"},
+          measured_per_second);
   v.field({"interval",
-           "95 % interval of that: over slices of 0.1 s of the stage alone, none of less than 1 s or where it does not "
-           "hold the rate; with --repeat over turns, of fewer than 6 their range"},
+           "95 % interval of that rate: over slices of 0.1 s, or with --repeat over repetitions (the full range if "
+           "there are fewer than 6). Absent if the stage took less than 1 s or the rate lies outside"},
           interval);
-  v.field({"headroom_ratio", Unit::factor, "measured over required"}, headroom_ratio);
-  v.field({"note", "how that came about"}, note);
+  v.field({"headroom_ratio", Unit::factor, "measured divided by required"}, headroom_ratio);
+  v.field({"note", "how the value was measured or predicted"}, note);
 }
 
 void RunRequirement::describe(FieldVisitor& v) {
   v.field({"preset", "preset that the job came from"}, preset);
   v.field({"gpus", Unit::count, "GPUs"}, gpus);
-  v.field({"min_au_ratio", Unit::ratio, "utilisation that counts as fed"}, min_au_ratio);
-  v.field({"samples_per_second", Unit::per_second, "samples that all GPUs take"}, samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes of the data at hand for that"}, bytes_per_second);
+  v.field({"min_au_ratio", Unit::ratio, "required GPU utilisation"}, min_au_ratio);
+  v.field({"samples_per_second", Unit::per_second, "samples that all GPUs need"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
   v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
 }
 
 void PredictedSupply::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "what the stages give together", derived_metric(Better::higher)},
+  v.field({"samples_per_second", Unit::per_second, "samples that all stages deliver", derived_metric(Better::higher)},
           samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for that"}, bytes_per_second);
-  v.field({"of_measured_ratio", Unit::factor, "what the host's stages predict over what the pipeline measured"},
+  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
+  v.field({"of_measured_ratio", Unit::factor, "rate predicted from the host's stages divided by the pipeline's rate"},
           of_measured_ratio);
-  v.field({"au_ratio", Unit::ratio, "utilisation of the GPUs when input overlaps compute fully"}, au_ratio);
-  v.field({"au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"}, au_serial_ratio);
-  v.field({"gpus_fed", Unit::count, "GPUs that this feeds"}, gpus_fed);
+  v.field({"au_ratio", Unit::ratio, "GPU utilisation if loading overlaps compute fully"}, au_ratio);
+  v.field({"au_serial_ratio", Unit::ratio, "GPU utilisation if each step waits for its batch"}, au_serial_ratio);
+  v.field({"gpus_fed", Unit::count, "GPUs that this rate can feed"}, gpus_fed);
 }
 
 void DataLoaderAdvice::describe(FieldVisitor& v) {
-  v.field({"line", "for PyTorch"}, line);
+  v.field({"line", "the line for PyTorch"}, line);
   v.field({"workers", Unit::count, "loader processes per GPU"}, workers);
-  v.field({"dev_shm_needed", Unit::bytes, "what it keeps in /dev/shm, at least"}, dev_shm_needed);
-  v.field({"dev_shm_fits", "whether there is room for that now"}, dev_shm_fits);
+  v.field({"dev_shm_needed", Unit::bytes, "minimum free space in /dev/shm for it"}, dev_shm_needed);
+  v.field({"dev_shm_fits", "whether that much is free now"}, dev_shm_fits);
 }
 
 void Verdict::describe(FieldVisitor& v) {
-  v.field({"ok", "false when a requirement was given and missed"}, ok);
-  v.field({"limiting_stage", "the stage that sets the pace"}, limiting_stage);
+  v.field({"ok", "false if a requirement was given and missed"}, ok);
+  v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
   v.field({"text", "the verdict in a line"}, text);
   v.field({"remedy", "what would close the gap"}, remedy);
 }
 
 void RunResult::describe(FieldVisitor& v) {
-  v.field({"verdict", "what comes of it all"}, conclusion.verdict);
-  v.field({"requirement", "what the job asks for"}, conclusion.requirement);
-  v.field({"predicted", "what the stages give together; predicted, not measured"}, conclusion.predicted);
-  v.field({"ladder", "stage by stage: required, measured, headroom"}, conclusion.ladder);
-  v.field({"loader", "how to set up a PyTorch DataLoader"}, conclusion.loader);
-  v.field({"presets", "without a requirement: published workloads and how many of their GPUs this feeds"},
+  v.field({"verdict", "verdict and remedy"}, conclusion.verdict);
+  v.field({"requirement", "what the job needs"}, conclusion.requirement);
+  v.field({"predicted", "all stages together; predicted, not measured"}, conclusion.predicted);
+  v.field({"ladder", "each stage: required, measured, headroom"}, conclusion.ladder);
+  v.field({"loader", "settings for a PyTorch DataLoader"}, conclusion.loader);
+  v.field({"presets", "without a requirement: published workloads and how many of their GPUs this node can feed"},
           conclusion.presets);
-  v.field({"repeated", "with --repeat: each metric over all turns"}, repeated);
-  v.field({"shown_turns", "with --repeat: the turns, those with the median rate, that the stages below are of"},
+  v.field({"repeated", "with --repeat: each metric over all repetitions"}, repeated);
+  v.field({"shown_turns", "with --repeat: the repetitions with the median rate, which provide the stages below"},
           shown_turns);
-  v.field({"repetitions", "with --repeat: what each turn measured"}, repetitions);
-  v.field({"environment", "what the run had to work with"}, environment);
+  v.field({"repetitions", "with --repeat: measurements of each repetition"}, repetitions);
+  v.field({"environment", "hardware and limits of the run"}, environment);
   v.field({"read", "reading, measured"}, read);
   v.field({"decode", "decoding, measured"}, decode);
-  v.field({"pipeline", "all stages at once, batches taken as fast as they come, measured"}, pipeline);
-  v.field({"file_costs", "of image files: what each call takes, and what sharding would bring"}, file_costs);
-  v.field({"transfer", "batches on their way to the GPUs, measured where there are any"}, transfer);
-  v.field({"command", "line that repeats this run"}, command);
+  v.field({"pipeline", "all stages at once, without training steps, measured"}, pipeline);
+  v.field({"file_costs", "for image files: time of each call, and how much shards would gain"}, file_costs);
+  v.field({"transfer", "copies of batches to the GPUs, measured if there are any"}, transfer);
+  v.field({"command", "command that repeats this run"}, command);
 }
 
 }  // namespace shardkit::bench

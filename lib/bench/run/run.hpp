@@ -22,84 +22,84 @@
 #include "core/fields.hpp"
 #include "stats/comparison.hpp"
 
-/// `iobench run`: the whole ladder on one node, ending in a verdict. With --repeat several turns of it, and what they
-/// tell together.
+/// `iobench run`: the whole ladder on one node, ending in a verdict. With --repeat, several repetitions and their
+/// statistics.
 namespace shardkit::bench {
 
 struct RunOptions;
 struct RunResult;
 
-/// What was measured on a node, per sample of the data at hand, and the rates that follow from it; docs/model.md has
-/// the formulas.
+/// Measurements on a node, per sample of the data, and the rates that follow; docs/model.md has the formulas.
 struct MeasuredNode {
-  double cores = 1;                 ///< that all stages share; a control group may allow parts of one
-  std::optional<double> cpu_limit;  ///< of the control group, where there is one
+  double cores = 1;                 ///< shared by all stages; a control group may allow a fraction of one
+  std::optional<double> cpu_limit;  ///< of the control group, if any
   double threads = 1;               ///< that decoded and augmented
   double sample_bytes = 0;          ///< mean stored size
   double read_bytes_per_second = 0;
   std::optional<RateInterval> read_interval;  ///< of that
-  double read_cpu_seconds = 0;                ///< processor time per sample
+  double read_cpu_seconds = 0;                ///< CPU time per sample
   CacheState cache_state = CacheState::none;
   std::optional<double> decode_samples_per_second;
   std::optional<RateInterval> decode_interval;
-  double decode_cpu_seconds = 0;  ///< processor time per sample
+  double decode_cpu_seconds = 0;  ///< CPU time per sample
   std::optional<double> augment_samples_per_second;
   std::optional<RateInterval> augment_interval;
-  double augment_cpu_seconds = 0;                     ///< processor time per sample
+  double augment_cpu_seconds = 0;                     ///< CPU time per sample
   std::optional<double> pipeline_samples_per_second;  ///< of all stages at once
-  std::optional<RateInterval> pipeline_interval;      ///< of repetitions; one has none
-  std::optional<double> transfer_bytes_per_second;    ///< pinned host memory to one GPU, the slowest
+  std::optional<RateInterval> pipeline_interval;      ///< of repetitions; absent for one
+  std::optional<double> transfer_bytes_per_second;    ///< pinned host memory to the slowest GPU
   std::optional<RateInterval> transfer_interval;      ///< of that
   std::uint64_t transfer_gpus = 0;                    ///< GPUs that were measured
   double transfer_copy_bytes = 0;                     ///< of one copy
-  double megapixels = 0;                              ///< of an image as stored, mean
-  std::uint64_t crop = 224;                           ///< side that is decoded for
-  std::optional<double> shards_gain_ratio;            ///< of image files: FileCosts
+  double megapixels = 0;                              ///< mean stored size of an image
+  std::uint64_t crop = 224;                           ///< width and height after decoding
+  std::optional<double> shards_gain_ratio;            ///< for image files: FileCosts
   std::optional<std::uint64_t> dev_shm;
 };
 
-/// The medians of several turns, each number by itself, with the 95 % intervals of the rates over the turns. What one
-/// of them lacks is left out; what does not vary is the first one's. Not for no turns.
+/// The medians of several repetitions, each value separately, with the 95 % intervals of the rates over the
+/// repetitions. Values that one of them lacks are left out; constant ones are those of the first. Requires at least one
+/// repetition.
 MeasuredNode median_node(std::span<const MeasuredNode> turns);
 
-/// Workloads other than JPEGs are compared with the bytes that storage gives, whatever the files contain.
+/// Workloads other than JPEGs are compared with the bytes of storage, whatever the files contain.
 bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
-/// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.
+/// Sample size of the job: that of the data, or the preset's if its samples are not images.
 double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
-/// What a sample takes in memory and on its way to the GPU; `tensor_bytes` where it is decoded, which are
-/// of a pixel where whole images are; else it stays as it is.
+/// Size of a sample in memory and on its way to the GPU: `tensor_bytes` if it is decoded (per pixel for whole images),
+/// else its stored size.
 double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                      std::uint64_t tensor_bytes);
 
-/// Processor time of reading one, which grows with its bytes, and of decoding and augmenting it.
+/// CPU time of reading one, which is proportional to its bytes, and of decoding and augmenting it.
 double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
-/// What copying to the job's GPUs gives, or to those that were measured where no job is known: each has a link of its
-/// own. Empty where it was not measured.
+/// Rate of copying to the job's GPUs, or to the measured ones without a job: each has its own link. Empty if it was not
+/// measured.
 std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                                        std::uint64_t tensor_bytes);
 
-/// Reading first, then what the threads do that decode and augment, named by what takes more of their time. Their rate
-/// is what the cores give that all stages share, or what these threads give that do the two one after the other.
+/// Reading first, then the threads that decode and augment, named by the slower of both. Their rate is limited by the
+/// cores that all stages share, and by these threads, which do both one after the other.
 std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
-/// Of a pipeline's rate; the first of them only fills it.
+/// Steps for the rate of a pipeline; the first one only fills it.
 inline constexpr std::uint64_t kLeastSteps = 5;
 
-/// A pipeline reads through the page cache. Beside direct reading it tells of storage when it found the cache empty.
+/// A pipeline reads through the page cache. With direct reading it measures storage only if it found the cache empty.
 bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline);
 
-/// What the stages of a run say of the node that they were measured on. Pure.
+/// Conclusion about the node from the stages of a run. Pure.
 MeasuredNode measured_node(const RunResult& result, const RunOptions& options);
 
-/// How the loader of the job is set up.
+/// Settings of the job's loader.
 struct LoaderOptions {
-  std::optional<std::uint64_t> workers;  ///< per GPU; empty: as many as it takes
+  std::optional<std::uint64_t> workers;  ///< per GPU; empty: as many as needed
   std::uint64_t prefetch = 2;
-  std::uint64_t tensor_bytes = 0;  ///< of a decoded image; of a pixel where images stay whole
-  std::uint64_t batch = 256;       ///< where no job says
+  std::uint64_t tensor_bytes = 0;  ///< of a decoded image; of a pixel for whole images
+  std::uint64_t batch = 256;       ///< without a job
 };
 
 struct LadderRow {
@@ -124,12 +124,12 @@ struct RunRequirement {
   void describe(FieldVisitor& v);
 };
 
-/// What the stages give together. Predicted from each alone: their cores are shared, the overlap is assumed. The
-/// utilisations are those of the pipeline's measured rate where there is one.
+/// What the stages deliver together, predicted from each: they share the cores and are assumed to overlap. The
+/// utilisations use the pipeline's measured rate if there is one.
 struct PredictedSupply {
   double samples_per_second = 0;
   double bytes_per_second = 0;
-  std::optional<double> of_measured_ratio;  ///< of the host's stages: predicted over measured
+  std::optional<double> of_measured_ratio;  ///< of the host's stages: predicted divided by measured
   std::optional<double> au_ratio;
   std::optional<double> au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;
@@ -150,7 +150,7 @@ struct Verdict {
   bool ok = true;
   std::string limiting_stage;
   std::string text;    ///< one line
-  std::string remedy;  ///< what would close the gap; empty when nothing is short
+  std::string remedy;  ///< what would close the gap; empty if there is none
 
   void describe(FieldVisitor& v);
 };
@@ -167,21 +167,21 @@ struct Conclusion {
 Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                     const LoaderOptions& loader);
 
-/// The GPUs that a run copies to, none with a line that says why. Borrowed.
+/// The GPUs that a run copies to; if there is none, with the reason. Borrowed.
 struct RunGpus {
   TransferMachine machine;
   std::string missing;
 };
 
-/// What is to be copied.
+/// What to copy.
 struct BatchCopies {
-  std::uint64_t gpus = 1;   ///< at most so many of those that are there
+  std::uint64_t gpus = 1;   ///< maximum number of the available GPUs
   std::uint64_t batch = 1;  ///< samples of one GPU's batch
-  double sample_bytes = 0;  ///< as they go over the bus
-  double seconds = 0;       ///< time for all GPUs together, about
+  double sample_bytes = 0;  ///< size on the bus
+  double seconds = 0;       ///< approximate time for all GPUs together
 };
 
-/// The job's batches on their way to the GPUs, each GPU alone, from pinned memory of its own NUMA node.
+/// Copies of the job's batches to the GPUs, one GPU at a time, from pinned memory of its own NUMA node.
 struct TransferStage {
   bool measured = false;
   std::string text;
@@ -198,12 +198,12 @@ struct TransferStage {
   void describe(FieldVisitor& v);
 };
 
-/// Copies batches and parts of them to one GPU after the other, and checks every byte. What keeps it from measuring is
-/// in the result, with a warning where there are GPUs; only Error{cancelled} and Error{corrupt}, of bytes that arrive
-/// wrong, are thrown.
+/// Copies batches and parts of them to one GPU after the other, and checks every byte. A reason for not measuring is in
+/// the result, with a warning if there are GPUs. Throws only Error{cancelled}, and Error{corrupt} if bytes arrive
+/// wrong.
 TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, Context& context);
 
-/// What of a stage's result stands for one turn, under the names that it has there, so that compare finds both alike.
+/// The values of a stage's result for one repetition, with the same names, so that compare finds both.
 struct ReadTurn {
   double bytes_per_second = 0;
   std::optional<double> samples_per_second;
@@ -233,7 +233,7 @@ struct TransferTurn {
   void describe(FieldVisitor& v);
 };
 
-/// One turn: all stages once.
+/// One repetition of all stages.
 struct RunTurn {
   ReadTurn read;
   std::optional<DecodeTurn> decode;
@@ -244,7 +244,7 @@ struct RunTurn {
   void describe(FieldVisitor& v);
 };
 
-/// Which turns, counted from 1, the stages of a result are of: those with the median rate.
+/// The repetitions, counted from 1, that provide the stages of a result: those with the median rate.
 struct ShownTurns {
   std::uint64_t read = 1;
   std::optional<std::uint64_t> decode;
@@ -254,7 +254,7 @@ struct ShownTurns {
   void describe(FieldVisitor& v);
 };
 
-/// A metric over all turns.
+/// A metric over all repetitions.
 struct RepeatedMetric {
   std::string metric;  ///< as compare names it
   double median = 0;
@@ -270,47 +270,49 @@ RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& deco
                  const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
                  double predicted_samples);
 
-/// One row for each metric that all turns have.
+/// One row per metric that all repetitions have.
 std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns);
 
-/// The turn whose rate is the median: the lower of the two in the middle where their number is even. Not for no rates.
+/// The repetition with the median rate: the lower of the two in the middle for an even number. Requires at least one
+/// rate.
 std::size_t median_turn(std::span<const double> rates);
 
-/// Advice of the pipeline (bench/pipeline/pipeline_verdict.hpp) with run's options for the pipeline's; what run has
-/// none for is left out. Pure.
+/// Advice of the pipeline (bench/pipeline/pipeline_verdict.hpp) with run's options instead of the pipeline's; advice
+/// without such an option is left out. Pure.
 std::vector<std::string> in_words_of_run(std::vector<std::string> advice);
 
-/// What the calls of a loader that opens each image take, in the mean over files.
+/// Mean times of the calls of a loader that opens each image.
 struct FileCosts {
   std::uint64_t files = 0;
   double open_seconds = 0;
   double stat_seconds = 0;
   double read_seconds = 0;
   double close_seconds = 0;
-  /// All of them over reading alone: what shards spare of opening and closing, at the same number of reads under way. A
-  /// lower bound, since names and attributes may lie in memory from listing, and shards are read in larger pieces.
+  /// All of them divided by reading only: how much shards gain by avoiding opens and closes, with the same number of
+  /// reads in flight. A lower limit, because names and attributes may already be in memory, and shards are read in
+  /// larger blocks.
   double shards_gain_ratio = 1;
 
   void describe(FieldVisitor& v);
 };
 
 /// Opens, stats, reads and closes files from the end of `input` on `threads` threads for at most `seconds`, from the
-/// state of the cache asked for. Empty when the input holds shards, or no file was done in that time.
+/// requested cache state. Empty if the input contains shards, or no file was finished in time.
 std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
                                             double seconds, Context& context);
 
-/// Measures the stages once, each within its share of options.budget, into `result`: reading, what files cost, decoding
-/// and augmenting, then all of it as a pipeline. `input` is spread. `cores` may be kept busy. Throws Error{not_found}
-/// where there are no samples, or no JPEGs for a preset of such, Error{corrupt} where none of the images that the job
-/// is of can be decoded, Error{usage} when no whole one comes in that time.
+/// Measures the stages once, each within its share of options.budget, into `result`: reading, cost of files, decoding
+/// and augmenting, then all as a pipeline. `input` is spread. `cores` are available. Throws Error{not_found} if there
+/// are no samples, or no JPEGs for a preset that needs them, Error{corrupt} if none of the job's images can be decoded,
+/// Error{usage} if no complete one was read in time.
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result);
 
-/// Which state of the page cache to read from.
+/// Page cache state to read from.
 enum class RunCache {
-  automatic,  ///< cold where that can be had, else direct, else warm where memory and time allow, else any
+  automatic,  ///< the first available of cold, direct, warm, any
   cold,
-  direct,  ///< past it, by O_DIRECT: storage is measured whatever the cache holds
+  direct,  ///< bypass it with O_DIRECT: storage is measured whatever the cache contains
   warm,
   any,
 };
@@ -341,30 +343,30 @@ struct RunOptions {
 struct RunResult {
   Environment environment;
   ReadResult read;
-  std::optional<DecodeResult> decode;      ///< empty when the data holds no images
-  std::optional<PipelineResult> pipeline;  ///< empty when nothing is decoded, or whole images are
-  std::optional<FileCosts> file_costs;     ///< of files that are no shards
+  std::optional<DecodeResult> decode;      ///< empty if the data contains no images
+  std::optional<PipelineResult> pipeline;  ///< empty if nothing is decoded, or whole images are
+  std::optional<FileCosts> file_costs;     ///< for files that are not shards
   TransferStage transfer;
-  Conclusion conclusion;                  ///< its members stand in the result beside the stages
-  std::vector<RepeatedMetric> repeated;   ///< with --repeat: each metric over all turns
-  std::optional<ShownTurns> shown_turns;  ///< with --repeat: which turns read, decode and pipeline are of
-  std::vector<RunTurn> repetitions;       ///< with --repeat: what each turn measured
-  std::string command;                    ///< that repeats it
+  Conclusion conclusion;                  ///< its members are in the result next to the stages
+  std::vector<RepeatedMetric> repeated;   ///< with --repeat: each metric over all repetitions
+  std::optional<ShownTurns> shown_turns;  ///< with --repeat: the repetitions of read, decode and pipeline
+  std::vector<RunTurn> repetitions;       ///< with --repeat: values of each repetition
+  std::string command;                    ///< command that repeats it
 
-  /// True when a requirement was given and missed.
+  /// True if a requirement was given and missed.
   bool has_findings() const { return !conclusion.verdict.ok; }
   void describe(FieldVisitor& v);
 };
 
-/// Measures within about `budget` seconds once the files are listed, over as many files as that allows, spread over
-/// all. With `repeat` it does so that many times, each time from the same state of the cache as the first; ladder and
-/// verdict are then of the medians over all turns, while each stage in the result is of one turn, that with its median
-/// rate (`shown_turns`). Without a requirement it says how many GPUs of each preset the node feeds.
+/// Measures for about `budget` seconds after listing the files, with as many files as that allows, spread over all.
+/// With `repeat`, it repeats this from the same cache state as the first time. Ladder and verdict then use the medians
+/// over all repetitions, while each stage in the result is from the one with its median rate (`shown_turns`). Without a
+/// requirement it reports how many GPUs of each preset the node feeds.
 RunResult run(const RunOptions& options, Context& context);
-/// The same with other GPUs than CUDA's.
+/// The same with other GPUs than those of CUDA.
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context);
 
-/// Once for all turns, where the pipeline of one made too few steps for a rate, so that none is in the ladder.
+/// Warns once for all repetitions if the pipeline of one made too few steps for a rate, so that the ladder has none.
 void warn_of_steps(std::span<const RunResult> turns, Context& context);
 
 }  // namespace shardkit::bench

@@ -29,7 +29,7 @@ struct Wording {
 
 constexpr std::array kWordings{
     Wording{"--workers", "--threads"},  // run's workers are processes of the loader it advises
-    Wording{"more --readers, ", ""},
+    Wording{" or more --readers", ""},
     Wording{"--pinned on, --normalize gpu or a smaller --dtype", "a smaller --dtype"},
 };
 /// Settings that run does not have, or means otherwise.
@@ -96,33 +96,34 @@ void FileCosts::describe(FieldVisitor& v) {
   v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
   v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
   v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
-  v.field({"shards_gain", Unit::factor, "all of these over reading alone: at least so many times as fast are shards"},
+  v.field({"shards_gain", Unit::factor,
+           "all of these divided by the time of reading: shards are at least this many times as fast"},
           shards_gain_ratio);
 }
 
 namespace {
 
-constexpr double kShareForCaches = 0.1;  // each of reading and the pipeline brings caches into their state
+constexpr double kShareForCaches = 0.1;  // reading and the pipeline each bring caches into their state
 constexpr double kShareForReading = 0.3;
 constexpr double kShareForFileCosts = 0.05;
 constexpr double kShareForDecoding = 0.15;
 constexpr double kShareForPipeline = 0.3;
 constexpr double kLongestDecode = 10;
 constexpr std::uint64_t kImages = 1000;
-/// A loader on storage with latency keeps more reads in flight than it has cores. On a disk that the kernel reads ahead
-/// of, each of them has far more under way than it was asked for.
+/// A loader on storage with latency keeps more reads in flight than it has cores. On a disk with kernel read-ahead,
+/// each of them has far more in flight than was requested.
 constexpr std::uint64_t kLeastReadersFar = 8;
 constexpr std::uint64_t kLeastReadersNear = 4;
 /// Nothing reads ahead of direct reads, so that each has to be large.
 constexpr std::uint64_t kDirectBlock = 1U << 20U;
-/// Direct reads may be made again, so that little data gives a rate too, in seconds.
+/// Direct reads may be repeated, so that little data also gives a rate, in seconds.
 constexpr double kLeastDirect = 1;
-/// A store's connections take so long to show what they give, in seconds.
+/// Time until a store's connections reach their rate, in seconds.
 constexpr double kLeastOfStore = 1;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
 
-/// Threads that read, in the pipeline too: what is measured apart and together has as many reads under way.
+/// Threads that read, also in the pipeline: separate and joint measurements have the same number of reads in flight.
 std::uint64_t readers_of(const RunOptions& options, const Environment& machine) {
   const bool is_near = !machine.storage.device.empty();
   return std::max(options.threads.value_or(machine.usable_threads), is_near ? kLeastReadersNear : kLeastReadersFar);
@@ -145,19 +146,19 @@ ReadResult read_from(RunCache cache, const RunOptions& options, const InputSet& 
   return read(read_options, input, context);
 }
 
-/// Why a state that --cache auto would rather have had could not be had; in a handler, which it leaves for other
-/// errors.
+/// Warns why the cache state that --cache auto prefers is not available. Called in a handler; rethrows other errors.
 void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
   if (error.code() != ErrorCode::unsupported) throw;
   const auto name = enum_name(cache);
   std::string_view why = error.what();
-  if (why.ends_with(io::kNotDroppedRemedy)) why.remove_suffix(io::kNotDroppedRemedy.size());  // what follows is better
+  if (why.ends_with(io::kNotDroppedRemedy))
+    why.remove_suffix(io::kNotDroppedRemedy.size());  // the next state is better
   context.warn(fmt::format("not_{}", name),
-               fmt::format("not read {}: {}; --cache auto took the next best, which the ladder names", name, why));
+               fmt::format("not read {}: {}; --cache auto used the next state, which the ladder names", name, why));
 }
 
-/// With --cache auto: cold; where this user may not drop the data from the cache, as who does not own it, past the
-/// cache; else warm where the data is small enough for that, else with what the cache holds.
+/// With --cache auto: cold; if this user may not drop the data from the cache (not the owner), bypassing the cache;
+/// else warm if the data is small enough, else with the current content of the cache.
 ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
   std::vector<RunCache> wanted{RunCache::cold, RunCache::direct};
   if (input.bytes < system::usable_memory() / 2) wanted.push_back(RunCache::warm);
@@ -171,8 +172,8 @@ ReadResult read_from_best(const RunOptions& options, const InputSet& input, std:
   return read_from(RunCache::any, options, input, readers, context);
 }
 
-/// Mean bytes of a sample of a set in a store: what is stored over the samples that manifests and indexes count, else
-/// that of a few shards.
+/// Mean bytes of a sample of a set in a store: stored bytes divided by the samples that manifests and indexes count,
+/// else that of a few shards.
 double mean_sample(const InputSet& input, Context& context) {
   constexpr std::size_t kShards = 4;
   if (const auto counted = samples_of(input.files); counted > 0U) {
@@ -184,11 +185,11 @@ double mean_sample(const InputSet& input, Context& context) {
   return listed.empty() ? 0 : bytes / static_cast<double>(listed.size());
 }
 
-/// From a store: at the number of connections from which more bring nothing. It has no page cache.
+/// From a store: at the number of connections above which more have no effect. It has no page cache.
 ReadResult read_from_store(const RunOptions& options, const InputSet& input, Context& context) {
   if (options.cache != RunCache::automatic && options.cache != RunCache::any) {
     throw Error(ErrorCode::usage,
-                "--cache is for files: what lies at a URL is not in this machine's page cache. Leave it out, or bring "
+                "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
                 "the data here with `shardctl stage`");
   }
   ReadOptions read_options;
@@ -210,9 +211,9 @@ ReadResult measure_read(const RunOptions& options, const InputSet& input, std::u
   return read_from(options.cache, options, input, readers, context);
 }
 
-/// Whether a run without decoding is of use, or the error stands that said why nothing can be decoded; in a handler,
-/// which it leaves for those. A preset of other samples than JPEGs decodes nothing; one of JPEGs cannot do without;
-/// with none it depends on whether the data claims to hold images.
+/// Whether a run without decoding is useful, or the error must be thrown that explains why nothing can be decoded.
+/// Called in a handler. A preset of samples other than JPEGs decodes nothing; one of JPEGs must decode; without a
+/// preset it depends on whether the names of the data look like images.
 void accept_no_decoding(const RunOptions& options, const InputSet& input, const Error& error, Context& context) {
   const Preset* const preset = options.preset ? &find_preset(*options.preset) : nullptr;
   const bool is_absent = error.code() == ErrorCode::not_found;
@@ -220,8 +221,8 @@ void accept_no_decoding(const RunOptions& options, const InputSet& input, const 
   const bool wants_jpegs = preset != nullptr && preset->jpeg;
   if (wants_jpegs && is_absent) {
     throw Error(ErrorCode::not_found,
-                fmt::format("{}, and samples of {} are JPEGs: name a folder or shards of them, another --preset, or "
-                            "measure reading alone with `iobench read`",
+                fmt::format("{}, but samples of {} are JPEGs: give JPEGs or shards of them, use another --preset, or "
+                            "measure only reading with `iobench read`",
                             error.what(), preset->name),
                 first_named(input));
   }
@@ -272,9 +273,8 @@ InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double
   return part;
 }
 
-/// Empty when there is nothing to decode, or its data cannot be brought into the state that reading had. Where storage
-/// is measured the data is gone through once, so that none of it is read warm; else the passes are as many as there is
-/// time for.
+/// Empty if there is nothing to decode, or its data cannot be brought into the state of the read. If storage is
+/// measured the data is read once, so that none of it is read warm; else there are as many passes as time allows.
 std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const InputSet& input, const ReadResult& read,
                                                std::uint64_t cores, Context& context) {
   constexpr std::uint64_t kUntilTheTimeIsOver = 1'000'000;
@@ -285,7 +285,7 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   pipeline_options.crop = options.crop;
   pipeline_options.dtype = options.dtype;
   pipeline_options.cache = read.cache.requested;
-  pipeline_options.sink = SinkKind::host;  // what a GPU adds is for iobench transfer to say
+  pipeline_options.sink = SinkKind::host;  // iobench transfer measures the share of a GPU
   pipeline_options.budget = options.budget * kShareForPipeline;
   const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
   pipeline_options.epochs = is_of_storage ? 1 : kUntilTheTimeIsOver;
@@ -296,7 +296,7 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
     result.advice = in_words_of_run(std::move(result.advice));
     return result;
   } catch (const Error& error) {
-    using enum ErrorCode;  // usage: no image came in its share of the budget; what was measured before that stays
+    using enum ErrorCode;  // usage: no image was read in its share of the budget; earlier measurements stay
     const auto codes = {not_found, corrupt, unsupported, usage};
     if (std::ranges::find(codes, error.code()) == codes.end() || is_gone(input)) throw;
     context.warn("no_pipeline", fmt::format("the pipeline was not measured: {}", error.what()));
@@ -313,7 +313,7 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   if (result.read.samples.value_or(0) == 0) {
     const bool all_read = result.read.bytes >= input.bytes;
     throw Error(all_read ? ErrorCode::not_found : ErrorCode::usage,
-                fmt::format("'{}' gave no sample within {}: {}", options.paths.front(),
+                fmt::format("'{}' delivered no sample within {}: {}", options.paths.front(),
                             format_duration(result.read.read_seconds), why_no_samples({}, input.files, result.read)),
                 options.paths.front());
   }
@@ -324,7 +324,7 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
   warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
   if (options.crop == 0) {
-    context.warn("no_pipeline", "the pipeline was not measured: whole images make no batches of one size; --crop does");
+    context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");
     return;
   }
   result.pipeline = measure_pipeline(options, input, result.read, cores, context);

@@ -22,7 +22,7 @@ std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, const gpu::Devi
   const double batch = static_cast<double>(wanted.batch) * wanted.sample_bytes;
   const std::uint64_t room = std::min(system::usable_memory(probe) / 4, device.free_memory() / 10 * 8);
   const std::uint64_t most = std::min(kMostCopy, room / kLeastCopy * kLeastCopy);
-  if (most == 0) throw Error(ErrorCode::no_space, fmt::format("GPU {} has no memory left", device.facts().index));
+  if (most == 0) throw Error(ErrorCode::no_space, fmt::format("GPU {} has no free memory", device.facts().index));
   const auto all =
       batch < static_cast<double>(most) ? std::max<std::uint64_t>(static_cast<std::uint64_t>(batch), 1) : most;
   std::vector<std::uint64_t> sizes;
@@ -58,8 +58,9 @@ void measure_gpu(gpu::Device& device, const TransferMachine& machine, const Batc
 
 std::string stage_text(const TransferStage& stage, const BatchCopies& wanted) {
   const std::string link = stage.devices.size() == 1 ? link_name(stage.devices.front()) : std::string();
-  const std::string to = stage.devices.size() == 1 ? std::string("one GPU")
-                                                   : fmt::format("each of {} GPUs alone, the slowest", stage.gpus);
+  const std::string to = stage.devices.size() == 1
+                             ? std::string("one GPU")
+                             : fmt::format("each of {} GPUs, one at a time, the slowest", stage.gpus);
   const double batch = static_cast<double>(wanted.batch) * wanted.sample_bytes;
   const std::string batch_text = format_rounded_size(batch);
   return fmt::format("pinned memory to {}: {}, batches of {}{}", to, format_rate(stage.pinned_h2d.value_or(0)),
@@ -94,16 +95,16 @@ TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, C
 
 void TransferStage::describe(FieldVisitor& v) {
   v.field({"measured", "whether this stage was measured"}, measured);
-  v.field({"text", "what was measured, or why nothing was"}, text);
+  v.field({"text", "what was measured, or why not"}, text);
   v.field({"gpu", "model of the first GPU"}, gpu);
-  v.field({"gpus", Unit::count, "GPUs that were measured, one after the other"}, gpus);
-  v.field({"batch", Unit::count, "samples of a GPU's batch"}, batch);
-  v.field({"sample", Unit::bytes, "of a sample on its way to the GPU"}, sample_bytes);
-  v.field({"copy", Unit::bytes, "of the copies that stand for a batch: its size, 256 MiB at most"}, copy_bytes);
-  v.field({"pinned_h2d", Unit::bytes_per_second, "of those copies to the slowest GPU, median"}, pinned_h2d);
-  v.field({"interval", "95 % interval of that, bytes per second"}, interval);
+  v.field({"gpus", Unit::count, "GPUs that were measured, one at a time"}, gpus);
+  v.field({"batch", Unit::count, "samples per batch of a GPU"}, batch);
+  v.field({"sample", Unit::bytes, "bytes per sample when copied to the GPU"}, sample_bytes);
+  v.field({"copy", Unit::bytes, "size of the measured copies: that of a batch, at most 256 MiB"}, copy_bytes);
+  v.field({"pinned_h2d", Unit::bytes_per_second, "time of a copy to the slowest GPU, median"}, pinned_h2d);
+  v.field({"interval", "95 % interval of the rate, bytes per second"}, interval);
   v.field({"devices", "the GPUs and their links"}, devices);
-  v.field({"rows", "each GPU, by size of the copies"}, rows);
+  v.field({"rows", "rate of each GPU by copy size"}, rows);
 }
 
 }  // namespace shardkit::bench

@@ -30,15 +30,15 @@ void check_options(const SweepOptions& options) {
     if (!fine) throw Error(ErrorCode::usage, text);
   };
   check_ranges(options);
-  check(!options.direct || options.what != SweepWhat::load, "--direct is about reading; --what load does none of it");
-  check(!options.step_time || options.what != SweepWhat::read, "--step-time is about loading; --what read does none");
+  check(!options.direct || options.what != SweepWhat::load, "--direct needs --what read or all");
+  check(!options.step_time || options.what != SweepWhat::read, "--step-time needs --what load or all");
 }
 
-/// What each point is measured on, and for how long.
+/// The data and time of each point.
 struct PointWork {
   InputSet input;
   double seconds = 0;
-  double prepare_seconds = 0;  ///< that bringing caches into their state may take
+  double prepare_seconds = 0;  ///< limit for bringing caches into their state
 };
 
 /// Shares the budget out among the points. Caches are dropped for every point, which half of its time is for, and
@@ -97,20 +97,19 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
   load.dtype = options.dtype;
   load.budget = work.seconds;
   load.sink = SinkKind::host;
-  load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // what was read once is warm
+  load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
   return {pipeline(load, work.input, context).samples_per_second, {}, {}};
 }
 
 std::string reading_text(const SweepSettings& settings) {
-  std::string text = fmt::format("reading: {} by {} with {} a read", format_rate(*settings.bytes_per_second),
+  std::string text = fmt::format("reading: {} with {} and block size {}", format_rate(*settings.bytes_per_second),
                                  format_count(*settings.threads, "thread"), format_size(*settings.block));
-  if (settings.engine == io::EngineKind::uring)
-    text += fmt::format(" and {} under way for each (io_uring)", *settings.depth);
+  if (settings.engine == io::EngineKind::uring) text += fmt::format(" , queue depth {} (io_uring)", *settings.depth);
   return text;
 }
 
 std::string loading_text(const SweepSettings& settings) {
-  return fmt::format("loading: {} with {}; prefetch {} is enough beside a step",
+  return fmt::format("loading: {} with {}; prefetch {} is enough beside a training step",
                      sample_rate_text(*settings.samples_per_second), format_count(*settings.workers, "worker"),
                      *settings.prefetch);
 }
@@ -129,7 +128,7 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
-  // A DataLoader without workers takes no prefetch_factor, and with them at least 1.
+  // A DataLoader without workers accepts no prefetch_factor, and with them at least 1.
   result.commands.push_back(
       fmt::format("DataLoader(dataset, batch_size={}, num_workers={}, prefetch_factor={}, pin_memory=True, "
                   "persistent_workers=True)",
@@ -144,22 +143,24 @@ void warn_of_noise(const SweepOutcome& outcome, Context& context) {
   if (high <= low * kMostApart) return;
   context.warn(
       "not_repeatable",
-      fmt::format("one setting of reading, measured twice, gave {} and {}: the storage or the cores are in use "
-                  "by others, or the points are too short; settings closer than that were told apart by "
-                  "chance. A longer --budget or a quiet machine tells more",
-                  format_rate(outcome.measured_twice->first), format_rate(outcome.measured_twice->second)));
+      fmt::format(
+          "one reading setting, measured twice, gave {} and {}: other processes use the storage or the CPUs, or the "
+          "points are too short. Differences smaller than this are chance; use a longer --budget or an idle machine",
+          format_rate(outcome.measured_twice->first), format_rate(outcome.measured_twice->second)));
 }
 
-/// Single reads, or batches, may take longer than the time there is for a point.
+/// Single reads, or batches, may take longer than the time for a point.
 void warn_of_budget(const SweepOptions& options, double seconds, Context& context) {
   constexpr double kMostOver = 1.25;
   if (seconds <= options.budget * kMostOver) return;
-  context.warn("over_budget", fmt::format("it took {} of a --budget of {}: points took longer than their share, which "
-                                          "tells little; a longer one gives rates that hold",
-                                          format_duration(seconds), format_duration(options.budget)));
+  context.warn(
+      "over_budget",
+      fmt::format(
+          "the sweep took {} of a --budget of {}: points took longer than planned and are imprecise; use a longer one",
+          format_duration(seconds), format_duration(options.budget)));
 }
 
-/// Data without images, or with broken ones alone, is read all the same, and what reading is best at stays.
+/// Data without images that decode is still read; then the best values for reading remain.
 void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& options, std::uint64_t cores,
                                Context& context, SweepOutcome& outcome) {
   try {
@@ -203,24 +204,23 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
 void SweepOptions::describe(FieldVisitor& v) {
   v.field({"PATH", "shards, files, or folders of either", Role::positional}, paths);
   v.field({"what", "read: threads, block and depth; load: workers and prefetch; all: both"}, what);
-  v.field({"cache", "state of the page cache that each point starts from"}, cache);
-  v.field({"direct", "read past the page cache (O_DIRECT)"}, direct);
+  v.field({"cache", "page cache state that each point starts from"}, cache);
+  v.field({"direct", "bypass the page cache when reading (O_DIRECT)"}, direct);
   v.field({"batch", Unit::count, "samples of a batch", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes",
+  v.field({"step-time", Unit::seconds, "training step to emulate when measuring prefetch; default: the time of a batch",
            above(0), kOfTrainingStep},
           step_time);
-  v.field({"crop", Unit::count, "side of the random resized crop", "PIXELS"}, crop);
-  v.field({"dtype", "type of the batch's values"}, dtype);
-  v.field({"budget", Unit::seconds, "time for all points, bringing caches into their state included", at_least(10)},
-          budget);
+  v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS"}, crop);
+  v.field({"dtype", "data type of the batch"}, dtype);
+  v.field({"budget", Unit::seconds, "time for all points, including the preparation of caches", at_least(10)}, budget);
   access.describe(v);
 }
 
 void SweepResult::describe(FieldVisitor& v) {
-  v.field({"text", "the settings in words"}, text);
+  v.field({"text", "the best settings in words"}, text);
   v.field({"settings", "the settings at the knees"}, settings);
-  v.field({"commands", "lines that use them"}, commands);
-  v.field({"rows", "every point"}, rows);
+  v.field({"commands", "commands that use them"}, commands);
+  v.field({"rows", "every measured point"}, rows);
   v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
 }
 
@@ -276,7 +276,7 @@ void settle(const ReadSetting& setting, double rate, SweepSettings& settings) {
 /// With io_uring, when the kernel lets it.
 void sweep_depth(const SweepProbes& probes, ReadSetting setting, double pread_rate, SweepOutcome& outcome) {
   setting.engine = io::EngineKind::uring;
-  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth stands in for the other threads
+  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
   const std::size_t before = outcome.rows.size();
   try {
     const double rate = climb(SweepParameter::depth, kDepths, setting, &ReadSetting::depth, probes.read, outcome.rows);
@@ -320,24 +320,24 @@ std::uint64_t most_read_points() { return kThreads.size() + kBlocks.size() + kDe
 std::uint64_t most_load_points(std::uint64_t cores) { return worker_counts(cores).size() + kPrefetches.size(); }
 
 void SweepRow::describe(FieldVisitor& v) {
-  v.field({"parameter", "what was varied"}, parameter);
+  v.field({"parameter", "the setting that was varied"}, parameter);
   v.field({"value", "its value; a block in bytes"}, value);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "rate of reading"}, bytes_per_second);
-  v.field({"samples_per_second", Unit::per_second, "rate of samples that steps took"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "reading rate"}, bytes_per_second);
+  v.field({"samples_per_second", Unit::per_second, "rate of samples used by training steps"}, samples_per_second);
   v.field({"low", "lower end of the rate's 95 % interval"}, low);
   v.field({"high", "upper end"}, high);
-  v.field({"knee", "the smallest value that gave 95 % of the best rate"}, knee);
+  v.field({"knee", "the smallest value that reached 95 % of the best rate"}, knee);
 }
 
 void SweepSettings::describe(FieldVisitor& v) {
-  v.field({"engine", "that reads fastest"}, engine);
-  v.field({"threads", Unit::count, "that read"}, threads);
+  v.field({"engine", "the fastest reader engine"}, engine);
+  v.field({"threads", Unit::count, "reading threads"}, threads);
   v.field({"block", Unit::bytes, "bytes per read"}, block);
-  v.field({"depth", Unit::count, "reads under way for each thread"}, depth);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "that these give"}, bytes_per_second);
-  v.field({"workers", Unit::count, "threads or loader processes that decode"}, workers);
-  v.field({"prefetch", "batches made ahead"}, prefetch);
-  v.field({"samples_per_second", Unit::per_second, "that these give"}, samples_per_second);
+  v.field({"depth", Unit::count, "reads in flight per thread"}, depth);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "rate with these settings"}, bytes_per_second);
+  v.field({"workers", Unit::count, "decoding threads or loader processes"}, workers);
+  v.field({"prefetch", "batches prefetched"}, prefetch);
+  v.field({"samples_per_second", Unit::per_second, "rate with these settings"}, samples_per_second);
 }
 
 }  // namespace shardkit::bench

@@ -15,33 +15,33 @@
 #include "image/tensor_type.hpp"
 #include "io/read_engine.hpp"
 
-/// `iobench sweep`: the best settings on this node, and the knees of the curves. What settings a sweep tries, when it
-/// has seen enough, and what it settles for knows no files and no clock.
+/// `iobench sweep`: the best settings on this node, at the knees of the curves. The choice of settings uses neither
+/// files nor clocks.
 namespace shardkit::bench {
 
-/// How files are read.
+/// Settings for reading.
 struct ReadSetting {
   io::EngineKind engine = io::EngineKind::pread;
   std::uint64_t threads = 1;
   std::uint64_t block = 256U << 10U;  ///< bytes
-  std::uint64_t depth = 1;            ///< reads under way for each thread
+  std::uint64_t depth = 1;            ///< reads in flight per thread
 };
 
-/// How samples are made of what is read.
+/// Settings for making samples.
 struct LoadSetting {
   std::uint64_t workers = 1;
   std::uint64_t prefetch = 2;          ///< batches
-  std::optional<double> step_seconds;  ///< of the emulated step; none: batches are taken as fast as they come
+  std::optional<double> step_seconds;  ///< of the emulated step; absent: batches are taken as fast as they come
 };
 
-/// A rate and, where it could be told, its interval.
+/// A rate and, if known, its interval.
 struct SweepPoint {
   double rate = 0;
   std::optional<double> low;
   std::optional<double> high;
 };
 
-/// What measures. Both may throw; Error{unsupported} of the first for engine "uring" leaves that engine out.
+/// The measurements. Both may throw; Error{unsupported} of the first for engine "uring" excludes that engine.
 struct SweepProbes {
   std::function<SweepPoint(const ReadSetting&)> read;  ///< bytes per second
   std::function<SweepPoint(const LoadSetting&)> load;  ///< samples per second
@@ -59,7 +59,7 @@ struct SweepRow {
   std::optional<double> samples_per_second;
   std::optional<double> low;  ///< of the rate's interval
   std::optional<double> high;
-  bool knee = false;  ///< the smallest value that gave at least 95 % of the parameter's best rate
+  bool knee = false;  ///< the smallest value with at least 95 % of the parameter's best rate
 
   void describe(FieldVisitor& v);
 };
@@ -81,22 +81,23 @@ struct SweepSettings {
 struct SweepOutcome {
   std::vector<SweepRow> rows;  ///< in the order measured
   SweepSettings settings;
-  std::optional<std::pair<double, double>> measured_twice;  ///< rates of one setting of reading, where that came about
-  std::string uring_refused;                                ///< why that engine was left out; empty where it was not
+  std::optional<std::pair<double, double>>
+      measured_twice;         ///< two rates of one reading setting, if it was measured twice
+  std::string uring_refused;  ///< why that engine was excluded; empty if it was not
 };
 
-/// Parameters are tried one after the other, each at the knees of those before: threads, block, then reads in flight of
-/// io_uring; each from small to large until two values in a row bring less than 5 %. io_uring is settled for where it
-/// gives 5 % more than pread did.
+/// Parameters are tried one after the other, each at the knees of those before: threads, block size, then queue depth
+/// of io_uring. Each goes from small to large until two values in a row gain less than 5 %. io_uring is chosen only if
+/// it is 5 % faster than pread.
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome);
 
-/// Workers up to 1.5 times `cores`, taken as fast as they come; then prefetch beside a step that takes as long as a
-/// batch of `batch` samples takes at that rate: where neither waits for the other on average, prefetching matters most.
-/// `step_seconds`: the job's own step instead.
+/// Workers up to 1.5 times `cores`, with batches taken as fast as they come. Then prefetch beside a step that takes as
+/// long as a batch of `batch` samples at that rate: neither waits for the other on average, so prefetching matters
+/// most. `step_seconds`: the job's own step instead.
 void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t batch,
                    std::optional<double> step_seconds, SweepOutcome& outcome);
 
-/// Points that sweeps of this many cores measure at most, for sharing out time.
+/// Maximum number of points of sweeps with this many cores, to divide the time.
 std::uint64_t most_read_points();
 std::uint64_t most_load_points(std::uint64_t cores);
 
@@ -121,15 +122,15 @@ struct SweepOptions {
 struct SweepResult {
   std::string text;  ///< one line
   SweepSettings settings;
-  std::vector<std::string> commands;  ///< to use the settings
+  std::vector<std::string> commands;  ///< commands with the settings
   std::vector<SweepRow> rows;
   double point_seconds = 0;
 
   void describe(FieldVisitor& v);
 };
 
-/// Takes about `budget` seconds at most. Writes nothing. Where there are no images to load but data to read,
-/// SweepWhat::all warns and stays with reading.
+/// Takes about `budget` seconds at most. Writes nothing. If there is data but no images, SweepWhat::all warns and
+/// sweeps only reading.
 SweepResult sweep(const SweepOptions& options, Context& context);
 
 }  // namespace shardkit::bench

@@ -48,7 +48,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-/// Notes the counter's rate slice by slice until it is asked to stop.
+/// Notes the counter's rate slice by slice until stop() is called.
 void watch(const std::atomic<std::uint64_t>& counter, const std::stop_token& stop, std::vector<double>& rates) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -66,7 +66,7 @@ void watch(const std::atomic<std::uint64_t>& counter, const std::stop_token& sto
   }
 }
 
-/// Counts a latch down once: when told, or when an exception passes by, so that nobody waits for ever.
+/// Counts a latch down once: on request, or on an exception, so that no thread waits for ever.
 class CountDown {
  public:
   explicit CountDown(std::latch& latch) : latch_(&latch) {}
@@ -82,7 +82,7 @@ class CountDown {
   std::latch* latch_;
 };
 
-/// Where threads wait for each other and for the clock.
+/// The point at which threads wait for each other and for the clock.
 struct Lines {
   std::latch prepared;
   std::latch started{1};

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kWarmUps = 4;
 constexpr std::uint64_t kCopies = 16;
 constexpr unsigned kMeasurements = 3;
-/// Fewer copies of what is larger than this over all streams, so that a stop is never far.
+/// For larger blocks, fewer copies over all streams, so that a stop is quick.
 constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30U;
 
 /// A stream that copies one piece of memory over and over in one direction.
@@ -85,7 +85,7 @@ class CopyRun {
   }
 
  private:
-  /// Into the sources. The targets hold other bytes: patterns of an earlier seed, or zeros.
+  /// Fills the sources. The targets contain other bytes: patterns of an earlier seed, or zeros.
   void write_pattern() {
     for (const Lane& lane : lanes_) {
       if (lane.to_device) {
@@ -109,7 +109,7 @@ class CopyRun {
     const auto end = device_.make_event();
     std::vector<std::unique_ptr<gpu::Event>> ends;
     for (std::size_t i = 1; i < lanes_.size(); ++i) ends.push_back(device_.make_event());
-    const auto gate = device_.make_gate();  // goes first, and opens, when something throws
+    const auto gate = device_.make_gate();  // destroyed first, and opens, if something throws
 
     gpu::Stream& first = *lanes_.front().stream;
     first.hold(*gate);
@@ -127,7 +127,7 @@ class CopyRun {
     for (const Lane& lane : lanes_) lane.stream->synchronize();
     if (!gate->held()) {
       throw Error(ErrorCode::io,
-                  "the GPU gave up waiting for copies to be enqueued, so that their time cannot be told: is "
+                  "the GPU timed out waiting for copies to be queued, so their time cannot be measured; is "
                   "CUDA_LAUNCH_BLOCKING set?");
     }
     return end->seconds_since(*start);
@@ -166,14 +166,14 @@ class CopyRun {
       if (wrong == 0) continue;
       throw Error(
           ErrorCode::corrupt,
-          fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): look at the kernel's log for PCIe "
-                      "errors before this machine trains anything",
+          fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): check the kernel log for PCIe errors "
+                      "before training on this machine",
                       format_count(wrong, "byte"), format_count(job_.bytes), lane.to_device ? "on" : "from",
                       device_.facts().index, format_size(job_.bytes), enum_name(job_.kind), enum_name(job_.direction)));
     }
   }
 
-  /// On the host, or where it can hardly read its own memory by way of the GPU.
+  /// On the host, or where it can hardly read its own memory through the GPU.
   std::uint64_t wrong_bytes(const Lane& lane) const {
     if (lane.to_device) return device_.count_mismatches(lane.memory, lane.seed);
     if (job_.kind != gpu::HostMemory::write_combined) return gpu::count_mismatches(lane.host, lane.seed);
@@ -184,7 +184,7 @@ class CopyRun {
   }
 
   void throw_if_stopped() const {
-    if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
+    if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
   }
 
   gpu::Device& device_;

@@ -30,7 +30,7 @@ class FileToDevice {
  public:
   virtual ~FileToDevice() = default;
   /// to.size bytes at `offset`. They are there once finish() has returned.
-  virtual void bring(gpu::DeviceSpan to, std::uint64_t offset) = 0;
+  virtual void fetch(gpu::DeviceSpan to, std::uint64_t offset) = 0;
   virtual void finish() = 0;
 };
 
@@ -39,19 +39,19 @@ void read_fully(const io::File& file, std::uint64_t offset, MutableBytes buffer)
   const std::size_t got = file.read_at(offset, buffer);
   if (got == buffer.size()) return;
   throw Error(ErrorCode::io,
-              fmt::format("'{}' ends at byte {}: it has become shorter while it was read", file.path(), offset + got),
+              fmt::format("'{}' ends at byte {}: it became shorter while being read", file.path(), offset + got),
               file.path(), offset + got);
 }
 using Clock = std::chrono::steady_clock;
 using MakeReader = std::function<std::unique_ptr<FileToDevice>()>;
 
-constexpr std::uint64_t kPage = 4096;  // what O_DIRECT accepts everywhere
+constexpr std::uint64_t kPage = 4096;  // accepted by O_DIRECT on every file system
 constexpr std::uint64_t kBlock = std::uint64_t{8} << 20U;
 constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 30U;
 constexpr unsigned kRepetitions = 3;
 constexpr std::uint64_t kStaleSeed = 0x5eed;
 
-/// The file past the page cache; where its file system refuses that, or only pretends, as it is.
+/// Opens the file bypassing the page cache; if its file system refuses that, or only pretends, through it.
 io::File open_file(const std::string& path, bool& direct) {
   io::File plain = io::File::open_read(path);
   direct = !io::lives_in_memory(plain);
@@ -78,14 +78,14 @@ class ReadAndCopy final : public FileToDevice {
   ~ReadAndCopy() override {
     try {
       finish();
-    } catch (const Error&) {  // what failed was told before
+    } catch (const Error&) {  // the failure was reported before
     }
   }
 
   ReadAndCopy(const ReadAndCopy&) = delete;
   ReadAndCopy& operator=(const ReadAndCopy&) = delete;
 
-  void bring(gpu::DeviceSpan to, std::uint64_t offset) override {
+  void fetch(gpu::DeviceSpan to, std::uint64_t offset) override {
     Slot& slot = slots_[next_++ % slots_.size()];
     slot.stream->synchronize();
     const MutableBytes bytes = slot.host->bytes().first(to.size);
@@ -111,7 +111,7 @@ class ReadAndCopy final : public FileToDevice {
 class ReadDirectly final : public FileToDevice {
  public:
   explicit ReadDirectly(gpu::DirectFile& file) : file_(file) {}
-  void bring(gpu::DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
+  void fetch(gpu::DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
   void finish() override {}
 
  private:
@@ -125,20 +125,20 @@ class FileRun {
 
   gpu::DeviceSpan memory() const { return memory_.span(); }
 
-  /// Times one way and checks what it brought.
+  /// Times one method and checks the bytes that it delivered.
   FileWay measure(FileReader way, bool direct, const MakeReader& make_reader) {
     std::vector<std::unique_ptr<FileToDevice>> readers;
     for (unsigned i = 0; i < threads_; ++i) readers.push_back(make_reader());
-    device_.fill_pattern(memory_.span(), kStaleSeed);  // what an earlier way brought must not pass for this one's
+    device_.fill_pattern(memory_.span(), kStaleSeed);  // bytes of an earlier method must not count for this one
     std::vector<double> seconds;
-    for (unsigned i = 0; i < kRepetitions; ++i) seconds.push_back(bring_all(readers));
+    for (unsigned i = 0; i < kRepetitions; ++i) seconds.push_back(fetch_all(readers));
     check(way);
     const double median = stats::summarize(seconds).median;
     return {way, direct, median, static_cast<double>(bytes_) / median};
   }
 
  private:
-  double bring_all(const std::vector<std::unique_ptr<FileToDevice>>& readers) {
+  double fetch_all(const std::vector<std::unique_ptr<FileToDevice>>& readers) {
     context_.progress().start("reading to the GPU", 0, bytes_);
     std::atomic<std::uint64_t> next{0};
     const auto start = Clock::now();
@@ -149,7 +149,7 @@ class FileRun {
           const std::uint64_t offset = next.fetch_add(kBlock);
           if (offset >= bytes_) break;
           const std::uint64_t length = std::min(kBlock, bytes_ - offset);
-          reader->bring(memory_.span().part(offset, length), offset);
+          reader->fetch(memory_.span().part(offset, length), offset);
           context_.progress().bytes.fetch_add(length, std::memory_order_relaxed);
         }
         reader->finish();
@@ -221,7 +221,9 @@ void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device
   std::unique_ptr<gpu::DirectStorage> storage;
   std::unique_ptr<gpu::DirectFile> opened;
   try {
-    if (!direct) throw Error(ErrorCode::unsupported, "no GPUDirect Storage: the file's system refuses O_DIRECT");
+    if (!direct)
+      throw Error(ErrorCode::unsupported,
+                  "no GPUDirect Storage: the file system of the file does not support O_DIRECT");
     storage = machine.open_storage(device);
     opened = storage->open(file.fd(), file.path());
   } catch (const Error& error) {
@@ -241,11 +243,11 @@ void check_transfer_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {  // a pipe would be waited for
-    throw Error(ErrorCode::usage, fmt::format("--gds wants a regular file, and '{}' is none", path), path);
+    throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is not a regular file", path), path);
   }
   bool direct = false;
   if (open_file(path, direct).size() >= kPage) return;
-  throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
+  throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is smaller than a page (4 KiB)", path), path);
 }
 
 FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device,
@@ -253,8 +255,7 @@ FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Devic
   bool direct = false;
   const io::File file = open_file(path, direct);
   const std::uint64_t bytes = std::min({file.size(), kMostBytes, device.free_memory() / 2}) / kPage * kPage;
-  if (bytes == 0)
-    throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
+  if (bytes == 0) throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is smaller than a page (4 KiB)", path), path);
 
   FileTransfer result;
   result.path = path;

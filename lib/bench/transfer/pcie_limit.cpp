@@ -45,7 +45,7 @@ std::optional<double> rate_of(std::optional<double> speed, std::optional<std::ui
   return system::pcie_rate(*speed, *lanes);
 }
 
-/// The smaller of what the device and the slot can do.
+/// The smaller of the limits of device and slot.
 template <class T>
 std::optional<T> both_can(const std::optional<T>& device, const std::optional<T>& slot) {
   if (!device || !slot) return device;
@@ -109,16 +109,15 @@ void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, Tr
 
 void warn_of_device(const TransferDevice& device, Context& context) {
   if (device.wire_limit && device.max_wire_limit && *device.wire_limit < *device.max_wire_limit) {
-    context.warn("pcie_link_below_max",
-                 fmt::format("GPU {} has a link of {} where device and slot can do {}: a riser, a slot that is wired "
-                             "for less, or a fault in training the link",
-                             device.device, link_name(device), max_link_name(device)));
+    context.warn("pcie_link_below_max", fmt::format("the link of GPU {} is {}, but device and slot support {}: check "
+                                                    "the riser, the wiring of the slot, and link training",
+                                                    device.device, link_name(device), max_link_name(device)));
   }
   if (!device.slowdowns.empty()) {
-    context.warn("gpu_slowed_down",
-                 fmt::format("GPU {} was slowed down while it copied ({}): its rates may be higher when it is well; "
-                             "`iobench env` says more",
-                             device.device, fmt::join(device.slowdowns, ", ")));
+    context.warn(
+        "gpu_slowed_down",
+        fmt::format("GPU {} was throttled while copying ({}), so its rates may be too low; `iobench env` shows details",
+                    device.device, fmt::join(device.slowdowns, ", ")));
   }
 }
 
@@ -152,10 +151,10 @@ std::string_view direction_text(CopyDirection direction) {
     case CopyDirection::both:
       break;
   }
-  return "both ways at once";
+  return "both directions at once";
 }
 
-/// What the verdict is about: pinned memory to the GPU, or the first row where that was not measured.
+/// The row for the verdict: pinned memory to the GPU, or the first row if that was not measured.
 struct Lead {
   gpu::HostMemory kind;
   CopyDirection direction;
@@ -181,7 +180,7 @@ const TransferDevice& slowest_device(const TransferResult& result, const Lead& l
 }
 
 std::string share_text(const TransferRow& row, const TransferDevice& device) {
-  if (!row.wire_share) return " (its PCIe link is not known)";
+  if (!row.wire_share) return " (PCIe link unknown)";
   return fmt::format(", {:.0f} % of {}'s wire limit", *row.wire_share * 100, link_name(device));
 }
 

@@ -51,10 +51,10 @@ class DeviceRun {
       if (job.memory() <= std::min(host, own)) jobs_.push_back(job);
     }
     if (jobs_.size() == plan_.jobs.size()) return;
-    const std::string limits = fmt::format(
-        "{} of host memory (a quarter of what this process may use) or {} of GPU {}'s (of what is free there)",
-        format_size(host), format_size(own), facts_.device);
-    if (jobs_.empty()) throw Error(ErrorCode::no_space, fmt::format("every copy asked for needs more than {}", limits));
+    const std::string limits =
+        fmt::format("{} of host memory (a quarter of what is available) or {} of GPU {} (of its free memory)",
+                    format_size(host), format_size(own), facts_.device);
+    if (jobs_.empty()) throw Error(ErrorCode::no_space, fmt::format("every copy size needs more than {}", limits));
     context_.warn("copies_left_out", fmt::format("{} of {} copies are left out: they need more than {}",
                                                  plan_.jobs.size() - jobs_.size(), plan_.jobs.size(), limits));
   }
@@ -115,7 +115,7 @@ class DeviceRun {
 
 TransferResult measure_file(const TransferOptions& options, const std::vector<gpu::Device*>& chosen,
                             const TransferMachine& machine, Context& context) {
-  if (chosen.size() != 1) throw Error(ErrorCode::usage, "--gds takes one GPU: --device N");
+  if (chosen.size() != 1) throw Error(ErrorCode::usage, "--gds needs one GPU: --device N");
   gpu::Device& device = *chosen.front();
   TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
   Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
@@ -137,7 +137,7 @@ void measure_copies(const TransferPlan& plan, gpu::Device& device, const Transfe
 }
 
 TransferResult transfer(const TransferOptions& options, Context& context) {
-  plan_transfer(options);  // a slip in the options is told before what the machine lacks
+  plan_transfer(options);  // a wrong option is reported before a missing device
   if (options.gds) check_transfer_file(*options.gds);
   const auto devices = gpu::open_devices();
   const auto monitor = gpu::find_gpu_monitor().monitor;
@@ -163,106 +163,106 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
 
 void TransferOptions::describe(FieldVisitor& v) {
   v.field({"kinds", "kinds of host memory, separated by commas", "LIST"}, kinds);
-  v.field({"directions", "h2d (host to device), d2h, both at once; separated by commas", "LIST"}, directions);
-  v.field({"bytes", "sizes of a copy, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST"}, bytes);
-  v.field(
-      {"streams", "copies in flight at once in each direction, 1 to 8; several values are measured in turn", "LIST"},
-      streams);
-  v.field({"batch", Unit::count, "samples of a batch: copies have the size of one, in place of --bytes"}, batch);
-  v.field({"shape", "with --batch, of a sample: its sides; 3x224x224", "CxHxW"}, shape);
-  v.field({"dtype", "with --batch, of a value"}, dtype);
+  v.field({"directions", "h2d (host to device), d2h (device to host), both (at once); separated by commas", "LIST"},
+          directions);
+  v.field({"bytes", "copy sizes, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST"}, bytes);
+  v.field({"streams", "copies in flight in each direction, 1 to 8; several values are measured one after the other",
+           "LIST"},
+          streams);
+  v.field({"batch", Unit::count, "samples of a batch: use its size for copies, instead of --bytes"}, batch);
+  v.field({"shape", "dimensions of a sample, with --batch; default: 3x224x224", "CxHxW"}, shape);
+  v.field({"dtype", "data type of a value, with --batch"}, dtype);
   v.field({"device", "number of the GPU, or all, one after the other", "N|all"}, device);
-  v.field({"numa",
-           "NUMA node that host memory comes from: the GPU's own, the farthest, or each in turn; auto: its own where "
-           "that is known"},
+  v.field({"numa", "NUMA node of the host memory: local to the GPU, the farthest, or both; auto: local if known"},
           numa);
-  v.field(
-      {"gds", "measure how fast this file comes to the GPU: by cuFile, and by reading and copying", Role::input_file},
-      gds);
-  v.field({"threads", Unit::count, "threads that read the file of --gds; 4", between(1, system::kMostThreads)},
+  v.field({"gds", "measure how fast this file is read into GPU memory: with cuFile, and by reading and copying",
+           Role::input_file},
+          gds);
+  v.field({"threads", Unit::count, "threads that read the file of --gds; default: 4", between(1, system::kMostThreads)},
           threads);
 }
 
 void TransferDevice::describe(FieldVisitor& v) {
-  v.field({"device", Unit::count, "number of the GPU, as CUDA counts"}, device);
+  v.field({"device", Unit::count, "number of the GPU, as counted by CUDA"}, device);
   v.field({"name", "model"}, name);
-  v.field({"memory", Unit::bytes, "its memory"}, memory);
-  v.field({"numa_node", Unit::count, "NUMA node of the host that is nearest"}, numa_node);
-  v.field({"pcie", "its link right after copies"}, pcie);
-  v.field({"pcie_generation", Unit::count, "of that link"}, pcie_generation);
-  v.field({"max_pcie_generation", Unit::count, "that device and slot can do"}, max_pcie_generation);
-  v.field({"wire_limit", Unit::bytes_per_second, "rate of a lane x lanes x line coding, in one direction"}, wire_limit);
+  v.field({"memory", Unit::bytes, "memory of the GPU"}, memory);
+  v.field({"numa_node", Unit::count, "nearest NUMA node of the host"}, numa_node);
+  v.field({"pcie", "PCIe link right after copies"}, pcie);
+  v.field({"pcie_generation", Unit::count, "PCIe generation of that link"}, pcie_generation);
+  v.field({"max_pcie_generation", Unit::count, "PCIe generation that device and slot support"}, max_pcie_generation);
+  v.field({"wire_limit", Unit::bytes_per_second, "lane rate x lanes x line coding, in one direction"}, wire_limit);
   v.field({"payload_limit", Unit::bytes_per_second,
-           "of that what is left for bytes, in packets of 256 bytes with 24 bytes around each"},
+           "wire limit without packet headers: 256 bytes of payload per 24 bytes of header"},
           payload_limit);
-  v.field({"max_wire_limit", Unit::bytes_per_second, "wire limit of what device and slot can do"}, max_wire_limit);
-  v.field({"link_source", "who told of the link: the GPU's driver (NVML), /sys, or none"}, link_source);
-  v.field({"slowdowns", "what slowed the GPU down right after copies, by NVML's names"}, slowdowns);
+  v.field({"max_wire_limit", Unit::bytes_per_second, "wire limit that device and slot support"}, max_wire_limit);
+  v.field({"link_source", "source of the link data: the driver (NVML), /sys, or none"}, link_source);
+  v.field({"slowdowns", "reasons for throttling right after copies, as named by NVML"}, slowdowns);
 }
 
 void TransferRow::describe(FieldVisitor& v) {
   v.field({"device", Unit::count, "number of the GPU"}, device);
   v.field({"kind", "kind of host memory"}, kind);
-  v.field({"direction", "h2d: host to device; d2h: back; both: at once"}, direction);
-  v.field({"bytes", Unit::bytes, "of one copy"}, bytes);
-  v.field({"streams", Unit::count, "copies in flight at once in each direction"}, streams);
-  v.field({"numa", "where the host memory lies: local, remote, or unbound"}, numa);
-  v.field({"numa_node", Unit::count, "the node that is"}, numa_node);
-  v.field({"copies", Unit::count, "copies of each stream that one measurement took"}, copies);
-  v.field({"copy_seconds", Unit::seconds, "time of a copy, or of as many as are in flight at once"}, copy_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "median of three measurements; both: the two directions' sum"},
+  v.field({"direction", "h2d: host to device; d2h: device to host; both: at once"}, direction);
+  v.field({"bytes", Unit::bytes, "bytes per copy"}, bytes);
+  v.field({"streams", Unit::count, "copies in flight in each direction"}, streams);
+  v.field({"numa", "NUMA location of the host memory: local, remote, or unbound"}, numa);
+  v.field({"numa_node", Unit::count, "NUMA node of the host memory"}, numa_node);
+  v.field({"copies", Unit::count, "copies per stream in one measurement"}, copies);
+  v.field({"copy_seconds", Unit::seconds, "time of a copy, or of all copies in flight"}, copy_seconds);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "median of three measurements; both: sum of the two directions"},
           bytes_per_second);
-  v.field({"lowest_bytes_per_second", Unit::bytes_per_second, "the slowest of the three"}, lowest_bytes_per_second);
-  v.field({"highest_bytes_per_second", Unit::bytes_per_second, "the fastest of the three"}, highest_bytes_per_second);
-  v.field({"wire_share", Unit::ratio, "share of the link's wire limit; both: of the two directions' sum"}, wire_share);
-  v.field({"samples_per_second", Unit::per_second, "with --batch"}, samples_per_second);
+  v.field({"lowest_bytes_per_second", Unit::bytes_per_second, "slowest of the three"}, lowest_bytes_per_second);
+  v.field({"highest_bytes_per_second", Unit::bytes_per_second, "fastest of the three"}, highest_bytes_per_second);
+  v.field({"wire_share", Unit::ratio, "share of the link's wire limit; both: share of two directions"}, wire_share);
+  v.field({"samples_per_second", Unit::per_second, "rate of samples, with --batch"}, samples_per_second);
 }
 
 void PinningRow::describe(FieldVisitor& v) {
   v.field({"device", Unit::count, "number of the GPU"}, device);
   v.field({"kind", "kind of host memory"}, kind);
-  v.field({"numa", "where it lies"}, numa);
-  v.field({"bytes", Unit::bytes, "that were prepared"}, bytes);
-  v.field(
-      {"prepare_seconds", Unit::seconds, "to allocate pinned memory, or to register what is there; median of three"},
-      prepare_seconds);
-  v.field({"release_seconds", Unit::seconds, "to give that back"}, release_seconds);
-  v.field({"prepare_seconds_per_gib", "seconds per GiB"}, prepare_seconds_per_gib);
-  v.field({"release_seconds_per_gib", "seconds per GiB"}, release_seconds_per_gib);
+  v.field({"numa", "NUMA location of the memory"}, numa);
+  v.field({"bytes", Unit::bytes, "bytes allocated or registered"}, bytes);
+  v.field({"prepare_seconds", Unit::seconds,
+           "time to allocate pinned memory, or to register existing memory; median of three"},
+          prepare_seconds);
+  v.field({"release_seconds", Unit::seconds, "time to release it"}, release_seconds);
+  v.field({"prepare_seconds_per_gib", "time per GiB to allocate or register"}, prepare_seconds_per_gib);
+  v.field({"release_seconds_per_gib", "time per GiB to release"}, release_seconds_per_gib);
 }
 
 void FileWay::describe(FieldVisitor& v) {
-  v.field({"way", "cufile, or pread: into pinned memory, and copied from there meanwhile"}, way);
-  v.field({"direct", "past the page cache; false: whatever that held"}, direct);
-  v.field({"transfer_seconds", Unit::seconds, "until the last byte was there; median of three"}, transfer_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over that time"}, bytes_per_second);
+  v.field({"way", "cufile; or pread: into pinned memory, copied to the GPU while reading"}, way);
+  v.field({"direct", "whether reads bypassed the page cache; false: through the cache in its current state"}, direct);
+  v.field({"transfer_seconds", Unit::seconds, "time until the last byte was in GPU memory; median of three"},
+          transfer_seconds);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
 }
 
 void FileTransfer::describe(FieldVisitor& v) {
-  v.field({"path", "the file"}, path);
-  v.field({"bytes", Unit::bytes, "from its beginning that were brought to the GPU, whole pages"}, bytes);
+  v.field({"path", "path of the file"}, path);
+  v.field({"bytes", Unit::bytes, "bytes read from the start of the file, whole pages"}, bytes);
   v.field({"block", Unit::bytes, "bytes per read"}, block);
   v.field({"threads", Unit::count, "reading threads"}, threads);
   v.field({"missing", "why cuFile was not measured"}, missing);
-  v.field({"mode",
-           "native: nvidia-fs brought the bytes; peer-to-peer: the kernel did; compatibility: cuFile read to the host "
-           "and copied"},
-          mode);
-  v.field({"registered", "the GPU's memory was registered with cuFile"}, registered);
-  v.field({"rows", "each way"}, rows);
+  v.field(
+      {"mode", "native: by nvidia-fs; peer-to-peer: by the kernel; compatibility: cuFile read to the host and copied"},
+      mode);
+  v.field({"registered", "whether the GPU's memory was registered with cuFile"}, registered);
+  v.field({"rows", "one row per method"}, rows);
 }
 
 void TransferResult::describe(FieldVisitor& v) {
   v.field({"verdict", "the result in one line"}, verdict);
   v.field({"gpu", "model of the first GPU", kCondition}, gpu);
-  v.field({"pinned_h2d", Unit::bytes_per_second,
-           "the fastest row of pinned memory to the GPU, not from a remote node; of several GPUs the slowest one's",
-           metric(Better::higher)},
-          pinned_h2d);
-  v.field({"pinned_d2h", Unit::bytes_per_second, "the same from the GPU", metric(Better::higher)}, pinned_d2h);
+  v.field(
+      {"pinned_h2d", Unit::bytes_per_second,
+       "the fastest copy of pinned memory to the GPU, not from a remote node; with several GPUs that of the slowest",
+       metric(Better::higher)},
+      pinned_h2d);
+  v.field({"pinned_d2h", Unit::bytes_per_second, "the fastest copy from the GPU", metric(Better::higher)}, pinned_d2h);
   v.field({"devices", "GPUs that were measured"}, devices);
-  v.field({"rows", "each kind, direction, size and number of streams"}, rows);
-  v.field({"pinning", "what it costs to have memory that is pinned"}, pinning);
+  v.field({"rows", "one row per kind, direction, size and number of streams"}, rows);
+  v.field({"pinning", "cost of pinned memory"}, pinning);
   v.field({"file", "from a file to the GPU"}, file);
 }
 

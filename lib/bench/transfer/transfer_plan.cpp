@@ -84,11 +84,11 @@ std::uint64_t batch_bytes(const TransferOptions& options) {
   return bytes * *options.batch;
 }
 
-/// What is measured once and would be measured again.
+/// Removes measurements that would be repeated.
 template <class T>
 void check_once(std::string_view option, std::string_view list, const std::vector<T>& values) {
   for (auto at = values.begin(); at != values.end(); ++at) {
-    if (std::find(values.begin(), at, *at) != at) refuse(option, list, "a list that names each once");
+    if (std::find(values.begin(), at, *at) != at) refuse(option, list, "a list without repetitions");
   }
 }
 
@@ -97,10 +97,9 @@ void check_partners(const TransferOptions& options) {
   const auto check = [](bool fine, const char* text) {
     if (!fine) throw Error(ErrorCode::usage, text);
   };
-  check(options.batch || !options.shape, "--shape: only a batch has samples; add --batch N, or leave it out");
-  check(options.batch || options.dtype == TransferOptions{}.dtype,
-        "--dtype: only a batch has values; add --batch N, or leave it out");
-  check(options.gds || !options.threads, "--threads: only a file is read by threads; add --gds FILE, or leave it out");
+  check(options.batch || !options.shape, "--shape needs --batch N");
+  check(options.batch || options.dtype == TransferOptions{}.dtype, "--dtype needs --batch N");
+  check(options.gds || !options.threads, "--threads needs --gds FILE");
   check_ranges(options);
 }
 
@@ -121,7 +120,7 @@ TransferPlan plan_transfer(const TransferOptions& options) {
   check_once("--directions", options.directions, directions);
   check_once("--streams", options.streams, streams);
   if (options.batch && !options.bytes.empty()) {
-    throw Error(ErrorCode::usage, "--batch and --bytes both say how much is copied: give one of them");
+    throw Error(ErrorCode::usage, "--batch and --bytes exclude each other");
   }
   const auto all_sizes = options.batch ? std::vector{batch_bytes(options)} : sizes(options.bytes);
   check_once("--bytes", options.bytes, all_sizes);

@@ -22,8 +22,8 @@ bool memory_is_short(const WatchRow& row) {
   return is_known_below(share_of(row.node.memory_available, row.node.memory), kMemoryLeft);
 }
 
-/// That some task waits is usual where many read; it counts when all do, or when those who wait are many beside those
-/// who work.
+/// A few waiting tasks are normal if many read; waits count if all tasks wait, or many compared with those that
+/// work.
 bool storage_is_short(const WatchRow& row) {
   const PressureShares pressure = felt_pressure(row);
   const bool many_wait = is_at_least(blocked_share(row), kBlockedShare);
@@ -46,7 +46,7 @@ bool cores_are_short(const WatchRow& row) {
   return !is_known_below(felt_pressure(row).cpu, kCpuPressure);
 }
 
-/// Where others keep all cores busy, a job may wait for storage all the same.
+/// Even if other processes keep all cores busy, a job may wait for storage.
 bool waits_more_for_storage(const WatchRow& row) {
   return row.job && row.job->queued_threads &&
          static_cast<double>(row.job->blocked_threads) > *row.job->queued_threads && storage_is_short(row);

@@ -14,12 +14,12 @@ namespace shardkit::bench {
 void check_watch_options(const WatchOptions& options) {
   check_ranges(options);
   if (options.duration && *options.duration < options.interval) {
-    throw Error(ErrorCode::usage, "--duration: shorter than one --interval, there would be nothing to tell");
+    throw Error(ErrorCode::usage, "--duration: must not be shorter than --interval");
   }
   if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "watch looks at what is mounted on this machine, not at '" +
+    throw Error(ErrorCode::usage, "watch checks storage that is mounted on this machine, not '" +
                                       without_secrets(*options.path) +
-                                      "'; `iobench read` measures stores, at s3:// and http(s)://");
+                                      "'; use `iobench read` to measure s3:// and http(s)://");
   }
 }
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr double kLeastInterval = 0.1;
 
-/// False when the stop came.
+/// False after a stop.
 bool sleep_until(double moment, system::Clock& clock, const std::stop_token& stop) {
   try {
     clock.sleep(system::Seconds(std::max(0.0, moment - clock.monotonic().count())), stop);
@@ -65,8 +65,8 @@ namespace {
 void warn_of_hidden_bytes(const WatchResult& result, Context& context) {
   if (!result.summary.hides_bytes) return;
   context.warn("process_hidden",
-               fmt::format("what process {} and those below it read and write was not told all the time: /proc/PID/io "
-                           "is for the process's own user and for root with CAP_SYS_PTRACE",
+               fmt::format("the reads and writes of process {} and its descendants are not visible all the time: "
+                           "/proc/PID/io is for the user of the process and for root with CAP_SYS_PTRACE",
                            result.pid.value_or(0)));
 }
 
@@ -120,16 +120,16 @@ void WatchResult::describe(FieldVisitor& v) {
 }
 
 void WatchResult::describe_end(FieldVisitor& v) {
-  v.field({"verdict", "what is short"}, verdict);
-  v.field({"ended", "stopped by a signal, by the process's end, --duration or --count"}, ended);
+  v.field({"verdict", "bottleneck"}, verdict);
+  v.field({"ended", "why it ended: a signal, the end of the process, --duration or --count"}, ended);
   v.field({"pid", Unit::count, "process that was watched"}, pid);
-  v.field({"command", "its name"}, command);
-  v.field({"path", "the data, links followed"}, path);
-  v.field({"storage", "what the data lies on"}, storage);
-  v.field({"files", Unit::count, "files of it whose place in the page cache was looked at"}, files);
-  v.field({"gpus_missing", "why GPUs were not looked at; null when they were"}, gpus_missing);
-  v.field({"summary", "all intervals together"}, summary);
-  v.field({"findings", "figures that a good engineer would point at, the worst first"}, findings);
+  v.field({"command", "name of that process"}, command);
+  v.field({"path", "path of the data with links resolved"}, path);
+  v.field({"storage", "storage of the data"}, storage);
+  v.field({"files", Unit::count, "files of the data whose share in the page cache was sampled"}, files);
+  v.field({"gpus_missing", "why GPU metrics are not available; null if they are"}, gpus_missing);
+  v.field({"summary", "summary of all intervals"}, summary);
+  v.field({"findings", "findings, most severe first"}, findings);
 }
 
 }  // namespace shardkit::bench

@@ -14,10 +14,10 @@
 #include "core/fields.hpp"
 #include "system/clock.hpp"
 
-/// `iobench watch`: a job that runs, or the whole node, interval by interval, and what it is short of.
+/// `iobench watch`: a running job, or the whole node, interval by interval, and its bottleneck.
 namespace shardkit::bench {
 
-/// The form of the line that each interval gives.
+/// Format of the line for each interval.
 enum class WatchLines { text, json, none };
 constexpr auto enum_names(WatchLines) { return std::to_array<std::string_view>({"text", "json", "none"}); }
 
@@ -30,19 +30,19 @@ struct WatchOptions {
   WatchLines lines = WatchLines::text;
 
   void describe(FieldVisitor& v) {
-    v.field({"PATH", "the data that the job reads: its disk or NFS mount, and what of it is in memory",
+    v.field({"PATH", "the data that the job reads: watches its disk or NFS mount and how much is in memory",
              Role::optional_positional},
             path);
-    v.field({"pid", Unit::count, "the job's first process; all below it are watched with it", "P", at_least(1)}, pid);
-    v.field({"interval", Unit::seconds, "a line for each interval of this length", between(0.1, 3600)}, interval);
-    v.field({"duration", Unit::seconds, "stop after this time; else at Ctrl-C, SIGTERM or the end of the process"},
+    v.field({"pid", Unit::count, "first process of the job; its descendants are watched too", "P", at_least(1)}, pid);
+    v.field({"interval", Unit::seconds, "length of an interval", between(0.1, 3600)}, interval);
+    v.field({"duration", Unit::seconds, "stop after this time; otherwise at Ctrl-C, SIGTERM or the end of the process"},
             duration);
     v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
-    v.field({"lines", "lines for people, a JSON object per line, or the verdict alone"}, lines);
+    v.field({"lines", "lines as text, as one JSON object each, or only the verdict"}, lines);
   }
 };
 
-/// Throws Error{usage} for impossible options.
+/// Throws Error{usage} for invalid options.
 void check_watch_options(const WatchOptions& options);
 
 /// Why a watch ended.
@@ -52,14 +52,14 @@ constexpr auto enum_names(WatchEnd) {
 }
 
 using WatchLook = std::function<WatchSample()>;
-/// False when no more intervals are wanted.
+/// False if no more intervals are needed.
 using WatchInterval = std::function<bool(const WatchSample& before, const WatchSample& after)>;
 
-/// Looks at once and then every interval of the options, at the times that the first look sets, so that delays do not
-/// add up; a look that takes longer than an interval lets intervals be longer. Each pair of looks is handed to `take`,
-/// but not the one in which the process ended. A stop ends it as well: what came since the last look is an interval of
-/// its own when it is a tenth of a second or more. So does `take`, which is a stop as well. Throws what `look` and
-/// `take` throw.
+/// Samples at once and then at every interval of the options, at times fixed by the first sample, so that delays do not
+/// add up. A sample that takes longer than an interval makes intervals longer. Each pair of samples is passed to
+/// `take`, but not the one in which the process ended. A stop ends it too: the time since the last sample is an
+/// interval of its own if it is at least a tenth of a second. `take` can stop it as well. Throws the errors of `look`
+/// and `take`.
 WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std::stop_token& stop,
                     const WatchLook& look, const WatchInterval& take);
 
@@ -70,29 +70,29 @@ struct WatchResult {
   std::string command;
   std::string path;
   system::StorageFacts storage;
-  std::uint64_t files = 0;                  ///< whose place in the page cache was looked at
-  std::optional<std::string> gpus_missing;  ///< why GPUs were not looked at
+  std::uint64_t files = 0;                  ///< files whose share in the page cache was sampled
+  std::optional<std::string> gpus_missing;  ///< why GPU metrics are not available
   WatchSummary summary;
   std::vector<Finding> findings;
   std::vector<WatchRow> rows;           ///< the last kMostRows, and only with Context::keeps_result()
-  WatchLines lines = WatchLines::text;  ///< from the options: the form of the end is that of the lines
+  WatchLines lines = WatchLines::text;  ///< from the options: the final report has the format of the lines
 
   static constexpr std::size_t kMostRows = 1800;
 
   void describe(FieldVisitor& v);
-  /// All but the rows.
+  /// All except the rows.
   void describe_end(FieldVisitor& v);
 };
 
-/// Takes each interval as it ends; false when no more are wanted, which is a stop.
+/// Gets each interval as it ends; false if no more are needed, which stops the watch.
 using WatchRowSink = std::function<bool(const WatchRow&)>;
 
-/// Watches until a bound is reached, the process ends, or the context's stop comes, which is the usual end and no
-/// failure. Only counters are read, nothing of the data. Throws what
-/// check_watch_options(), find_watch_target() and the sink throw.
+/// Watches until a limit is reached, the process ends, or the context is stopped, which is the normal end and not a
+/// failure. Only reads counters, never the data. Throws the errors of check_watch_options(), find_watch_target() and
+/// the sink.
 WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink);
 
-/// The same of any machine. `sources.files` are those of the target's path.
+/// The same for any machine. `sources.files` are those of the target's path.
 WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink, const WatchTarget& target,
                   const WatchSources& sources);
 

@@ -10,7 +10,7 @@ namespace {
 
 using Number = std::optional<double>;
 
-/// What a counter grew by; empty when it went backwards.
+/// The increase of a counter; empty if it went backwards.
 template <class T>
 Number growth(T before, T after) {
   if (after < before) return std::nullopt;
@@ -93,7 +93,8 @@ GroupRow group_row(const system::CgroupUse& before, const system::CgroupUse& aft
 struct TreeUse {
   double cpu_seconds = 0;
   std::uint64_t major_faults = 0;
-  std::optional<system::ProcessBytes> bytes = system::ProcessBytes{};  ///< empty as soon as one process does not tell
+  std::optional<system::ProcessBytes> bytes =
+      system::ProcessBytes{};  ///< empty as soon as the value of one process is unknown
 };
 
 TreeUse tree_use(const std::vector<system::ProcessUse>& processes) {
@@ -219,89 +220,93 @@ WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const W
 
 void PressureShares::describe(FieldVisitor& v) {
   v.field({"cpu", Unit::ratio, "share of the time in which at least one task waited for a core"}, cpu);
-  v.field({"io", Unit::ratio, "in which at least one waited for storage"}, io);
-  v.field({"io_full", Unit::ratio, "in which all that had something to do waited for storage"}, io_full);
-  v.field({"memory", Unit::ratio, "in which at least one waited for memory"}, memory);
-  v.field({"memory_full", Unit::ratio, "in which all did"}, memory_full);
+  v.field({"io", Unit::ratio, "share of the time in which at least one task waited for storage"}, io);
+  v.field({"io_full", Unit::ratio, "share of the time in which all active tasks waited for storage"}, io_full);
+  v.field({"memory", Unit::ratio, "share of the time in which at least one task waited for memory"}, memory);
+  v.field({"memory_full", Unit::ratio, "share of the time in which all active tasks waited for memory"}, memory_full);
 }
 
 void NodeRow::describe(FieldVisitor& v) {
-  v.field({"cpu_busy", Unit::ratio, "share of the processors' time that was used"}, cpu_busy);
-  v.field({"busy_cores", "the same in cores"}, busy_cores);
-  v.field({"stolen", Unit::ratio, "share that the hypervisor gave to others"}, stolen);
-  v.field({"blocked_tasks", "tasks that wait for storage, at the end"}, blocked_tasks);
-  v.field({"pressure", Unit::ratio, "waiting on the whole node (PSI)"}, pressure);
+  v.field({"cpu_busy", Unit::ratio, "share of the CPU time that was used"}, cpu_busy);
+  v.field({"busy_cores", "cores used"}, busy_cores);
+  v.field({"stolen", Unit::ratio, "share that the hypervisor gave to other machines"}, stolen);
+  v.field({"blocked_tasks", "tasks waiting for storage, at the end"}, blocked_tasks);
+  v.field({"pressure", Unit::ratio, "pressure on the whole node (PSI)"}, pressure);
   v.field({"memory", Unit::bytes, "memory of the node"}, memory);
-  v.field({"memory_available", Unit::bytes, "what programs may take without swapping, at the end"}, memory_available);
-  v.field({"page_cache", Unit::bytes, "contents of files in memory, at the end"}, page_cache);
-  v.field({"page_cache_growth", Unit::bytes_per_second, "negative where it shrinks"}, page_cache_growth);
+  v.field({"memory_available", Unit::bytes, "memory available to programs without swapping, at the end"},
+          memory_available);
+  v.field({"page_cache", Unit::bytes, "size of the page cache, at the end"}, page_cache);
+  v.field({"page_cache_growth", Unit::bytes_per_second, "change of that size; negative if it shrinks"},
+          page_cache_growth);
   v.field({"major_faults", Unit::per_second, "page faults that needed storage"}, major_faults);
   v.field({"swapped_pages", Unit::per_second, "pages swapped in and out"}, swapped_pages);
   v.field({"dev_shm_size", Unit::bytes, "size of /dev/shm"}, dev_shm_size);
-  v.field({"dev_shm_free", Unit::bytes, "room left in it, at the end"}, dev_shm_free);
+  v.field({"dev_shm_free", Unit::bytes, "free space in /dev/shm, at the end"}, dev_shm_free);
 }
 
 void GroupRow::describe(FieldVisitor& v) {
-  v.field({"cpu_limit", "cores that the control groups allow"}, cpu_limit);
-  v.field({"throttled", Unit::ratio, "share of the limit's periods in which it cut in"}, throttled);
-  v.field({"cores", "processor time per time"}, cores);
-  v.field({"pressure", Unit::ratio, "waiting in the control group (PSI)"}, pressure);
-  v.field({"memory", Unit::bytes, "memory in use, page cache among it, at the end"}, memory);
-  v.field({"memory_limit", Unit::bytes, "memory that the control groups allow"}, memory_limit);
+  v.field({"cpu_limit", "CPU limit of the control groups, in cores"}, cpu_limit);
+  v.field({"throttled", Unit::ratio, "share of the periods in which the limit throttled"}, throttled);
+  v.field({"cores", "cores used"}, cores);
+  v.field({"pressure", Unit::ratio, "pressure in the control group (PSI)"}, pressure);
+  v.field({"memory", Unit::bytes, "memory in use, including page cache, at the end"}, memory);
+  v.field({"memory_limit", Unit::bytes, "memory limit of the control groups"}, memory_limit);
 }
 
 void JobRow::describe(FieldVisitor& v) {
-  v.field({"processes", Unit::count, "processes, at the end"}, processes);
-  v.field({"threads", Unit::count, "threads, at the end"}, threads);
+  v.field({"processes", Unit::count, "number of processes, at the end"}, processes);
+  v.field({"threads", Unit::count, "number of threads, at the end"}, threads);
   v.field({"blocked_threads", Unit::count, "threads in uninterruptible sleep, at the end"}, blocked_threads);
-  v.field({"cores", "processor time per time"}, cores);
-  v.field({"queued_threads", "threads that were ready to run and waited for a core, on average"}, queued_threads);
-  v.field({"saturated_processes", Unit::count, "processes that kept a whole core busy, or more"}, saturated_processes);
-  v.field({"processors", Unit::count, "processors that it may run on"}, processors);
+  v.field({"cores", "cores used"}, cores);
+  v.field({"queued_threads", "mean number of threads that were ready to run and waited for a core"}, queued_threads);
+  v.field({"saturated_processes", Unit::count, "processes that each used a whole core or more"}, saturated_processes);
+  v.field({"processors", Unit::count, "processors that the process may run on"}, processors);
   v.field({"major_faults", Unit::per_second, "page faults that needed storage"}, major_faults);
-  v.field({"asked", Unit::bytes_per_second, "by read calls, from storage, page cache, pipes and sockets"}, asked_bytes);
-  v.field({"from_storage", Unit::bytes_per_second, "fetched from storage for it"}, from_storage_bytes);
-  v.field({"to_storage", Unit::bytes_per_second, "that it made to be written"}, to_storage_bytes);
+  v.field({"asked", Unit::bytes_per_second, "bytes of read calls, from storage, page cache, pipes and sockets"},
+          asked_bytes);
+  v.field({"from_storage", Unit::bytes_per_second, "bytes read from storage"}, from_storage_bytes);
+  v.field({"to_storage", Unit::bytes_per_second, "bytes written to storage"}, to_storage_bytes);
 }
 
 void DiskRow::describe(FieldVisitor& v) {
   v.field({"name", "block device"}, name);
   v.field({"reads", Unit::per_second, "reads"}, reads);
   v.field({"read", Unit::bytes_per_second, "bytes read"}, read_bytes);
-  v.field({"read_size", Unit::bytes, "mean bytes of a read"}, read_size);
-  v.field({"read_wait", Unit::seconds, "mean time of a read from request to answer"}, read_wait);
+  v.field({"read_size", Unit::bytes, "mean size of a read"}, read_size);
+  v.field({"read_wait", Unit::seconds, "mean latency of a read"}, read_wait);
   v.field({"writes", Unit::per_second, "writes"}, writes);
   v.field({"written", Unit::bytes_per_second, "bytes written"}, written_bytes);
-  v.field({"write_wait", Unit::seconds, "mean time of a write"}, write_wait);
-  v.field({"busy", Unit::ratio, "share of the time with a request under way; no saturation on NVMe"}, busy);
-  v.field({"queue", "mean requests under way"}, queue);
+  v.field({"write_wait", Unit::seconds, "mean latency of a write"}, write_wait);
+  v.field({"busy", Unit::ratio, "share of the time with a request in flight; not a sign of saturation on NVMe"}, busy);
+  v.field({"queue", "mean number of requests in flight"}, queue);
 }
 
 void NfsRow::describe(FieldVisitor& v) {
   v.field({"operations", Unit::per_second, "requests of all kinds"}, operations);
-  v.field({"read", Unit::bytes_per_second, "bytes that came for reads"}, read_bytes);
-  v.field({"retransmissions", Unit::per_second, "requests that were sent again"}, retransmissions);
-  v.field({"retransmitted", Unit::ratio, "the same as a share of the requests"}, retransmitted);
-  v.field({"round_trip", Unit::seconds, "mean time from request to answer"}, round_trip);
-  v.field({"read_round_trip", Unit::seconds, "the same of reads alone"}, read_round_trip);
+  v.field({"read", Unit::bytes_per_second, "bytes read"}, read_bytes);
+  v.field({"retransmissions", Unit::per_second, "requests retransmitted"}, retransmissions);
+  v.field({"retransmitted", Unit::ratio, "share of requests retransmitted"}, retransmitted);
+  v.field({"round_trip", Unit::seconds, "mean latency of a request"}, round_trip);
+  v.field({"read_round_trip", Unit::seconds, "mean latency of a read"}, read_round_trip);
 }
 
 void GpuRow::describe(FieldVisitor& v) {
   state.describe(v);
-  v.field({"pcie_intake", Unit::bytes_per_second, "what came over its link in the last 20 ms; of GPUs in use"}, intake);
+  v.field({"pcie_intake", Unit::bytes_per_second, "bytes received over PCIe in the last 20 ms; of GPUs in use"},
+          intake);
 }
 
 void WatchRow::describe(FieldVisitor& v) {
   v.field({"time", "end of the interval, UTC"}, time);
   v.field({"seconds", Unit::seconds, "length of the interval"}, seconds);
-  v.field({"short_of", "what was short; compute: nothing, the GPUs were busy"}, short_of);
+  v.field({"short_of", "bottleneck; compute: none, the GPUs were busy"}, short_of);
   v.field({"node", "the whole node"}, node);
-  v.field({"group", "control group of the process, or this program's own"}, group);
-  v.field({"job", "the process and all below it"}, job);
-  v.field({"disk", "block device below PATH, all its users together"}, disk);
-  v.field({"nfs", "NFS mount of PATH, as its client counts"}, nfs);
-  v.field({"cached", Unit::ratio, "share of some files of PATH in the page cache, at the end"}, cached);
-  v.field({"gpus", "GPUs as their driver tells, at the end"}, gpus);
+  v.field({"group", "control group of the process, or of iobench itself"}, group);
+  v.field({"job", "the process and its descendants"}, job);
+  v.field({"disk", "block device of PATH, all its users together"}, disk);
+  v.field({"nfs", "NFS mount of PATH, from client counters"}, nfs);
+  v.field({"cached", Unit::ratio, "share of sampled files of PATH in the page cache, at the end"}, cached);
+  v.field({"gpus", "GPUs as reported by their driver, at the end"}, gpus);
 }
 
 }  // namespace shardkit::bench

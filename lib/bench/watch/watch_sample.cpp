@@ -24,8 +24,8 @@ void look_at_process(std::uint64_t pid, const system::Probe& probe, WatchTarget&
   const auto process = system::find_process(pid, probe);
   if (!process) {
     throw Error(ErrorCode::not_found,
-                fmt::format("there is no process {} that runs, or /proc hides it from this user and container; see "
-                            "`ps -ef`, and watch a job in a container from inside of it or from the host",
+                fmt::format("process {} does not exist, or /proc hides it from this user and container; see `ps -ef`. "
+                            "Watch a job in a container from inside it or from the host",
                             pid));
   }
   target.pid = pid;
@@ -86,7 +86,7 @@ WatchedFiles::WatchedFiles(const std::string& path) {
       if (size > kMostBytes) continue;
       bytes += size;
       files_.push_back(std::move(file));
-    } catch (const Error&) {  // not for this user, or gone since: the others tell enough
+    } catch (const Error&) {  // not for this user, or ended meanwhile: the others are enough
     }
   }
   if (bytes <= kMostBytes) return;
@@ -125,7 +125,7 @@ void look_at_job(const WatchTarget& target, const system::Probe& probe, WatchSam
   if (!target.pid) return;
   sample.processes = system::read_process_tree(*target.pid, probe);
   sample.process_ended = sample.processes.empty() || sample.processes.front().start != target.start;
-  if (sample.process_ended) sample.processes.clear();  // another process may have its number by now
+  if (sample.process_ended) sample.processes.clear();  // another process may have its number meanwhile
 }
 
 void look_at_data(const WatchTarget& target, const WatchSources& sources, WatchSample& sample) {

@@ -10,10 +10,10 @@
 #include "bench/watch/watch_row.hpp"
 #include "core/fields.hpp"
 
-/// From the intervals of a watch to what is short, by how much, and what to do about it. Pure.
+/// From the intervals of a watch to the bottleneck, its share of the time, and what to do. Pure.
 namespace shardkit::bench {
 
-/// A mean over values with weights; empty until one came.
+/// A weighted mean; empty without values.
 class WeightedMean {
  public:
   void add(const std::optional<double>& value, double weight);
@@ -24,8 +24,8 @@ class WeightedMean {
   double weight_ = 0;
 };
 
-/// All intervals of a watch in a few figures, however many they were. Rates and shares are means over the time in which
-/// they were told; waits are means over the requests.
+/// All intervals of a watch in a few values. Rates and shares are means over the time in which they were available;
+/// latencies are means over the requests.
 struct WatchSummary {
   std::uint64_t intervals = 0;
   double seconds = 0;
@@ -39,7 +39,7 @@ struct WatchSummary {
   std::optional<std::uint64_t> dev_shm_size;
   std::optional<std::uint64_t> least_dev_shm_free;
   WeightedMean swapped_pages;
-  // Waiting as the rules take it (felt_pressure()).
+  // Pressure as used by the rules (felt_pressure()).
   WeightedMean cpu_pressure;
   WeightedMean io_pressure;
   WeightedMean io_full;
@@ -52,7 +52,7 @@ struct WatchSummary {
   std::optional<std::uint64_t> most_group_memory;
   // The job.
   bool has_job = false;
-  bool hides_bytes = false;  ///< some process did not tell of its bytes
+  bool hides_bytes = false;  ///< bytes of some process were not visible
   std::optional<std::uint64_t> processors;
   std::uint64_t most_processes = 0;
   WeightedMean blocked_threads;
@@ -77,9 +77,9 @@ struct WatchSummary {
   // The GPUs in use.
   std::uint64_t most_gpus_in_use = 0;
   WeightedMean gpu_busy;
-  WeightedMean gpu_slowed;    ///< share of the time in which heat or lack of power slowed one down
-  WeightedMean link_use;      ///< of the link that was used most, over what it carries
-  std::string degraded_link;  ///< "GPU 0 at 0000:17:00.0 has 8 of 16 lanes"; empty without one
+  WeightedMean gpu_slowed;    ///< share of the time in which heat or lack of power throttled one
+  WeightedMean link_use;      ///< of the busiest link, relative to its rate
+  std::string degraded_link;  ///< "GPU 0 at 0000:17:00.0 has 8 of 16 lanes"; empty if there is none
 
   void add(const WatchRow& row);
   double share(Shortage shortage) const;
@@ -91,23 +91,23 @@ struct WatchVerdict {
   Shortage short_of = Shortage::nothing;
   std::optional<double> share;        ///< of the watched time
   std::string text;                   ///< one line
-  std::vector<std::string> evidence;  ///< the figures behind it, a line each
-  std::string remedy;                 ///< what to do; empty when nothing is to be done
+  std::vector<std::string> evidence;  ///< figures that support it, one line each
+  std::string remedy;                 ///< what to do; empty if nothing
 
   void describe(FieldVisitor& v) {
-    v.field({"short_of", "what is short; compute: nothing, the GPUs are busy"}, short_of);
-    v.field({"share", Unit::ratio, "share of the watched time in which that was so"}, share);
+    v.field({"short_of", "bottleneck; compute: none, the GPUs are busy"}, short_of);
+    v.field({"share", Unit::ratio, "share of the watched time with this bottleneck"}, share);
     v.field({"text", "the verdict in a line"}, text);
-    v.field({"evidence", "figures behind it"}, evidence);
+    v.field({"evidence", "figures that support it"}, evidence);
     v.field({"remedy", "what to do"}, remedy);
   }
 };
 
-/// The shortage that took the most of the time, when that is a tenth or more of it; of equals the one that is asked for
-/// first. Else compute, where GPUs were busy for half of the time or more, else nothing.
+/// The bottleneck with the largest share of the time, if that is 10 % or more; among equal ones the first in the order
+/// of the rules. Else compute if GPUs were busy for half of the time or more, else nothing.
 WatchVerdict judge_watch(const WatchTarget& target, const WatchSummary& summary);
 
-/// Figures that a platform engineer would point at, whatever the verdict: never a verdict of their own.
+/// Remarkable figures, whatever the verdict; they never become the verdict.
 std::vector<Finding> watch_findings(const WatchSummary& summary);
 
 }  // namespace shardkit::bench

@@ -30,39 +30,36 @@ Shortage worst_shortage(const WatchSummary& summary) {
 
 /// By Shortage.
 constexpr std::array<std::string_view, kEnumNames<Shortage>.size()> kThings{
-    "nothing", "nothing",         "the CPU limit", "memory", "processor cores are", "the link from host to GPU",
-    "storage", "room in /dev/shm"};
+    "nothing", "nothing", "the CPU limit", "memory", "CPU", "a PCIe link to a GPU", "storage", "space in /dev/shm"};
 
-/// The job was not fed, and nothing that the node tells of says why.
+/// The job was not fed, but no counter of the node shows why.
 std::string idle_text(const WatchSummary& summary) {
   const auto busy = summary.gpu_busy.value();
-  if (!busy) return "nothing of this node is short, as far as it tells";
-  return fmt::format("nothing of this node is short, as far as it tells, but GPUs are busy {} of the time alone",
-                     percent(*busy));
+  if (!busy) return "found no bottleneck on this node";
+  return fmt::format("found no bottleneck on this node, but GPUs were busy only {} of the time", percent(*busy));
 }
 
 std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
-  if (summary.intervals == 0) return "nothing was seen: the watch ended before its first interval";
+  if (summary.intervals == 0) return "nothing was measured: the watch ended before its first interval";
   if (shortage == Shortage::compute) {
-    return fmt::format("nothing is short: GPUs are busy {} of the time", percent(summary.gpu_busy.value().value_or(0)));
+    return fmt::format("no bottleneck: GPUs were busy {} of the time", percent(summary.gpu_busy.value().value_or(0)));
   }
   if (shortage == Shortage::nothing) return idle_text(summary);
   const std::string_view subject = kThings[static_cast<std::size_t>(shortage)];
-  return fmt::format("{}{} short in {} of the time", subject, subject.ends_with(" are") ? "" : " is",
-                     percent(summary.share(shortage)));
+  return fmt::format("{} was the bottleneck {} of the time", subject, percent(summary.share(shortage)));
 }
 
-/// By what the data lies on; a local disk needs no local disk.
+/// By the storage of the data; a local disk does not need another local disk.
 std::string_view faster_reads(const WatchTarget& target) {
   if (target.nfs_mount)
-    return "more connections (nconnect) and read-ahead, or the data on a local disk (shardctl stage)";
+    return "use more connections (nconnect) and read-ahead, or stage the data to a local disk (shardctl stage)";
   if (system::has_remote_cache(target.storage.storage_class)) {
-    return "more reads at a time (num_workers), or the data on a local disk (shardctl stage)";
+    return "use more parallel reads (num_workers), or stage the data to a local disk (shardctl stage)";
   }
   if (!target.storage.device.empty()) {
-    return "more and larger reads at a time (num_workers, shards by shardctl convert), or a faster disk";
+    return "use more and larger parallel reads (num_workers, shards by shardctl convert), or a faster disk";
   }
-  return "more reads at a time (num_workers), faster storage, or the data on a local disk (shardctl stage)";
+  return "use more parallel reads (num_workers) or faster storage, or stage the data to a local disk (shardctl stage)";
 }
 
 std::string storage_remedy(const WatchTarget& target, const WatchSummary& summary) {
@@ -71,15 +68,15 @@ std::string storage_remedy(const WatchTarget& target, const WatchSummary& summar
   const double written = summary.disk_written_bytes.value().value_or(0);
   if (written > read && written > 0) {
     return fmt::format(
-        "more is written than read: write checkpoints behind the training, less often or to another disk (`iobench "
+        "more is written than read: write checkpoints in the background, less often or to another disk (`iobench "
         "checkpoint {}` measures it)",
         path);
   }
   std::string text(faster_reads(target));
-  text += fmt::format("; `iobench read {} --cache cold` says what it can give, `iobench env {}` how it is set up", path,
-                      path);
+  text += fmt::format("; `iobench read {} --cache cold` measures the storage, `iobench env {}` checks its settings",
+                      path, path);
   if (!target.path.empty()) return text;
-  return text + "; with PATH watch tells of its disk or mount too";
+  return text + "; with PATH, watch also shows its disk or mount";
 }
 
 /// Cores of the node; both means are over the same intervals.
@@ -89,7 +86,7 @@ std::optional<double> node_cores(const WatchSummary& summary) {
   return cores && busy > 0 ? std::optional(*cores / busy) : std::nullopt;
 }
 
-/// Whether the job may not use what there is, is its own rival for cores, or others are.
+/// Whether the job is limited by its quota, by its own threads that compete for cores, or by other processes.
 std::string cores_remedy(const WatchSummary& summary) {
   const auto all = summary.busy_cores.value();
   const auto own = summary.cores.value();
@@ -98,34 +95,32 @@ std::string cores_remedy(const WatchSummary& summary) {
     const auto allowed = static_cast<double>(*summary.processors);
     if (allowed < std::round(*there) && *own >= watch_rules::kCoresBusy * allowed) {
       return fmt::format(
-          "the job may run on {} of {:.0f} processors and uses them all: widen that (taskset, the "
-          "container's cpuset, Slurm's --cpus-per-task)",
+          "the job may run on {} of {:.0f} processors and uses them all: allow more (taskset, the container's cpuset, "
+          "Slurm's --cpus-per-task)",
           *summary.processors, *there);
     }
   }
   if (all && own && *own < *all / 2) {
     return fmt::format(
-        "other processes have {:.1f} of the {:.1f} cores in use: end or move them, or give the job cores "
-        "of its own",
+        "other processes use {:.1f} of the {:.1f} busy cores: end or move them, or reserve cores for the job",
         *all - *own, *all);
   }
-  return "more cores, smaller images (shardctl convert --resize), decoding on the GPU; `iobench decode` says what a "
-         "core "
-         "gives";
+  return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU; `iobench decode` measures "
+         "what a core decodes";
 }
 
 std::string limit_remedy(const WatchSummary& summary) {
   const std::string limit = summary.cpu_limit ? fmt::format(" above {:.2f} cores", *summary.cpu_limit) : "";
   return fmt::format(
-      "raise the CPU limit of the container{}, or start fewer threads (OMP_NUM_THREADS, num_workers): those beyond it "
-      "are stopped for the rest of each period",
+      "raise the CPU limit of the container{}, or start fewer threads (OMP_NUM_THREADS, num_workers): threads above "
+      "the limit are stopped for the rest of each period",
       limit);
 }
 
 std::string nothing_remedy(const WatchSummary& summary) {
   if (!summary.gpu_busy.value()) return {};
-  return "more loader processes (num_workers), a larger prefetch_factor and pin_memory; then look at what a node does "
-         "not tell: one slow thread, a store behind the network, waiting for other nodes";
+  return "use more loader processes (num_workers), a larger prefetch_factor and pin_memory. Then check what is not "
+         "visible here: a slow single thread, a remote store, waiting for other nodes";
 }
 
 std::string remedy_for(const WatchTarget& target, const WatchSummary& summary, Shortage shortage) {
@@ -133,18 +128,17 @@ std::string remedy_for(const WatchTarget& target, const WatchSummary& summary, S
     case Shortage::cpu_limit:
       return limit_remedy(summary);
     case Shortage::memory:
-      return "fewer loader processes or a smaller prefetch_factor, more memory for the container, or less of it in "
-             "/dev/shm and tmpfs";
+      return "use fewer loader processes or a smaller prefetch_factor, give the container more memory, or use less of "
+             "it in /dev/shm and tmpfs";
     case Shortage::cores:
       return cores_remedy(summary);
     case Shortage::gpu_link:
-      return "8-bit values over the link, normalised on the GPU; `iobench transfer` says what the link gives";
+      return "send 8-bit values over the link and normalise on the GPU; `iobench transfer` measures the link";
     case Shortage::storage:
       return storage_remedy(target, summary);
     case Shortage::dev_shm:
-      return "a larger one (--shm-size of Docker, an emptyDir with medium Memory in Kubernetes), fewer loader "
-             "processes "
-             "or a smaller prefetch_factor; files of dead jobs stay there until they are removed";
+      return "make it larger (--shm-size of Docker, an emptyDir with medium Memory in Kubernetes), or use fewer loader "
+             "processes or a smaller prefetch_factor; files of killed jobs stay there until they are removed";
     case Shortage::nothing:
       return summary.intervals > 0 ? nothing_remedy(summary) : "";
     case Shortage::compute:
@@ -157,7 +151,7 @@ std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-/// "I/O pressure 64 %, all tasks 58 %": facts of one thing, those that are told.
+/// "I/O pressure 64 %, all tasks 58 %": the known facts about one subject.
 class EvidenceLine {
  public:
   explicit EvidenceLine(std::string subject) : subject_(std::move(subject)) {}
@@ -179,7 +173,7 @@ class EvidenceLine {
   EvidenceLine& add(std::string_view what, const std::optional<std::uint64_t>& bytes) {
     return add(what, as_double(bytes), Unit::bytes);
   }
-  /// Nothing when no fact is told.
+  /// Adds nothing if no fact is known.
   void into(std::vector<std::string>& lines) const {
     if (!facts_.empty()) lines.push_back(fmt::format("{}: {}", subject_, fmt::join(facts_, ", ")));
   }
@@ -211,17 +205,17 @@ void data(const WatchTarget& target, const WatchSummary& sum, std::vector<std::s
       .add("read", sum.nfs_read_bytes.value(), Unit::bytes_per_second)
       .add(sum.nfs_operations.value(), "{:.0f} requests/s")
       .add("round trip", sum.nfs_round_trip.value(), Unit::seconds)
-      .add("sent again", sum.nfs_retransmitted.value(), Unit::ratio)
+      .add("retransmitted", sum.nfs_retransmitted.value(), Unit::ratio)
       .into(lines);
-  EvidenceLine("page cache").add("holds of some files of PATH", sum.cached.value(), Unit::ratio).into(lines);
+  EvidenceLine("page cache").add("has of sampled files of PATH", sum.cached.value(), Unit::ratio).into(lines);
 }
 
 void job(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("job")
       .add(sum.cores.value(), "{:.1f} cores used")
       .add(sum.cores.value() ? as_double(sum.processors) : std::nullopt, "of {:.0f} that it may use")
-      .add(sum.queued_threads.value(), "{:.1f} threads wait for one")
-      .add(sum.saturated_processes.value(), "{:.1f} processes with a whole core")
+      .add(sum.queued_threads.value(), "{:.1f} threads wait for a core")
+      .add(sum.saturated_processes.value(), "{:.1f} processes use a whole core each")
       .add("read calls", sum.asked_bytes.value(), Unit::bytes_per_second)
       .add("from storage", sum.from_storage_bytes.value(), Unit::bytes_per_second)
       .add("to storage", sum.to_storage_bytes.value(), Unit::bytes_per_second)
@@ -236,14 +230,14 @@ void processors(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("waiting for cores").add("some task", sum.cpu_pressure.value(), Unit::ratio).into(lines);
   EvidenceLine("CPU limit")
       .add(sum.cpu_limit, "{:.2f} cores")
-      .add("cuts in", sum.throttled.value(), Unit::ratio)
+      .add("throttles", sum.throttled.value(), Unit::ratio)
       .into(lines);
 }
 
 void memory(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("memory")
       .add("some task waits", sum.memory_pressure.value(), Unit::ratio)
-      .add("least available", sum.least_memory_available)
+      .add("lowest available", sum.least_memory_available)
       .add("of", sum.memory)
       .add(sum.swapped_pages.value(), "{:.0f} pages/s swapped")
       .into(lines);
@@ -262,7 +256,7 @@ void gpus(const WatchSummary& sum, std::vector<std::string>& lines) {
 }
 
 void dev_shm(const WatchSummary& sum, std::vector<std::string>& lines) {
-  EvidenceLine("/dev/shm").add("least free", sum.least_dev_shm_free).add("of", sum.dev_shm_size).into(lines);
+  EvidenceLine("/dev/shm").add("lowest free", sum.least_dev_shm_free).add("of", sum.dev_shm_size).into(lines);
 }
 
 /// The figures of a kind of shortage, a line for each thing that they are of.

@@ -29,7 +29,7 @@ std::vector<FirstWord> groups(const App& app) {
   return words;
 }
 
-/// One branch of the bash function: the words for "--option <here>" where it has choices, else the verb's options.
+/// One branch of the bash function: the words for "--option <here>" if it has choices, else the verb's options.
 std::string bash_verb(const Command& command) {
   const CommandDoc doc = document(command);
   std::vector<std::string> names;
@@ -90,7 +90,7 @@ std::string zsh_group(const FirstWord& group) {
                    group.word);
 }
 
-/// Text within single quotes of fish, where a backslash escapes.
+/// Text within single quotes of fish, in which a backslash escapes.
 std::string fish_quoted(std::string_view text) { return fmt::format("'{}'", escaped(text, "'\\")); }
 
 std::string fish_verb(const App& app, const Command& command) {

@@ -9,10 +9,10 @@
 #include "cli/app.hpp"
 #include "core/field_tree.hpp"
 
-/// Documents made from the same descriptions as the command line itself; apps/docgen writes them to files.
+/// Documents generated from the same descriptions as the command line; apps/docgen writes them to files.
 namespace shardkit::cli {
 
-/// What there is to say about a verb, as data: help, manual, reference page, completion and schema are made from it.
+/// Data about a verb, from which help, manual, reference page, completion and schema are made.
 struct CommandDoc {
   const CommandText& text;
   bool findings;                   ///< takes --junit and --markdown
@@ -35,17 +35,17 @@ inline constexpr std::array kExitCodes = {
     ExitCode{1, "failed; a retry may help (input/output, network)"},
     ExitCode{2, "the command line is wrong"},
     ExitCode{3, "done, with findings (a check found problems, a requirement was missed)"},
-    ExitCode{4, "failed for good (source missing, access denied, corrupt data, a feature that is not there)"},
-    ExitCode{5, "no room (disk full, or a limit below the need)"},
+    ExitCode{4, "failed permanently (source missing, access denied, corrupt data, feature not available)"},
+    ExitCode{5, "no space (disk full, or a limit below the need)"},
     ExitCode{129, "stopped by SIGHUP"},
     ExitCode{130, "stopped by SIGINT"},
     ExitCode{143, "stopped by SIGTERM"},
 };
 
-/// Columns of help where no terminal says how wide it is.
+/// Columns of help if there is no terminal width.
 inline constexpr std::size_t kHelpWidth = 80;
 
-/// `shardctl --help`: what the program is and what verbs it has.
+/// `shardctl --help`: the program and its verbs.
 std::string program_help(const App& app, std::size_t width = kHelpWidth);
 
 /// `shardctl cache --help`: the verbs of a group.
@@ -54,14 +54,14 @@ std::string group_help(const App& app, const FirstWord& group, std::size_t width
 /// `shardctl convert --help`: synopsis, description, operands, options with defaults, examples.
 std::string command_help(const App& app, const Command& command, std::size_t width = kHelpWidth);
 
-/// `shardctl help exit-codes`: what the exit codes of all verbs mean.
+/// `shardctl help exit-codes`: the meaning of the exit codes of all verbs.
 std::string exit_code_help(std::size_t width = kHelpWidth);
 
 /// A file's name and its text.
 using NamedText = std::pair<std::string, std::string>;
 
-/// docs/reference, in Markdown: README.md with what all verbs have, and for each verb "shardctl-convert.md" with its
-/// options and the fields of its result.
+/// docs/reference, in Markdown: README.md with what all verbs share, and "shardctl-convert.md" and so on with options
+/// and result fields of each verb.
 std::vector<NamedText> reference_pages(const std::vector<App>& apps);
 
 /// The JSON Schema (draft 2020-12) of the envelope of one verb. Groups of fields are "$defs".

@@ -81,7 +81,7 @@ std::string verb_page(const App& app, const Command& command) {
   std::string out = heading(fmt::format("{}-{}", app.name, verb_slug(doc.text.name)), doc.text.summary);
   out += fmt::format(".SH SYNOPSIS\n.B {}\n", troff(synopsis(app.name, doc.text.name, doc.options)));
   out += ".SH DESCRIPTION\n" + paragraphs(doc.text.description);
-  if (doc.text.resumable) out += ".PP\nStopped or killed, the same command goes on where it was.\n";
+  if (doc.text.resumable) out += ".PP\nAfter an interruption, run the same command again to continue.\n";
   out += ".SH OPTIONS\n";
   for (const FieldNode& option : doc.options) out += option_entry(option);
   for (const FieldNode& option : doc.common) out += option_entry(option);

@@ -54,7 +54,7 @@ Json bare_schema_of(const FieldNode& node, Definitions& definitions) {
     case FieldKind::count:
       return {{"type", "integer"}, {"minimum", 0}};
     case FieldKind::number:
-      return {{"type", {"number", "null"}}};  // null stands for what could not be measured
+      return {{"type", {"number", "null"}}};  // null means that it could not be measured
     case FieldKind::text:
       return text();
     case FieldKind::texts:
@@ -100,7 +100,7 @@ Json exit_codes() {
   return {{"enum", codes}};
 }
 
-/// As dump(), but what holds no lists or objects of its own is one line.
+/// Like dump(), but writes lists and objects without nested ones on one line.
 std::string pretty(const Json& json, std::size_t depth = 0) {
   const auto is_structured = [](const Json& value) { return value.is_structured(); };
   if (!json.is_structured() || std::none_of(json.begin(), json.end(), is_structured)) return json_text(json);

@@ -68,7 +68,7 @@ constexpr std::uint64_t kMostNamed = 5;
 Error not_released(const CacheReleaseResult& result, std::uint64_t failed, const std::string& refusals,
                    const std::string& folder) {
   return Error(ErrorCode::denied,
-               fmt::format("{} ended; in {} leases could not be ended: {}; their owners can end them, or root",
+               fmt::format("{} ended, but in {} leases could not be ended: {}; their owners or root can end them",
                            format_count(result.released, "lease"), format_count(failed, "folder"), refusals),
                folder);
 }
@@ -105,16 +105,17 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
 void CacheReleaseOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
   v.field({"owner",
-           "whose leases to end; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or user@host",
+           "owner of the leases to end; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or "
+           "user@host",
            "NAME"},
           owner);
-  v.field({"all", "end everybody's leases, those that cannot be read, too"}, all);
+  v.field({"all", "end the leases of all owners, also unreadable ones"}, all);
 }
 
 void CacheReleaseResult::describe(FieldVisitor& v) {
-  v.field({"owner", "whose leases were looked for; empty: everybody's"}, owner);
-  v.field({"folders", Unit::count, "staged folders looked at"}, folders);
-  v.field({"released", Unit::count, "leases that ended"}, released);
+  v.field({"owner", "owner whose leases were looked for; empty: all owners"}, owner);
+  v.field({"folders", Unit::count, "staged folders checked"}, folders);
+  v.field({"released", Unit::count, "leases ended"}, released);
 }
 
 }  // namespace shardkit::dataset

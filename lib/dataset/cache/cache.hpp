@@ -42,12 +42,11 @@ struct CacheCheckResult {
   bool has_findings() const { return errors > 0; }
 };
 
-/// Is what was staged still whole and right: `shardctl cache check`. Every file that a journal names is looked for and,
-/// unless `quick`, read and held against the XXH3-128 that it had when it was staged. Folders that are being staged are
-/// passed over with a warning. A marker that says more than its journal names is an error. With `repair` damaged files
-/// of folders that nobody leases are removed, and the marker of each folder that lacks anything, so that nobody takes
-/// it for whole and the next stage brings what is missing; leased folders are left alone, with a warning. Problems are
-/// in the result; throws what cache_folders() throws.
+/// Checks that staged files are still complete and unchanged: `shardctl cache check`. Looks for every file that a
+/// journal names and, unless `quick`, compares its content with the XXH3-128 it had when it was staged. Folders that
+/// are being staged are skipped with a warning. A marker that names more than its journal is an error. With `repair`,
+/// removes damaged files and the markers of incomplete folders, so that the next stage copies the missing files; leased
+/// folders are not changed and cause a warning. Problems are in the result; throws the errors of cache_folders().
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx);
 
 struct CacheGcOptions {
@@ -79,9 +78,9 @@ struct CacheGcResult {
   void describe(FieldVisitor& v);
 };
 
-/// Removes what nobody will use from a node cache, then evicts staged folders, those used least recently first, down to
-/// the limit: `shardctl cache gc`. Never one that is leased, at work or of no known source. Throws Error{no_space} when
-/// the limit cannot be reached, after all was evicted that could be; and what cache_folders() throws.
+/// Removes unusable files from a node cache, then evicts staged folders, least recently used first, until the limit is
+/// met: `shardctl cache gc`. Never evicts a folder that is leased, being staged or of unknown source. Throws
+/// Error{no_space} if the limit cannot be met after all possible evictions, and the errors of cache_folders().
 CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx);
 
 struct CacheLsOptions {
@@ -137,8 +136,8 @@ struct CacheLsResult {
   void describe(FieldVisitor& v);
 };
 
-/// What a node cache, or one staged folder, holds: `shardctl cache ls`. Changes nothing. Throws what cache_folders()
-/// throws.
+/// Lists the content of a node cache or of one staged folder: `shardctl cache ls`. Changes nothing. Throws the errors
+/// of cache_folders().
 CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx);
 
 struct CacheReleaseOptions {
@@ -157,9 +156,9 @@ struct CacheReleaseResult {
   void describe(FieldVisitor& v);
 };
 
-/// Ends leases in a node cache or one staged folder: `shardctl cache release`. That there is none is no error. Leases
-/// that this user may not remove are passed over, and make it throw Error{denied} once all others have ended. Throws
-/// what cache_folders() throws; Error{usage} for an owner beside `all`.
+/// Ends leases in a node cache or one staged folder: `shardctl cache release`. A folder without a lease is not an
+/// error. Leases that this user may not remove are skipped; after all others have ended, they cause Error{denied}.
+/// Throws the errors of cache_folders(), and Error{usage} for an owner in addition to `all`.
 CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx);
 
 struct CacheWarmOptions {
@@ -185,12 +184,12 @@ struct CacheWarmResult {
   void describe(FieldVisitor& v);
 };
 
-/// Reads staged files into the page cache, those of the folder used last first, whole files only, until all are there
-/// or the next does not fit in the budget of memory: `shardctl cache warm`. Changes nothing on the disk. A file that is
-/// there already is not read. Throws what cache_folders() throws.
+/// Reads staged files into the page cache, those of the most recently used folder first, whole files only, until all
+/// are cached or the next does not fit in the memory budget: `shardctl cache warm`. Changes nothing on the disk. Does
+/// not read files that are already cached. Throws the errors of cache_folders().
 CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx);
 
-// What these verbs share.
+// Shared by these verbs.
 
 /// A file that a journal names.
 struct CacheFile {
@@ -201,26 +200,25 @@ struct CacheFile {
   std::string path() const;
 };
 
-/// The staged folders of the cache, or the one, at `folder`. Throws Error{not_found} when there is no such folder,
-/// Error{unsupported} when it lies on a network file system.
+/// The staged folders of the cache at `folder`, or that folder itself. Throws Error{not_found} if the folder does not
+/// exist, Error{unsupported} if it is on a network file system.
 std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& ctx);
 
-/// The files of staged folders, of unreadable ones none, in the folders' order, then by name. About 200 bytes of memory
-/// each.
+/// The files of readable staged folders, in the folders' order, then by name. About 200 bytes of memory each.
 std::vector<CacheFile> cache_files(const std::vector<staging::StagedFolder>& folders);
 
-/// Bytes in the page cache, of some files.
+/// Bytes of some files that are in the page cache.
 struct Residency {
   std::uint64_t bytes = 0;  ///< sizes of these files on the disk
   std::uint64_t cached = 0;
   bool known = true;  ///< false: the system does not tell this user
 
-  /// Empty when not known or when there are no bytes.
+  /// Empty if unknown or if there are no bytes.
   std::optional<double> ratio() const;
   Residency& operator+=(const Residency& more);
 };
 
-/// Of one file; of one that is not there nothing, of one that may not be read nothing is known.
+/// Of one file: nothing for a missing file, unknown for a file that may not be read.
 Residency residency_of(const CacheFile& file);
 /// Of all; throws Error{cancelled}.
 Residency residency_of(const std::vector<CacheFile>& files, Context& ctx);

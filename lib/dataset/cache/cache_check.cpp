@@ -59,16 +59,17 @@ class CacheCheck {
         if (!lease.lease) add("bad_lease", Severity::warning, folder.path, staging::describe(lease));
       }
       if (folder.at_work) {
-        add("in_progress", Severity::warning, folder.path, "it is being staged or evicted now: not checked");
+        add("in_progress", Severity::warning, folder.path, "it is being staged or evicted: not checked");
       } else if (folder.state == staging::StagedState::unreadable) {
         add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
       } else if (!folder.fault.empty()) {
-        add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
+        add("marker_mismatch", Severity::error, folder.path,
+            folder.fault + ": files that it does not list cannot be checked");
         to_stage_again_.insert(folder.path);
         damaged_[folder.path];
       } else if (folder.state != staging::StagedState::complete) {
         add("incomplete", Severity::error, folder.path,
-            "no marker says that it is whole: its stage failed, was stopped or is still to come back");
+            "its marker is missing: its stage failed, was interrupted or will be repeated");
         to_stage_again_.insert(folder.path);
       }
     }
@@ -106,17 +107,15 @@ class CacheCheck {
       });
       if (hash.digest() == file.staged.hash) return;
       found("wrong_bytes", true,
-            fmt::format("its bytes have XXH3-128 {}; those that were staged had {}", to_hex(hash.digest()),
-                        to_hex(file.staged.hash)));
+            fmt::format("its bytes have XXH3-128 {}; staged were {}", to_hex(hash.digest()), to_hex(file.staged.hash)));
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::not_found)
-        return found("missing", false, "it was staged and is not there any more");
+      if (error.code() == ErrorCode::not_found) return found("missing", false, "it was staged but no longer exists");
       if (error.code() == ErrorCode::cancelled) throw;
       add("unreadable", Severity::error, file.path(), error.what());
     }
   }
 
-  /// Shards that a reader of *.tar would take for a part of the set.
+  /// Shards that a reader of *.tar would treat as a part of the set.
   void look_for_strays() {
     std::set<std::string> known;
     for (const CacheFile& file : files_) known.insert(file.path());
@@ -125,7 +124,7 @@ class CacheCheck {
       for (const auto& entry : fs::directory_iterator(folder.path, error)) {
         const std::string name = entry.path().filename();
         if (name.starts_with('.') || entry.is_directory(error) || known.contains(entry.path())) continue;
-        add("stray", Severity::warning, entry.path(), "no stage brought it, but readers of this folder may take it");
+        add("stray", Severity::warning, entry.path(), "it was not staged, but readers of this folder may read it");
       }
     }
   }
@@ -147,38 +146,38 @@ class CacheCheck {
         continue;
       }
       const auto use = staging::look_at_staged(folder);
-      ctx_.warn("not_repaired",
-                fmt::format("{}: its marker and damaged files stay", use ? staging::describe_use(*use, now) : folder));
+      ctx_.warn("not_repaired", fmt::format("{}: its marker and damaged files were not removed",
+                                            use ? staging::describe_use(*use, now) : folder));
     }
   }
 
-  /// What brings the missing files, in the order to run it: a stage takes a file of the right size for whole, so wrong
-  /// bytes go first, and none go from a leased folder.
+  /// The commands that copy the missing files, in order: a stage treats a file of the right size as complete, so wrong
+  /// bytes are removed first, and none from a leased folder.
   void advise() {
     const system::WallTime now = system::system_clock().now();
     for (const staging::StagedFolder& folder : folders_) {
       if (!to_stage_again_.contains(folder.path)) continue;
       if (const auto damaged = damaged_.find(folder.path); damaged != damaged_.end() && !damaged->second.empty()) {
         if (folder.is_leased(now))
-          result_.remedies.push_back(remedy::release(folder.path) + "  # once nobody reads it");
+          result_.remedies.push_back(remedy::release(folder.path) + "  # when it is no longer in use");
         result_.remedies.push_back(remedy::check_and_repair(folder.path) + "  # removes damaged files");
       }
       result_.remedies.push_back(stage_again(folder));
     }
   }
 
-  /// The command that stages it again; of a part of a source, which no command is known of, what it was.
+  /// The command that stages it again; for a part of a source, whose command is unknown, a description of it.
   static std::string stage_again(const staging::StagedFolder& folder) {
     const std::string target = shell_word(folder.path);
     const std::string source = folder.source.empty() ? "SRC" : shell_word(folder.source);
     const bool is_part = folder.marker && !folder.marker->subsets.empty();
     if (is_part || folder.source.empty() || (folder.source.ends_with(" more") && !fs::exists(folder.source))) {
-      return fmt::format("# then stage {} again as it was staged: {} of {}", target,
+      return fmt::format("# then stage {} again with its original options: {} of {}", target,
                          is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
     }
     const bool by_size = folder.marker && folder.marker->verified == "size";
     return remedy::stage(folder.source, folder.path, by_size) +
-           "  # with the options it was staged with: fetches what is missing";
+           "  # with its original options: fetches what is missing";
   }
 
   void add(std::string code, Severity severity, const std::string& path, std::string text) {
@@ -195,7 +194,7 @@ class CacheCheck {
   const unsigned threads_;
   std::vector<staging::StagedFolder> folders_;
   std::vector<CacheFile> files_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< of the following files
   CacheCheckResult result_;
   std::map<std::string, std::vector<std::string>> damaged_;  ///< names to remove, by folder that is not whole
   std::set<std::string> to_stage_again_;
@@ -207,26 +206,27 @@ CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { r
 
 void CacheCheckOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
-  v.field({"quick", "look at names and sizes only, read nothing"}, quick);
+  v.field({"quick", "check only names and sizes, without reading"}, quick);
   v.field({"repair",
-           "remove damaged files, and the marker of what is not whole, of folders that nobody leases, so that the next "
-           "stage brings what is missing"},
+           "remove damaged files, and the marker of incomplete folders, unless they are leased, so that the next stage "
+           "fetches them again"},
           repair);
-  v.field(system::threads_field("files read at a time; default: the CPUs this process may use"), threads);
+  v.field(system::threads_field("files read in parallel; default: CPUs available to the process"), threads);
 }
 
 void CacheCheckResult::describe(FieldVisitor& v) {
-  v.field({"quick", "only names and sizes were looked at"}, quick);
+  v.field({"quick", "true if only names and sizes were checked"}, quick);
   v.field({"folders", Unit::count, "staged folders found"}, folders);
   v.field({"files", Unit::count, "files checked"}, files);
-  v.field({"bytes", Unit::bytes, "their bytes when they were staged"}, bytes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "these over wall time; 0 with --quick"}, bytes_per_second);
+  v.field({"bytes", Unit::bytes, "bytes of these files when staged"}, bytes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "these bytes divided by time; 0 with --quick"},
+          bytes_per_second);
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
-  v.field({"errors", Unit::count, "problems by which readers miss data or get wrong bytes"}, errors);
-  v.field({"warnings", Unit::count, "what may confuse readers, or was not checked"}, warnings);
-  v.field({"problems", "the problems by file, at most 10,000"}, problems);
+  v.field({"errors", Unit::count, "problems because of which readers miss data or get wrong bytes"}, errors);
+  v.field({"warnings", Unit::count, "things that may confuse readers, or that were not checked"}, warnings);
+  v.field({"problems", "problems by file, at most 10,000"}, problems);
   v.field({"discarded", Unit::count, "damaged files that --repair removed"}, discarded);
-  v.field({"remedies", "commands that bring what is missing"}, remedies);
+  v.field({"remedies", "commands that fetch what is missing"}, remedies);
 }
 
 }  // namespace shardkit::dataset

@@ -42,7 +42,7 @@ class Collection {
       } catch (const Error& error) {
         if (error.code() == ErrorCode::not_found) continue;  // somebody removed all of it
         if (error.code() != ErrorCode::denied) throw;
-        ctx_.warn("not_swept", fmt::format("'{}' was passed over: {}", folder.path, error.what()));
+        ctx_.warn("not_swept", fmt::format("'{}' was skipped: {}", folder.path, error.what()));
       }
     }
     result_.leftover_files = leftovers.files;
@@ -55,7 +55,7 @@ class Collection {
     const auto evict = [&](const std::string& folder, std::string& refusal) {
       const bool goes = options_.dry_run || staging::try_evict(*files_, folder, now_, ctx_.stop_token(), refusal);
       if (goes) ++ctx_.progress().items;
-      if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' stays: {}", folder, refusal));
+      if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' was not evicted: {}", folder, refusal));
       return goes;
     };
     for (const staging::StagedFolder& folder : staging::evict_to(folders_, limit, now_, evict)) {
@@ -68,8 +68,7 @@ class Collection {
   Error limit_not_reached() const {
     return Error(
         ErrorCode::no_space,
-        fmt::format("{} {} of {}, and {} are left, more than --limit {}: {}{}; or give a "
-                    "higher --limit",
+        fmt::format("{} {} of {}, but {} remain, more than --limit {}: {}{}; or give a higher --limit",
                     options_.dry_run ? "would evict" : "evicted", format_count(result_.evicted.size(), "folder"),
                     format_size(result_.evicted_bytes), format_size(result_.bytes_left), format_size(*options_.limit),
                     staging::describe_uses(folders_, now_), staging::release_advice(folders_, now_)),
@@ -90,27 +89,29 @@ CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Col
 
 void CacheGcOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
-  v.field({"limit", Unit::bytes, "evict until all staged folders together hold no more; without it only leftovers go"},
+  v.field({"limit", Unit::bytes,
+           "evict until all staged folders together need at most this much; without it, only leftovers are removed"},
           limit);
-  v.field({"dry-run", "only say what would go"}, dry_run);
+  v.field({"dry-run", "only report what would be removed"}, dry_run);
 }
 
 void CacheGcFolder::describe(FieldVisitor& v) {
   v.field({"path", "the staged folder"}, path);
-  v.field({"source", "where its files come back from"}, source);
-  v.field({"bytes", Unit::bytes, "what it held"}, bytes);
-  v.field({"last_used", "when a stage last brought or confirmed it, RFC 3339"}, last_used);
+  v.field({"source", "source of its files"}, source);
+  v.field({"bytes", Unit::bytes, "bytes of its files"}, bytes);
+  v.field({"last_used", "last time that a stage used it, RFC 3339"}, last_used);
 }
 
 void CacheGcResult::describe(FieldVisitor& v) {
-  v.field({"dry_run", "nothing was removed: this is what would go"}, dry_run);
-  v.field({"evicted", "folders that went, in that order"}, evicted);
-  v.field({"evicted_bytes", Unit::bytes, "what they held"}, evicted_bytes);
-  v.field({"leftover_files", Unit::count, "leases that had ended, temporaries, and parts that nobody will go on with"},
+  v.field({"dry_run", "true if nothing was removed, only reported"}, dry_run);
+  v.field({"evicted", "folders evicted, in that order"}, evicted);
+  v.field({"evicted_bytes", Unit::bytes, "bytes of these folders"}, evicted_bytes);
+  v.field({"leftover_files", Unit::count,
+           "leases that had expired, temporary files, and incomplete files that no stage will continue"},
           leftover_files);
-  v.field({"leftover_bytes", Unit::bytes, "of these parts, on disk"}, leftover_bytes);
-  v.field({"folders_left", Unit::count, "staged folders that stay"}, folders_left);
-  v.field({"bytes_left", Unit::bytes, "what counts of them against a limit"}, bytes_left);
+  v.field({"leftover_bytes", Unit::bytes, "bytes of these files on disk"}, leftover_bytes);
+  v.field({"folders_left", Unit::count, "staged folders that remain"}, folders_left);
+  v.field({"bytes_left", Unit::bytes, "bytes of them that count towards a limit"}, bytes_left);
 }
 
 }  // namespace shardkit::dataset

@@ -44,7 +44,7 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
   for (const staging::StagedFolder& folder : folders) {
     if (folder.state == staging::StagedState::unreadable) {
       ctx.warn("unreadable",
-               fmt::format("'{}' is listed without what this user may not see: {}", folder.path, folder.fault));
+               fmt::format("'{}' is listed without files that this user may not read: {}", folder.path, folder.fault));
     }
     CacheLsFolder row = folder_row(folder, now);
     Residency of_folder;
@@ -69,37 +69,38 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
 
 void CacheLsOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
-  v.field({"files", "list each file, too"}, files);
+  v.field({"files", "also list each file"}, files);
 }
 
 void CacheLsLease::describe(FieldVisitor& v) {
-  v.field({"owner", "who took it"}, owner);
-  v.field({"purpose", "what for, in the owner's words"}, purpose);
-  v.field({"taken_at", "when, RFC 3339"}, taken_at);
-  v.field({"expires_at", "when it ends by itself, RFC 3339"}, expires_at);
-  v.field({"live", "whether it keeps the folder"}, live);
+  v.field({"owner", "owner of the lease"}, owner);
+  v.field({"purpose", "purpose, in the owner's words"}, purpose);
+  v.field({"taken_at", "start of the lease, RFC 3339"}, taken_at);
+  v.field({"expires_at", "expiry of the lease, RFC 3339"}, expires_at);
+  v.field({"live", "whether it still protects the folder"}, live);
   v.field({"fault", "why it cannot be read; such a lease counts as live"}, fault);
 }
 
 void CacheLsFile::describe(FieldVisitor& v) {
-  v.field({"name", "relative to its folder"}, name);
+  v.field({"name", "path relative to its folder"}, name);
   v.field({"bytes", Unit::bytes, "size"}, bytes);
-  v.field({"resident_ratio", Unit::ratio, "share of it in the page cache; null: not known"}, resident_ratio);
+  v.field({"resident_ratio", Unit::ratio, "share in the page cache; null: unknown"}, resident_ratio);
 }
 
 void CacheLsFolder::describe(FieldVisitor& v) {
   v.field({"path", "the staged folder", kLabel}, path);
-  v.field({"source", "where its files came from"}, source);
+  v.field({"source", "source of its files"}, source);
   v.field({"state",
-           "complete; partial: not whole, nobody at it; in_progress: being staged; unreadable: this user may not look"},
+           "complete; partial: not complete, no stage is running; in_progress: being staged; unreadable: this user may "
+           "not read it"},
           state);
-  v.field({"fault", "why it cannot be read, or what its marker says and its journal does not"}, fault);
-  v.field({"files", Unit::count, "files in place"}, files);
-  v.field({"bytes", Unit::bytes, "their bytes"}, bytes);
-  v.field({"partial_bytes", Unit::bytes, "on disk, of files that are not whole"}, partial_bytes);
-  v.field({"last_used", "when a stage last brought or confirmed it, RFC 3339"}, last_used);
-  v.field({"resident_ratio", Unit::ratio, "share of the bytes in the page cache; null: not known"}, resident_ratio);
-  v.field({"leases", "who keeps it from eviction"}, leases);
+  v.field({"fault", "why it cannot be read, or how its marker and its journal differ"}, fault);
+  v.field({"files", Unit::count, "complete files"}, files);
+  v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
+  v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files"}, partial_bytes);
+  v.field({"last_used", "last time that a stage used it, RFC 3339"}, last_used);
+  v.field({"resident_ratio", Unit::ratio, "share of the bytes in the page cache; null: unknown"}, resident_ratio);
+  v.field({"leases", "leases that protect it from eviction"}, leases);
   v.field({"contents", "its files, with --files"}, contents);
 }
 
@@ -107,9 +108,9 @@ void CacheLsResult::describe(FieldVisitor& v) {
   v.field({"folders", "the staged folders, by path"}, folders);
   v.field({"files", Unit::count, "files in all of them"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
-  v.field({"partial_bytes", Unit::bytes, "on disk, of files that are not whole"}, partial_bytes);
-  v.field({"leased_bytes", Unit::bytes, "bytes in folders that somebody leases"}, leased_bytes);
-  v.field({"resident_ratio", Unit::ratio, "share of all bytes in the page cache; null: not known"}, resident_ratio);
+  v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files"}, partial_bytes);
+  v.field({"leased_bytes", Unit::bytes, "bytes in leased folders"}, leased_bytes);
+  v.field({"resident_ratio", Unit::ratio, "share of all bytes in the page cache; null: unknown"}, resident_ratio);
 }
 
 }  // namespace shardkit::dataset

@@ -37,7 +37,7 @@ std::vector<WarmFile> choose(std::vector<CacheFile> files, std::uint64_t budget)
 
 bool is_warm(const Residency& residency) { return residency.known && residency.cached >= residency.bytes; }
 
-/// Reads what is not in memory; the bytes read.
+/// Reads the part that is not in memory; returns the bytes read.
 std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Context& ctx) {
   std::atomic<std::uint64_t> bytes{0};
   const std::stop_token& stop = ctx.stop_token();
@@ -63,10 +63,9 @@ void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t cho
   for (const WarmFile& item : files) after += residency_of(item.file);
   const auto reached = after.ratio();
   if (!reached || *reached >= kWarm) return;
-  ctx.warn("memory_too_small",
-           fmt::format("of {} that were read {:.0f} % are in memory: the rest was driven out again; give a smaller "
-                       "--memory, or more memory to this container",
-                       format_size(chosen_bytes), *reached * 100));
+  ctx.warn("memory_too_small", fmt::format("of {} read, only {:.0f} % is in memory: the rest was evicted again; give a "
+                                           "smaller --memory, or more memory to this container",
+                                           format_size(chosen_bytes), *reached * 100));
 }
 
 }  // namespace
@@ -77,7 +76,7 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   std::ranges::stable_sort(folders, std::ranges::greater(), &staging::StagedFolder::last_used);
   for (const staging::StagedFolder& folder : folders) {
     if (folder.state != staging::StagedState::unreadable) continue;
-    ctx.warn("unreadable", fmt::format("'{}' was passed over: {}", folder.path, folder.fault));
+    ctx.warn("unreadable", fmt::format("'{}' was skipped: {}", folder.path, folder.fault));
   }
   const std::vector<CacheFile> all = cache_files(folders);
   CacheWarmResult result;
@@ -98,33 +97,36 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   result.residency_after_ratio = residency_of(all, ctx).ratio();
   warn_of_little_memory(chosen, result.bytes_warmed, ctx);
   if (chosen.size() < all.size()) {
-    ctx.warn("budget_reached",
-             fmt::format("{} of {} fit in the budget of {}; --memory sets another", format_size(result.bytes_warmed),
-                         format_size(result.bytes), format_size(result.budget_bytes)));
+    ctx.warn("budget_reached", fmt::format("{} of {} fit into the budget of {}; set another one with --memory",
+                                           format_size(result.bytes_warmed), format_size(result.bytes),
+                                           format_size(result.budget_bytes)));
   }
   return result;
 }
 
 void CacheWarmOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
-  v.field({"memory", Unit::bytes,
-           "hold no more than this in the page cache; default: half of the memory that this process may use"},
-          memory);
-  v.field(system::threads_field("files read at a time; default: the CPUs this process may use, 4 to 32"), threads);
+  v.field(
+      {"memory", Unit::bytes, "maximum bytes in the page cache; default: half of the memory available to the process"},
+      memory);
+  v.field(system::threads_field(
+              "files read in parallel; default: CPUs available to the process, at least 4 and at most 32"),
+          threads);
 }
 
 void CacheWarmResult::describe(FieldVisitor& v) {
   v.field({"files", Unit::count, "files of all staged folders"}, files);
-  v.field({"bytes", Unit::bytes, "their bytes"}, bytes);
-  v.field({"budget_bytes", Unit::bytes, "what the page cache was to take at most"}, budget_bytes);
+  v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
+  v.field({"budget_bytes", Unit::bytes, "maximum bytes for the page cache"}, budget_bytes);
   v.field({"files_warmed", Unit::count, "files that fit in the budget"}, files_warmed);
-  v.field({"bytes_warmed", Unit::bytes, "their bytes"}, bytes_warmed);
-  v.field({"bytes_read", Unit::bytes, "of them read, because they were not all in the page cache"}, bytes_read);
-  v.field({"seconds", Unit::seconds, "time that took"}, seconds);
+  v.field({"bytes_warmed", Unit::bytes, "bytes of these files"}, bytes_warmed);
+  v.field({"bytes_read", Unit::bytes, "bytes read, because they were not all in the page cache"}, bytes_read);
+  v.field({"seconds", Unit::seconds, "time for reading"}, seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "rate of reading"}, bytes_per_second);
-  v.field({"residency_before_ratio", Unit::ratio, "share of all bytes in the page cache before; null: not known"},
+  v.field({"residency_before_ratio", Unit::ratio, "share of all bytes in the page cache before; null: unknown"},
           residency_before_ratio);
-  v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);
+  v.field({"residency_after_ratio", Unit::ratio, "share of all bytes in the page cache afterwards"},
+          residency_after_ratio);
 }
 
 }  // namespace shardkit::dataset

@@ -35,7 +35,7 @@ class Search {
   const std::optional<ListedSample>& sample() const { return sample_; }
   /// That has the sample.
   const catalog::ShardFile& shard() const { return set_.shards[first_]; }
-  /// Where there is no sample; may be empty.
+  /// The set without the sample; may be empty.
   const std::string& nearest() const { return nearest_.key(); }
 
  private:
@@ -86,9 +86,8 @@ std::string extensions_of(const ListedSample& sample) {
 const ListedMember& only_content(const ListedSample& sample) {
   const auto is_content = [](const ListedMember& member) { return member.extension != kLabelExtension; };
   if (std::ranges::count_if(sample.members, is_content) == 1) return *std::ranges::find_if(sample.members, is_content);
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' does not say which member is meant; add one of its extensions after a dot: {}",
-                          sample.key, extensions_of(sample)));
+  throw Error(ErrorCode::usage, fmt::format("'{}' has several members; add the extension of one after a dot: {}",
+                                            sample.key, extensions_of(sample)));
 }
 
 /// By its exact name, else by its extension in any case.
@@ -106,8 +105,8 @@ const ListedMember& named_content(const ListedSample& sample, const std::string&
   throw Error(
       ErrorCode::not_found,
       fmt::format("there is no sample '{}' in {}{}", key, format_count(set.shards.size(), "shard"),
-                  nearest.empty() ? fmt::format("; {} shows what there is", remedy::in_text(remedy::list(operands)))
-                                  : fmt::format("; the nearest is '{}'", nearest)));
+                  nearest.empty() ? fmt::format("; {} lists what exists", remedy::in_text(remedy::list(operands)))
+                                  : fmt::format("; the closest is '{}'", nearest)));
 }
 
 }  // namespace
@@ -115,8 +114,7 @@ const ListedMember& named_content(const ListedSample& sample, const std::string&
 CatResult cat(const CatOptions& options, Context& ctx) {
   if (ctx.output() == nullptr) {
     throw Error(ErrorCode::usage,
-                "cat writes bytes to standard output, which --json - would mix with the result; use "
-                "--json FILE");
+                "--json - is not possible because cat writes the content to standard output; use --json FILE");
   }
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
@@ -139,7 +137,7 @@ void NearestKey::consider(const std::string& key) {
   if (found.bytes <= std::max<std::size_t>(2, wanted_.size() / 3)) take(found, key);
 }
 
-/// What of the longer one lies between a common start and a common end.
+/// The part of the longer one between a common start and a common end.
 NearestKey::Distance NearestKey::distance(const std::string& a, const std::string& b) {
   const std::size_t shorter = std::min(a.size(), b.size());
   const std::size_t longer = std::max(a.size(), b.size());
@@ -162,17 +160,17 @@ void NearestKey::take(const Distance& distance, const std::string& key) {
 
 void CatOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
-  v.field({"KEY", "the sample's key; where it has several members KEY.EXT says which one", Role::positional}, name);
-  v.field(system::threads_field("shards searched at a time; default: the CPUs this process may use"), threads);
+  v.field({"KEY", "key of the sample; KEY.EXT selects one of several members", Role::positional}, name);
+  v.field(system::threads_field("shards searched in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 
 void CatResult::describe(FieldVisitor& v) {
   v.field({"shard", "file name of the tar"}, shard);
-  v.field({"name", "the member's name in the tar"}, name);
-  v.field({"offset", "byte of the tar where the content starts"}, offset);
-  v.field({"bytes", Unit::bytes, "of the content"}, bytes);
-  v.field({"label", "of the sample; null without one"}, label);
+  v.field({"name", "name of the member in the tar"}, name);
+  v.field({"offset", "offset of the content in the tar"}, offset);
+  v.field({"bytes", Unit::bytes, "size of the content"}, bytes);
+  v.field({"label", "label of the sample; null if it has none"}, label);
 }
 
 }  // namespace shardkit::dataset

@@ -35,26 +35,27 @@ struct CatResult {
 };
 
 /// Writes one member's content to Context::output(): `shardctl cat`. `name` is a member's name as `ls` shows it, or its
-/// key alone; then the sample has one member that is no label, and that one is meant. Indexes are read where they fit,
-/// else headers until the sample is found; of several samples with one key the first counts. Content is held against
-/// the index's checksum: a wrong one is known, and thrown, after the bytes are out.
+/// key if the sample has one member that is not a label. Reads indexes that fit, otherwise headers until the sample is
+/// found; of several samples with one key, takes the first. Content is compared with the index's checksum: a difference
+/// is known, and thrown, after the bytes are written.
 ///
 /// Throws Error{usage} without an output (--json - leaves no room for bytes) and for a key that means several members,
-/// Error{not_found} with the nearest key, Error{corrupt} for content that is cut or changed, Error{unsupported} for a
-/// sparse member.
+/// Error{not_found} with the closest key, Error{corrupt} for content that is truncated or changed, Error{unsupported}
+/// for a sparse member.
 CatResult cat(const CatOptions& options, Context& ctx);
 
-/// The key most like a wanted one: what its writer may have meant. Slips are looked for in one place of the key, which
-/// costs no more than comparing; a key that only lacks its folders is the nearest of all. Of slips of one length the
-/// later one in the key is the likelier.
+/// Finds the key that is most similar to a wanted one. Looks for typing errors in one place of the key, which costs no
+/// more than comparing; a key that only lacks its folders is the closest of all. Of errors of equal length, prefers the
+/// later one in the key.
 class NearestKey {
  public:
   explicit NearestKey(std::string wanted) : wanted_(std::move(wanted)) {}
 
   void consider(const std::string& key);
-  /// Takes over the other's when it is nearer; of equally near ones the first by name, so that no thread decides.
+  /// Takes the other's key if it is closer; of equally close ones the first by name, so that the result does not depend
+  /// on threads.
   void merge(const NearestKey& other);
-  /// Empty when none is near.
+  /// Empty if no key is close.
   const std::string& key() const { return key_; }
 
  private:

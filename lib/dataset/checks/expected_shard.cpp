@@ -18,8 +18,8 @@ void note(ShardReport& report, ProblemCode code, const std::string& detail) {
   report.log.add(code, std::nullopt, "", detail);
 }
 
-/// False when another size was found, which explains all other differences. What stands behind the end of the archive
-/// has been noted.
+/// False if a different size was found, which explains all other differences. Data after the end of the archive has
+/// already been noted.
 bool has_expected_size(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
   const auto bytes = expected.bytes();
   if (!bytes || shard.bytes == *bytes) return true;
@@ -38,7 +38,7 @@ bool is_index_of(const catalog::ShardFile& shard, const ExpectedShard& expected,
   if (index.shard != shard.name) {
     why = fmt::format("it is the index of '{}'", index.shard);
   } else if (expected.manifest != nullptr && !(index.xxh3_128 == expected.manifest->xxh3_128)) {
-    why = "it holds another checksum than the manifest";
+    why = "its checksum differs from the manifest's";
   }
   if (!why.empty()) note(report, ProblemCode::index_mismatch, why);
   return why.empty();
@@ -55,12 +55,12 @@ class RowComparison {
     const std::size_t at = count_++;
     if (at >= rows_.layouts.size()) return;
     if (layout_hash(row.key, row.label, row.members) != rows_.layouts[at]) {
-      return note(row, at, "says another key, label, extension, offset or size than the tar has");
+      return note(row, at, "has another key, label, extension, offset or size than the tar");
     }
     if (!same_bytes_ || rows_.contents.empty()) return;
     std::vector<std::uint64_t> contents;
     for (const formats::IndexMember& member : row.members) contents.push_back(member.xxh3);
-    if (content_hash(contents) != rows_.contents[at]) note(row, at, "says another checksum than the contents have");
+    if (content_hash(contents) != rows_.contents[at]) note(row, at, "has another checksum than the contents");
   }
 
   /// After the last row of an index that could be read to its end.
@@ -104,7 +104,7 @@ std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::Index
   return got < member.size ? std::nullopt : std::optional(hash.digest64());
 }
 
-/// After the whole tar's hash was wrong: names the samples that changed, or says that none did.
+/// After the whole tar's hash was wrong: names the samples that changed, or reports that none did.
 void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard, const std::string& index_path,
                           ShardReport& report, Context& ctx) {
   const auto file = inputs.open(shard.path);
@@ -121,10 +121,10 @@ void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& sha
   };
   formats::read_shard_index(*index, index_path, visitor);
   if (damaged > 0) return;
-  note(report, ProblemCode::checksum, "all samples' contents are as written; the damage lies in headers or padding");
+  note(report, ProblemCode::checksum, "the contents of all samples are intact; the damage is in headers or padding");
 }
 
-/// Notes what changed in a shard whose bytes are not those that `expected` says.
+/// Notes the changes in a shard whose bytes differ from `expected`.
 void note_changed_bytes(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                         const Hash128& found, ShardReport& report, Context& ctx) {
   const Hash128 hash = *expected.hash();
@@ -168,7 +168,7 @@ std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
     expected.index_path = path;
     try {
       expected.index = formats::read_shard_summary(*set.inputs->open(path), path);
-    } catch (const Error& error) {  // verify_shard() reads it in full and says what is wrong with it
+    } catch (const Error& error) {  // verify_shard() reads it completely and reports its faults
       if (error.code() == ErrorCode::cancelled) throw;
     }
   };

@@ -14,18 +14,18 @@
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 
-/// What manifest and index say of a shard, and how it differs.
+/// The shard that manifest and index describe, and how a shard differs from it.
 namespace shardkit::dataset {
 
 struct ShardReport;
 
-/// What a shard should be.
+/// The expected properties of a shard.
 struct ExpectedShard {
   const formats::ManifestShard* manifest = nullptr;  ///< its entry; null without one
-  std::string index_path;                            ///< empty when it has no index
-  std::optional<formats::ShardSummary> index;        ///< empty when it has no index that can be read
+  std::string index_path;                            ///< empty if it has no index
+  std::optional<formats::ShardSummary> index;        ///< empty if it has no readable index
 
-  /// By the manifest, or else by the index; empty when neither says it.
+  /// By the manifest, or else by the index; empty if neither has it.
   std::optional<std::uint64_t> bytes() const;
   std::optional<std::uint64_t> samples() const;
   /// The whole tar's hash.
@@ -37,21 +37,21 @@ struct ExpectedShard {
 /// Looks up manifest entry and index of every shard of the set, in its order.
 std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set);
 
-/// How a whole tar differs from what its manifest lists, by its size or its XXH3-128; empty where it does not. Reads
-/// all of it: for shards without an index, whose samples nothing else vouches for.
+/// Compares a whole tar with its manifest entry, by size or XXH3-128. Returns the difference; empty if there is none.
+/// Reads all of it: for shards without an index, whose samples have no other checksum.
 std::optional<std::string> changed_bytes(ByteSource& shard, const formats::ManifestShard& listed, const Context& ctx);
 
-/// What to do about a tar whose bytes changed, behind "; ": without what a command of its own may do.
+/// Advice for a tar whose bytes changed, for use after "; ". Does not include the options of single commands.
 std::string remedy_of_changed(const std::string& path);
 
-/// What was read of a shard, to compare with the rows of its index. In the shard's order.
+/// The properties of a shard that was read, to compare with the rows of its index. In the shard's order.
 struct SampleRows {
   std::vector<std::uint64_t> layouts;   ///< layout_hash() of each sample
   std::vector<std::uint64_t> contents;  ///< content_hash() of each sample; empty when contents were not read
 };
 
-/// Hash of what a row says of a sample but for its contents: key, label, and each member's extension, offset and size.
-/// `Members` are formats::SampleMember or formats::IndexMember.
+/// Hash of a sample's row without its contents: key, label, and each member's extension, offset and size. `Members` are
+/// formats::SampleMember or formats::IndexMember.
 template <class Members>
 std::uint64_t layout_hash(std::string_view key, std::optional<std::uint64_t> label, const Members& members) {
   std::string text;  // of a few members: hashed at once it costs a tenth of a stream
@@ -71,9 +71,9 @@ std::uint64_t layout_hash(std::string_view key, std::optional<std::uint64_t> lab
 /// Hash of the XXH3-64 of the contents of a sample's members.
 std::uint64_t content_hash(const std::vector<std::uint64_t>& contents);
 
-/// Compares a shard that was read to its end with what it should be. `found` is the hash of all its bytes; empty when
-/// they were not read. One cause is one finding: a shard of another size is not compared row by row, and one whose
-/// bytes differ is not compared with its counts.
+/// Compares a shard that was read to its end with its expected properties. `found` is the hash of all its bytes; empty
+/// if they were not read. One cause is one finding: a shard of a different size is not compared row by row, and one
+/// with different bytes is not compared by its counts.
 void compare_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                    const std::optional<Hash128>& found, const SampleRows& rows, ShardReport& report, Context& ctx);
 

@@ -63,7 +63,7 @@ std::optional<ImageFault> magic_fault(Bytes head, std::string_view extension) {
 std::optional<ImageFault> header_fault(Bytes image, std::string_view extension) {
   std::optional<ImageFault> fault = fault_of(image::header_problem(image, last_extension(extension)));
   if (!fault || fault->code != ProblemCode::image_other_format) return fault;
-  // An image of another format than its name says may be damaged as well, which weighs more.
+  // An image of another format than its name says may also be damaged, which is more severe.
   std::optional<ImageFault> worse = header_fault(image, {});
   return worse && worse->is_error() ? worse : fault;
 }

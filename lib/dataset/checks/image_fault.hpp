@@ -9,20 +9,20 @@
 #include "dataset/checks/problem.hpp"
 #include "image/jpeg_decoder.hpp"
 
-/// The one judge of images: what verify reports, convert --validate refuses and reshard --drop-bad leaves out.
+/// The only judge of images, used by verify, convert --validate and reshard --drop-bad.
 namespace shardkit::dataset {
 
-/// Larger ones are not looked at but refused: no decoder would accept their pixels.
+/// Larger images are refused without a look: no decoder would accept their pixels.
 inline constexpr std::uint64_t kLargestImage = 512U << 20U;
 
-/// What is wrong with an image.
+/// A fault of an image.
 struct ImageFault {
   ProblemCode code = ProblemCode::image_corrupt;
-  std::string text;  ///< what was found; may be empty
+  std::string text;  ///< the details; may be empty
 
-  /// Readers stop at the image or take something else for it. Others, such as CMYK, only some reader stumbles over.
+  /// Whether readers stop at the image or misread it. Other faults, such as CMYK, affect only some readers.
   bool is_error() const { return problem_kind(code).severity == Severity::error; }
-  /// "image_truncated: what it means: what was found".
+  /// "image_truncated: its meaning: the details".
   std::string describe() const;
 };
 

@@ -14,17 +14,18 @@ using enum ProblemCode;
 constexpr Severity kError = Severity::error;
 constexpr Severity kWarning = Severity::warning;
 
-// What readers do was read from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
-// datasets, and mostly tried. docs/verify.md shows this table.
+// The behaviour of readers is from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
+// datasets, and mostly tested. docs/verify.md shows this table.
 constexpr ProblemKind kKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read", Remedy::restore},
-    {zero_length, "zero_length", kError, "the shard has no byte", Remedy::salvage},
-    {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random", Remedy::reshard},
-    {not_a_tar, "not_a_tar", kError, "this is no tar archive", Remedy::salvage},
-    {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose all that follows",
+    {zero_length, "zero_length", kError, "the shard is empty", Remedy::salvage},
+    {compressed, "compressed", kError, "compressed shards cannot be indexed and do not allow random access",
+     Remedy::reshard},
+    {not_a_tar, "not_a_tar", kError, "this is not a tar archive", Remedy::salvage},
+    {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose everything after it",
      Remedy::salvage},
-    {bad_size_field, "bad_size_field", kError, "readers cannot find the members that follow", Remedy::salvage},
-    {bad_pax_header, "bad_pax_header", kError, "readers refuse the shard or take a wrong name or size"},
+    {bad_size_field, "bad_size_field", kError, "readers cannot find the following members", Remedy::salvage},
+    {bad_pax_header, "bad_pax_header", kError, "readers refuse the shard or use a wrong name or size"},
     {oversized_header, "oversized_header", kError,
      "readers refuse an extended header of this size or run out of memory"},
     {truncated, "truncated", kError, "the shard was cut off and its last sample is damaged", Remedy::salvage},
@@ -37,92 +38,92 @@ constexpr ProblemKind kKinds[] = {
 
     {pax_header, "pax_header", kWarning, "PAX headers make wds2idx compute wrong offsets, and DALI cannot read them",
      Remedy::reshard},
-    {pax_global_header, "pax_global_header", kWarning, "some readers take a PAX global header for a member",
+    {pax_global_header, "pax_global_header", kWarning, "some readers treat a PAX global header as a member",
      Remedy::reshard},
     {gnu_longname, "gnu_longname", kWarning, "wids cuts GNU long names to 100 bytes", Remedy::reshard},
-    {ustar_prefix, "ustar_prefix", kWarning, "wids drops the name's prefix field, so that keys collide",
-     Remedy::reshard},
+    {ustar_prefix, "ustar_prefix", kWarning, "wids drops the name's prefix field, so keys collide", Remedy::reshard},
     {base256_size, "base256_size", kWarning, "wids fails on sizes stored in base-256", Remedy::reshard},
-    {sparse, "sparse", kError, "sparse files are stored in pieces; readers take the pieces for the content"},
-    {hard_link, "hard_link", kError, "readers ignore hard links, so that the member vanishes", Remedy::reshard},
-    {symlink, "symlink", kError, "readers ignore symbolic links, so that the member vanishes", Remedy::reshard},
-    {directory, "directory", kWarning, "folders are of no use in a shard; most readers ignore them", Remedy::reshard},
+    {sparse, "sparse", kError, "sparse files are stored in pieces, which readers treat as the content"},
+    {hard_link, "hard_link", kError, "readers ignore hard links, so the member is lost", Remedy::reshard},
+    {symlink, "symlink", kError, "readers ignore symbolic links, so the member is lost", Remedy::reshard},
+    {directory, "directory", kWarning, "folders are useless in a shard; most readers ignore them", Remedy::reshard},
     {special_file, "special_file", kWarning, "devices and unknown member types are ignored", Remedy::reshard},
     {empty_member, "empty_member", kWarning, "a member without content cannot be decoded"},
 
     {unsafe_name, "unsafe_name", kError,
-     "a name with '..', a leading '/' or a NUL leaves the folder when extracted, or is refused", Remedy::reshard},
+     "names with '..', a leading '/' or a NUL are refused or written outside the folder when extracted",
+     Remedy::reshard},
     {control_character, "control_character", kWarning, "names with control characters break line-based indexes",
      Remedy::reshard},
     {space_in_name, "space_in_name", kWarning, "DALI cannot parse an index with a space in a name", Remedy::reshard},
-    {non_ascii_name, "non_ascii_name", kWarning, "wds2idx crashes on or garbles names that are not ASCII",
+    {non_ascii_name, "non_ascii_name", kWarning, "wds2idx crashes on names that are not ASCII, or garbles them",
      Remedy::reshard},
-    {name_too_long, "name_too_long", kWarning, "no file system holds a name this long, so that it cannot be extracted",
+    {name_too_long, "name_too_long", kWarning, "no file system supports a name this long, so it cannot be extracted",
      Remedy::reshard},
     {apple_double, "apple_double", kError, "macOS resource files become bogus samples or join others", Remedy::reshard},
-    {macosx_folder, "macosx_folder", kError, "files that macOS' archiver added become bogus samples", Remedy::reshard},
+    {macosx_folder, "macosx_folder", kError, "files added by macOS' archiver become bogus samples", Remedy::reshard},
     {hidden_name, "hidden_name", kError, "names that start with a dot get a wrong key, or are skipped",
      Remedy::reshard},
     {metadata_member, "metadata_member", kWarning,
-     "webdataset skips names in double underscores, others take them for samples", Remedy::reshard},
+     "webdataset skips names in double underscores, others treat them as samples", Remedy::reshard},
     {no_extension, "no_extension", kError, "most readers drop members without an extension", Remedy::rename},
     {uppercase_extension, "uppercase_extension", kWarning,
-     "webdataset lowers the extension's case, others do not find it", Remedy::reshard},
+     "webdataset lowers the case of the extension, others do not find it", Remedy::reshard},
     {dot_in_stem, "dot_in_stem", kWarning,
      "the key ends at the first dot; the rest of the stem becomes part of the extension"},
 
     {empty_shard, "empty_shard", kError, "DALI and Energon refuse a shard without samples"},
     {duplicate_extension, "duplicate_extension", kError, "readers refuse a sample with two members of one extension",
      Remedy::mark_duplicates},
-    {split_sample, "split_sample", kError, "its members do not stand together; readers make two samples of it",
+    {split_sample, "split_sample", kError, "its members are not adjacent; readers make two samples of it",
      Remedy::reshard},
     {duplicate_key, "duplicate_key", kError,
-     "another sample has this key too; Energon refuses the set and caches collide", Remedy::mark_duplicates},
-    {missing_label, "missing_label", kError, "the sample has no .cls where others, or the source, have a label"},
-    {missing_field, "missing_field", kError, "the source has this file for the sample, the shard does not"},
+     "another sample has the same key; Energon refuses the set and caches collide", Remedy::mark_duplicates},
+    {missing_label, "missing_label", kError, "the sample has no .cls although others, or the source, have a label"},
+    {missing_field, "missing_field", kError, "the source has this file for the sample, but the shard does not"},
     {bad_label, "bad_label", kError,
      "a .cls must contain a whole number from 0 to 9223372036854775807 in ASCII; loaders stop on anything else"},
-    {label_out_of_range, "label_out_of_range", kError, "the manifest knows no class of this label"},
-    {class_count, "class_count", kError,
-     "the shards hold another number of samples of this class than the manifest says"},
-    {label_gap, "label_gap", kWarning, "labels without samples: loaders that count the labels size the model wrongly"},
-    {orphan_member, "orphan_member", kError, "a label or text without data beside it: loaders stop at such a sample",
+    {label_out_of_range, "label_out_of_range", kError, "the manifest has no class for this label"},
+    {class_count, "class_count", kError, "the number of samples of this class differs from the manifest"},
+    {label_gap, "label_gap", kWarning, "labels without samples: loaders that count labels size the model incorrectly"},
+    {orphan_member, "orphan_member", kError, "a label or text without data in the same sample: loaders stop here",
      Remedy::drop_bad},
     {differing_members, "differing_members", kWarning,
      "the sample has other members than most; Hugging Face datasets refuses such sets or loses members"},
 
-    {image_truncated, "image_truncated", kError, "the image ends before its last row; loaders stop or fill in gray",
-     Remedy::drop_bad},
+    {image_truncated, "image_truncated", kError,
+     "the image ends before its last row; loaders stop or fill the rest with gray", Remedy::drop_bad},
     {image_no_end, "image_no_end", kWarning, "the JPEG has no end marker; readers accept it, some with a warning"},
     {image_corrupt, "image_corrupt", kError, "the image cannot be decoded", Remedy::drop_bad},
-    {image_damaged, "image_damaged", kWarning, "the image decodes, but some of its data is damaged"},
-    {image_not_an_image, "image_not_an_image", kError, "the content is no image", Remedy::drop_bad},
+    {image_damaged, "image_damaged", kWarning, "the image can be decoded, but some of its data is damaged"},
+    {image_not_an_image, "image_not_an_image", kError, "the content is not an image", Remedy::drop_bad},
     {image_other_format, "image_other_format", kWarning,
-     "the content is of another format than the name says; decoders that go by the name stop"},
-    {image_zero_pixels, "image_zero_pixels", kError, "a side of the image is 0", Remedy::drop_bad},
-    {image_too_large, "image_too_large", kError, "decoding would take more memory than any loader should",
+     "the content has another format than its name; decoders that rely on the name stop"},
+    {image_zero_pixels, "image_zero_pixels", kError, "width or height of the image is 0", Remedy::drop_bad},
+    {image_too_large, "image_too_large", kError, "decoding would need more memory than any loader should use",
      Remedy::drop_bad},
-    {image_too_many_scans, "image_too_many_scans", kError, "a progressive image made to cost time", Remedy::drop_bad},
+    {image_too_many_scans, "image_too_many_scans", kError,
+     "a progressive image that is made to take very long to decode", Remedy::drop_bad},
     {image_cmyk, "image_cmyk", kWarning, "CMYK: some decoders refuse it, others show wrong colours"},
 
-    {differs_from_source, "differs_from_source", kError, "the bytes are not those of the source's file"},
-    {label_not_of_source, "label_not_of_source", kError, "the label is not that of the source's class"},
+    {differs_from_source, "differs_from_source", kError, "the bytes differ from those of the source's file"},
+    {label_not_of_source, "label_not_of_source", kError, "the label differs from the source's class"},
     {not_in_source, "not_in_source", kError, "the source has no file for this member"},
     {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
-    {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it is not in the folder",
-     Remedy::restore},
-    {set_unfinished, "set_unfinished", kError, "the convert or reshard that makes this set has not ended"},
-    {extra_shard, "extra_shard", kError, "the manifest does not list this shard; loaders would read it all the same"},
-    {shard_size, "shard_size", kError, "the shard's size is not what the manifest says", Remedy::restore},
-    {sample_count, "sample_count", kError, "the shard's number of samples is not what the manifest says"},
-    {checksum, "checksum", kError, "the shard's bytes are not those that were written", Remedy::restore},
-    {sample_checksum, "sample_checksum", kError, "the sample's bytes are not those that were written", Remedy::salvage},
+    {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it does not exist", Remedy::restore},
+    {set_unfinished, "set_unfinished", kError, "the convert or reshard that writes this set has not finished"},
+    {extra_shard, "extra_shard", kError, "the manifest does not list this shard, but loaders would read it"},
+    {shard_size, "shard_size", kError, "the shard's size differs from the manifest", Remedy::restore},
+    {sample_count, "sample_count", kError, "the shard's number of samples differs from the manifest"},
+    {checksum, "checksum", kError, "the shard's bytes have changed since it was written", Remedy::restore},
+    {sample_checksum, "sample_checksum", kError, "the sample's bytes have changed since it was written",
+     Remedy::salvage},
     {index_damaged, "index_damaged", kError, "the shard's index cannot be read", Remedy::reshard},
     {index_mismatch, "index_mismatch", kError,
-     "the shard's index describes another shard, or says something else of its samples"},
+     "the shard's index describes another shard, or describes its samples differently"},
     {foreign_index, "foreign_index", kError,
-     "another program's index beside the shards says something else of this shard", Remedy::index},
+     "the index of another program next to the shards describes this shard differently", Remedy::index},
 };
 
 constexpr bool in_enum_order() {
@@ -146,15 +147,14 @@ std::span<const ProblemKind> problem_kinds() { return kKinds; }
 const ProblemKind& problem_kind(ProblemCode code) { return kKinds[static_cast<std::size_t>(code)]; }
 
 void Problem::describe(FieldVisitor& v) {
-  v.field({"code", "what was found, as a stable name"}, code);
-  v.field({"severity", "error: readers lose or confuse data; warning: some reader stumbles"}, severity);
-  v.field({"shard", "the shard's file name; empty for what concerns the whole set"}, shard);
-  v.field({"offset", "byte in the shard where the first occurrence stands"}, offset);
-  v.field({"key", "the sample's key, or the member's name"}, key);
+  v.field({"code", "stable name of the finding"}, code);
+  v.field({"severity", "error: readers lose or confuse data; warning: affects only some readers"}, severity);
+  v.field({"shard", "file name of the shard; empty for the whole set"}, shard);
+  v.field({"offset", "offset of the first occurrence in the shard"}, offset);
+  v.field({"key", "key of the sample, or name of the member"}, key);
   v.field({"text", "what it means"}, text);
-  v.field({"count", Unit::count, "occurrences in this shard that the line stands for"}, count);
-  v.field({"lost_samples", Unit::count, "samples that a cut shard has lost, where it is known how many it had"},
-          lost_samples);
+  v.field({"count", Unit::count, "number of occurrences in this shard"}, count);
+  v.field({"lost_samples", Unit::count, "samples lost in a cut shard, if known"}, lost_samples);
 }
 
 void ProblemLog::add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key,

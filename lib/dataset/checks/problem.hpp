@@ -10,12 +10,12 @@
 
 #include "core/fields.hpp"
 
-/// What `shardctl verify` can find, and how findings are counted and listed.
+/// The problems that `shardctl verify` can find, and how they are counted and listed.
 namespace shardkit::dataset {
 
 enum class Severity {
   error,    ///< readers lose or confuse data
-  warning,  ///< some reader stumbles
+  warning,  ///< some readers have trouble
 };
 constexpr auto enum_names(Severity) { return std::to_array<std::string_view>({"error", "warning"}); }
 
@@ -87,7 +87,7 @@ enum class ProblemCode {
   label_not_of_source,
   not_in_source,
   missing_from_shards,
-  // what manifest and index say
+  // compared with manifest and index
   missing_shard,
   set_unfinished,
   extra_shard,
@@ -102,19 +102,19 @@ enum class ProblemCode {
 
 inline constexpr std::size_t kProblemCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
 
-/// What repairs a problem. Each is an option of reshard but for the last two.
+/// Repairs of a problem. Each except the last two is an option of reshard.
 enum class Remedy {
-  none,             ///< nothing that can be said in general, or the data is lost
+  none,             ///< no general repair exists, or the data is lost
   reshard,          ///< `shardctl reshard` writes the same samples without it
   salvage,          ///< takes the samples before the damage, and those whose bytes did not change
-  mark_duplicates,  ///< gives each a name of its own
-  drop_bad,         ///< leaves the samples out; of errors alone
-  rename,           ///< gives members without an extension one
+  mark_duplicates,  ///< gives each sample a name of its own
+  drop_bad,         ///< leaves the samples out; for errors only
+  rename,           ///< gives an extension to members without one
   index,            ///< another reader's index is written again
   restore,          ///< no command: the bytes have to come from a copy or from the source again
 };
 
-/// What is known of a code, in the order of the enum.
+/// The properties of a code, in the order of the enum.
 struct ProblemKind {
   ProblemCode code;
   std::string_view name;  ///< as in JSON; stable
@@ -129,18 +129,18 @@ const ProblemKind& problem_kind(ProblemCode code);
 struct Problem {
   std::string code;
   Severity severity = Severity::error;
-  std::string shard;                    ///< file name; empty for what concerns the whole set
+  std::string shard;                    ///< file name; empty for a problem of the whole set
   std::optional<std::uint64_t> offset;  ///< of the first occurrence within the shard
-  std::string key;                      ///< of the sample, or the member's name; empty when neither is concerned
+  std::string key;                      ///< of the sample, or the member's name; empty if neither applies
   std::string text;
   std::uint64_t count = 1;
-  std::optional<std::uint64_t> lost_samples = {};  ///< of a shard that is cut, where it is known how many it had
+  std::optional<std::uint64_t> lost_samples = {};  ///< of a truncated shard, if its number of samples is known
 
   void describe(FieldVisitor& v);
 };
 
-/// The problems of one shard. Of each code it lists the first few and counts the rest into the last one listed, so
-/// that 80,000 PAX headers make one line. One thread at a time.
+/// The problems of one shard. Lists the first few of each code and counts the rest into the last one listed, so that
+/// 80,000 PAX headers make one line. For one thread at a time.
 class ProblemLog {
  public:
   static constexpr std::uint64_t kMostErrorsListed = 20;
@@ -152,18 +152,18 @@ class ProblemLog {
 
   explicit ProblemLog(std::string shard) : shard_(std::move(shard)) {}
 
-  /// `detail` says what is particular about this occurrence; `count` how many it stands for.
+  /// `detail` describes this occurrence; `count` is the number of occurrences it stands for.
   void add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key, std::string_view detail = {},
            std::uint64_t count = 1);
-  /// Of the problem that was added last, which has a line of its own.
+  /// Of the problem that was added last, which then gets its own line.
   void set_lost_samples(std::uint64_t samples) { problems_.back().lost_samples = samples; }
-  /// Occurrences in all.
+  /// Occurrences in total.
   std::uint64_t errors() const;
   std::uint64_t warnings() const;
   std::uint64_t count(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count; }
   bool has(ProblemCode code) const { return count(code) > 0; }
 
-  /// Forgets problems that another one explains. Nothing may be added after that.
+  /// Removes problems that another one explains. Nothing may be added afterwards.
   void drop(std::span<const ProblemCode> codes);
   /// The lines, in the order of their first occurrence.
   std::vector<Problem> take();
@@ -174,7 +174,7 @@ class ProblemLog {
     std::uint64_t listed = 0;
     std::size_t last = 0;  ///< position of the last one listed
   };
-  /// True when one more of `code` gets a line of its own.
+  /// True if one more of `code` gets its own line.
   bool lists(ProblemCode code) const;
   std::uint64_t total(Severity severity) const;
 

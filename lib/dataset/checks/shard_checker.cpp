@@ -59,7 +59,7 @@ Components components(std::string_view name) {
   }
 }
 
-/// What the name of a regular file makes of its sample.
+/// The effect of a regular file's name on its sample.
 void check_sample_name(const formats::TarEntry& entry, const Components& parts, ProblemLog& log) {
   const auto note = [&](ProblemCode code) { log.add(code, entry.record_offset, entry.name); };
   if (formats::is_metadata_name(entry.name)) return note(ProblemCode::metadata_member);
@@ -71,7 +71,7 @@ void check_sample_name(const formats::TarEntry& entry, const Components& parts, 
   if (name->extension != lower_case(name->extension)) note(ProblemCode::uppercase_extension);
 }
 
-/// Notes every trap that a member's name is: what some reader or file system does not carry unharmed.
+/// Notes every hazard of a member's name: characters that some reader or file system changes or refuses.
 void check_member_name(const formats::TarEntry& entry, ProblemLog& log) {
   const auto note = [&](ProblemCode code) { log.add(code, entry.record_offset, entry.name); };
   const ByteKinds bytes = byte_kinds(entry.name);
@@ -109,7 +109,7 @@ constexpr bool ends_reading(formats::TarFault fault) {
 
 static_assert(kFaultCodes.size() == static_cast<std::size_t>(formats::TarFault::data_after_end) + 1);
 
-/// The usual extension of an image's kind; empty where it is not known.
+/// The usual extension of an image's kind; empty if unknown.
 std::string extension_of(image::ImageKind kind) {
   if (kind == image::ImageKind::unknown) return {};
   return kind == image::ImageKind::jpeg ? "jpg" : lower_case(image::image_kind_name(kind));
@@ -179,8 +179,8 @@ class ShardChecker final : public formats::TarHandler {
     }
   }
 
-  /// No member follows. To be called when the whole shard could be read. False when it is known to be cut: then nothing
-  /// else has been said of it, nor of its last sample, which may be incomplete.
+  /// Call this after the last member of a completely readable shard. False if it is known to be truncated: then nothing
+  /// else was reported about it or its last sample, which may be incomplete.
   bool finish(const catalog::ShardFile& shard, const ExpectedShard& expected) {
     const auto last = grouper_.finish();
     const bool is_shorter = expected.bytes() && shard.bytes < *expected.bytes();
@@ -201,8 +201,8 @@ class ShardChecker final : public formats::TarHandler {
     std::string text = end_->text;
     if (is_cut && expected.samples()) {
       const std::uint64_t lost = *expected.samples() - std::min(report_.samples, *expected.samples());
-      text += fmt::format("; {} of {} bytes are there, {} before the damage, {} of {} lost", shard.bytes,
-                          *expected.bytes(), format_count(report_.samples, "whole sample"), lost, *expected.samples());
+      text += fmt::format("; {} of {} bytes exist, {} before the damage, {} of {} lost", shard.bytes, *expected.bytes(),
+                          format_count(report_.samples, "whole sample"), lost, *expected.samples());
       report_.log.add(code, end_->offset, "", text);
       report_.log.set_lost_samples(lost);
     } else {
@@ -274,8 +274,8 @@ class ShardChecker final : public formats::TarHandler {
     if (twice != extensions.end()) {
       report_.log.add(ProblemCode::duplicate_extension, sample.offset, sample.key, *twice);
     }
-    // Beside an image of its own a second dot is meant: a.jpg with a.seg.png. Where every member has one, it was part
-    // of the file's name: img.v2.jpg.
+    // If there is also an image without it, a second dot is meant: a.jpg with a.seg.png. If every member has one, it
+    // was part of the file's name: img.v2.jpg.
     if (std::all_of(sample.members.begin(), sample.members.end(), has_dot)) {
       report_.log.add(ProblemCode::dot_in_stem, sample.offset, sample.key, sample.members.front().extension);
     }
@@ -284,12 +284,12 @@ class ShardChecker final : public formats::TarHandler {
 
   /// `extensions` are sorted.
   void note_kind(const std::vector<std::string_view>& extensions, const formats::Sample& sample) {
-    constexpr std::size_t most = 64;  // a shard whose every sample is of its own kind is told by those
+    constexpr std::size_t most = 64;  // enough to show a shard in which every sample is of its own kind
     const auto is_side = [&](std::string_view extension) { return is_side_member(extension, facts_.primary); };
     if (std::ranges::all_of(extensions, is_side)) {
       report_.log.add(ProblemCode::orphan_member, sample.offset, sample.key, extensions.front());
     }
-    std::string name;  // without the label: missing_label tells of that
+    std::string name;  // without the label: missing_label reports that
     for (const std::string_view extension : extensions) {
       if (extension != kLabelExtension) name += fmt::format("{}{}", name.empty() ? "" : " ", extension);
     }
@@ -301,7 +301,7 @@ class ShardChecker final : public formats::TarHandler {
   ShardReport& report_;
   const SampleFacts& facts_;
   const std::vector<MemberWatcher*> contents_;
-  std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
+  std::vector<MemberWatcher*> reading_;  ///< those that requested the current member
   const bool keep_rows_;
   const bool hash_contents_;
   Xxh3Stream hash_;
@@ -316,8 +316,8 @@ class ShardChecker final : public formats::TarHandler {
   std::uint64_t label_offset_ = 0;
   std::optional<std::uint64_t> label_;  ///< of the current sample, once read
   bool bad_label_ = false;
-  bool damaged_ = false;  ///< the archive itself is broken, so that an empty one is no finding of its own
-  std::optional<formats::TarFinding> end_;  ///< what ended the reading early
+  bool damaged_ = false;  ///< the archive itself is broken, so that an empty one is not a second finding
+  std::optional<formats::TarFinding> end_;  ///< the reason for an early end
 };
 
 }  // namespace

@@ -20,18 +20,20 @@
 
 namespace shardkit::dataset {
 
-/// Looks at the content of a shard's members while the shard is read, once, from start to end. One shard, one thread.
+/// Looks at the content of a shard's members while the shard is read once, from start to end. For one shard and one
+/// thread.
 class MemberWatcher {
  public:
   virtual ~MemberWatcher() = default;
 
-  /// A regular member of a sample. True to be given its content.
+  /// A regular member of a sample. Returns true to get its content.
   virtual bool begin(const formats::TarEntry& entry, const formats::SampleName& name) = 0;
-  /// The next piece of the content asked for, never empty.
+  /// The next piece of the requested content, never empty.
   virtual void piece(Bytes bytes) = 0;
-  /// All of it was given. Does not come for a member that the end of the archive cuts.
+  /// The content is complete. Not called for a member that the end of the archive truncates.
   virtual void end() = 0;
-  /// The sample of the members before is complete. Does not come for a sample that the end of the archive may have cut.
+  /// The sample of the previous members is complete. Not called for a sample that the end of the archive may have
+  /// truncated.
   virtual void sample_end(const formats::Sample& /*sample*/) {}
 };
 
@@ -42,7 +44,7 @@ struct SampleKind {
   std::uint64_t first_offset = 0;
 };
 
-/// What one shard turned out to hold.
+/// The facts found about one shard.
 struct ShardReport {
   explicit ShardReport(std::string shard) : log(std::move(shard)) {}
 
@@ -51,23 +53,23 @@ struct ShardReport {
   std::uint64_t members = 0;
   std::vector<std::uint64_t> key_hashes;  ///< XXH3-64 of the samples' keys, in shard order
   std::unordered_map<std::uint64_t, std::uint64_t> samples_by_label;
-  std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions but the label's, sorted and joined
+  std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions without the label's, sorted and joined
   std::uint64_t unlabelled = 0;
   std::string first_unlabelled;  ///< its key
   std::uint64_t first_unlabelled_offset = 0;
-  std::string nameless_kind;  ///< extension for the first member without one, by its first bytes; empty: not known
-  bool damaged = false;       ///< bytes or samples of it are lost, so that the set is not whole
+  std::string nameless_kind;  ///< extension for the first member without one, by its first bytes; empty: unknown
+  bool damaged = false;       ///< bytes or samples of it are lost, so that the set is incomplete
 };
 
-/// What the manifests of a set say of its samples.
+/// Facts about the samples of a set, from its manifests.
 struct SampleFacts {
-  std::vector<std::uint64_t> labels;  ///< of the classes, sorted; empty when any will do
+  std::vector<std::uint64_t> labels;  ///< of the classes, sorted; empty: any label is valid
   PrimaryExtensions primary;
 };
 
-/// Reads and checks one shard against itself and against what it should be. `read_all` compares every byte; `contents`
-/// look at members' contents on the way. What goes wrong with this shard is noted in `report`; throws Error{cancelled}
-/// only.
+/// Reads and checks one shard against itself and its expected properties. `read_all` compares every byte; `contents`
+/// looks at members' contents at the same time. Problems of this shard are added to `report`; throws only
+/// Error{cancelled}.
 void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                   bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
                   ShardReport& report, Context& ctx);

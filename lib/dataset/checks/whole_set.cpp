@@ -18,7 +18,7 @@
 namespace shardkit::dataset {
 namespace {
 
-/// Shards of the folder's plan that are not there; those of which every sample was left out have an index only.
+/// Missing shards of the folder's plan; a shard of which every sample was left out has only an index.
 std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::string& folder,
                                   const std::set<std::string_view>& there) {
   const std::vector<std::string> plans = plans_in(*set.inputs, folder);
@@ -40,13 +40,13 @@ std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::s
   if (!manifest) {
     const std::uint64_t missing = planned_and_missing(set, folder, there);
     if (missing == 0) return std::nullopt;
-    return fmt::format("the convert or reshard into '{}' has not ended: {} of its plan {} missing", folder,
+    return fmt::format("the convert or reshard into '{}' has not finished: {} of its plan {} missing", folder,
                        format_count(missing, "shard"), missing == 1 ? "is" : "are");
   }
   if (auto unfinished = unfinished_append(*set.inputs, folder, *manifest)) return unfinished;
   const auto missing = missing_shards(*manifest, find_staged_part(*set.inputs, folder), there);
   if (missing.empty()) return std::nullopt;
-  return fmt::format("{} that the manifest of '{}' lists {} not there, the first being '{}'",
+  return fmt::format("{} listed in the manifest of '{}' {} missing, the first is '{}'",
                      format_count(missing.size(), "shard"), folder, missing.size() == 1 ? "is" : "are",
                      missing.front());
 }
@@ -91,7 +91,7 @@ std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std:
   if (plans.size() < 2) return std::nullopt;
   const auto file = inputs.open(plans.back());
   if (to_hex(formats::PlanReader(*file, plans.back()).hash()) == manifest.plan_hash) return std::nullopt;
-  return fmt::format("a convert --append into '{}' has not ended: run it again", folder);
+  return fmt::format("a convert --append into '{}' has not finished: run it again", folder);
 }
 
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
@@ -106,10 +106,10 @@ std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const c
 
 void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
   if (const auto missing = what_is_missing(set, manifests)) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("{}; finish or repair the set, or name the shards that are to be used one by one, such as "
-                            "'FOLDER/*.tar'",
-                            *missing));
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("{}; finish or repair the set, or give the shards to use one by one, such as 'FOLDER/*.tar'",
+                    *missing));
   }
 }
 

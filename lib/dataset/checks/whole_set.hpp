@@ -10,30 +10,30 @@
 
 namespace shardkit::dataset {
 
-/// What stage brought of a set, such as the shards of one node's ranks.
+/// The part of a set that stage copied, such as the shards of one node's ranks.
 struct StagedPart {
   std::vector<std::string> parts;  ///< in words
-  std::set<std::string> files;     ///< names of all that should be there
+  std::set<std::string> files;     ///< names of all expected files
 };
-/// Empty where the folder should have its whole set, also where its manifest is another one by now.
+/// Empty if the folder should have its whole set, or if its manifest is now a different one.
 std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::string& folder);
 
-/// Names of the shards that a folder's manifest lists and that should be, but are not, among `there`.
+/// Names of the shards that a folder's manifest lists and that are missing from `there`.
 std::vector<std::string> missing_shards(const formats::Manifest& manifest, const std::optional<StagedPart>& part,
                                         const std::set<std::string_view>& there);
 
-/// Paths of the plans in a folder that are there, in the order in which they were followed.
+/// Paths of the existing plans in a folder, in the order in which they were followed.
 std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder);
 
-/// Says that a convert --append into the folder has not ended; empty where none is under way.
+/// A message that a convert --append into the folder is not complete; empty if there is none.
 std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
                                              const formats::Manifest& manifest);
 
-/// What folders that were named lack of the sets they should hold: shards that a manifest lists, or the rest of a
-/// convert or reshard that has not ended. Empty where nothing is missing, and for shards that were named one by one.
+/// The files that are missing from the sets in named folders: shards that a manifest lists, or the rest of an
+/// incomplete convert or reshard. Empty if nothing is missing, and for shards that were named one by one.
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
 
-/// Throws Error{not_found} where something is.
+/// Throws Error{not_found} if something is missing.
 void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
 
 }  // namespace shardkit::dataset

@@ -32,16 +32,16 @@ void refuse_target_in_source(const std::string& source, const std::string& targe
   if (catalog::is_address(source)) return;
   if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
     throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' lies in the source '{}'; choose a folder outside of it", target, source),
+                fmt::format("the target '{}' is inside the source '{}'; choose a folder outside of it", target, source),
                 target);
   }
 }
 
-/// A given plan fixes what these options would; a contradiction would be ignored silently.
+/// A given plan already fixes these options; a contradiction would be ignored silently.
 void refuse_options_beside_plan(const ConvertOptions& options) {
   ShardingOptions given = options.sharding;
-  given.access = {};                                   // of where the source lies
-  if (given.on_bad != OnBad::keep) given.on_bad = {};  // as the next: what is to happen where files are bad
+  given.access = {};                                   // of the source's storage
+  if (given.on_bad != OnBad::keep) given.on_bad = {};  // like the next: the treatment of bad files
   given.max_bad = {};
   if (const std::string words = command_text("", given); !words.empty()) {
     throw Error(ErrorCode::usage,
@@ -50,7 +50,8 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
   const std::string split = command_text("", static_cast<const SplitOptions&>(options));
   if (split.empty()) return;
   throw Error(ErrorCode::usage,
-              fmt::format("--plan is of one set; leave out{}, and divide the finished set with {}; or leave out --plan",
+              fmt::format("--plan has only one set; leave out{}, and divide the finished set with {}, or leave out "
+                          "--plan",
                           split, remedy::in_text(remedy::reshard({options.target}) + split)));
 }
 
@@ -97,13 +98,13 @@ class Conversion {
     refuse_target_in_source(options_.source, options_.target);
     const SplitRule rule = split_rule(options_);
     if (options_.seed != 0 && rule.shares.empty()) {
-      throw Error(ErrorCode::usage, "--seed is that of --split, and there is none; the order's is --shuffle SEED");
+      throw Error(ErrorCode::usage, "--seed needs --split; for the order of samples use --shuffle SEED");
     }
     if (plan_) {
-      if (options_.append) throw Error(ErrorCode::usage, "--append makes a plan of its own; leave out --plan");
+      if (options_.append) throw Error(ErrorCode::usage, "--append makes its own plan; leave out --plan");
       const formats::PlanReader plan(*plan_, plan_path_);
       require_folders(images_, plan.head());
-      // Images that are kept although bad are other bytes: that is for the plan to say.
+      // Bad images that are kept are different bytes: the plan must contain that option.
       const OnBad planned = planned_choice(plan.head(), "on_bad", kDefaultOnBad);
       on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
       TargetSet& set = add_set("");
@@ -130,7 +131,7 @@ class Conversion {
   }
 
   catalog::SetFolders set_folders() {
-    // A list says itself which images there are; rows of metadata are of one set.
+    // A list names its images itself; rows of metadata are of one set.
     if (!options_.sharding.images.list.empty()) return {};
     return catalog::find_set_folders(images_, ctx_, !options_.sharding.unlabeled);
   }
@@ -138,13 +139,13 @@ class Conversion {
   void plan_folders(const catalog::SetFolders& folders) {
     if (!options_.split.empty()) {
       throw Error(ErrorCode::usage,
-                  fmt::format("'{}' is divided into {} already; leave out --split, or convert one of its folders",
+                  fmt::format("'{}' is already divided into {}; leave out --split, or convert one of its folders",
                               options_.source, fmt::join(folders.names, ", ")),
                   options_.source);
     }
     if (!options_.sharding.metadata.empty()) {
       throw Error(ErrorCode::usage,
-                  fmt::format("'{}' holds the sets {}; convert each with a --metadata of its own", options_.source,
+                  fmt::format("'{}' contains the sets {}; convert each with its own --metadata", options_.source,
                               fmt::join(folders.names, ", ")),
                   options_.source);
     }
@@ -178,14 +179,14 @@ class Conversion {
     if (!set.target.has_plan()) return set;
     set.target.open_plan();
     const formats::PlanHead& head = set.target.plan().head();
-    // A target that was begun when the default was another goes on with it.
+    // A target that was started with an earlier default keeps it.
     if (!sharding_.validate && !plan_) sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
     for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
     amendments_.back() = Amendments(set.target, images_of(set), options_.identity);
     return set;
   }
 
-  /// What stands before paths below the source in a set folder of it.
+  /// The prefix of paths below the source in one of its set folders.
   std::string folder_of(const TargetSet& set) const { return from_set_folders_ ? set.name + "/" : std::string(); }
 
   /// The folder of the set's images.
@@ -222,7 +223,7 @@ class Conversion {
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
       if (added.samples.empty() && !fails && !set.target.has_plan()) {
         ctx_.warn("nothing_new",
-                  fmt::format("'{}' has no file that '{}' lacks", source.images.path, set.target.folder()));
+                  fmt::format("'{}' has no file that is missing in '{}'", source.images.path, set.target.folder()));
         unchanged_.insert(set.name);
         return set.target.cancel_append();
       }
@@ -269,7 +270,7 @@ class Conversion {
     return {most_bad(sharding_.max_bad, files), skipped - std::min(skipped, amendments.deleted())};
   }
 
-  /// All bad files, and what to do about them.
+  /// All bad files, and the remedies.
   void report_failure() {
     std::string text;
     for (const BadFile& file : open_ | std::views::take(kMostNamed)) text += fmt::format("{}; ", file.reason);
@@ -284,10 +285,10 @@ class Conversion {
 
   std::string failure_title() const {
     const std::string& source = images_.path;
-    if (away_) return fmt::format("many files of '{}' are gone: is all of it mounted? ", source);
+    if (away_) return fmt::format("many files of '{}' no longer exist: is all of it mounted? ", source);
     if (over_budget_) {
-      return fmt::format("found {} in '{}', and --max-bad allows to leave out {}: ",
-                         format_count(needed_, "bad sample"), source, format_count(allowed_));
+      return fmt::format("found {} in '{}', but --max-bad allows only {}: ", format_count(needed_, "bad sample"),
+                         source, format_count(allowed_));
     }
     return fmt::format("found {} in '{}'; all shards without one are finished: ", format_count(result_.bad, "bad file"),
                        source);
@@ -307,11 +308,11 @@ class Conversion {
   void warn_of_images() {
     if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
       ctx_.warn("images_not_resized",
-                fmt::format("{} left as they are: --resize knows JPEG alone", format_count(not_resized, "image")));
+                fmt::format("{} left as they are: --resize supports only JPEG", format_count(not_resized, "image")));
     }
     if (result_.kept_bad > 0) {
       ctx_.warn("bad_images_kept",
-                fmt::format("{} kept although bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
+                fmt::format("{} kept although they are bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
     }
     for (std::size_t i = 0; i < kProblemCodes; ++i) {
       const std::uint64_t images = images_counted_.accepted[i];
@@ -328,7 +329,7 @@ class Conversion {
   }
 
   const ConvertOptions& options_;
-  ShardingOptions sharding_;  ///< with what the target's plan decides where nothing is given
+  ShardingOptions sharding_;  ///< with the decisions of the target's plan for options that are not given
   Context& ctx_;
   const std::shared_ptr<catalog::Inputs> inputs_;
   const catalog::SourceFolder images_;
@@ -340,14 +341,14 @@ class Conversion {
   std::set<std::string> left_out_;     ///< by the scans of the targets' plans
   std::deque<Amendments> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);
-  bool from_set_folders_ = false;  ///< the source has train/ and val/ folders of its own
+  bool from_set_folders_ = false;  ///< the source has its own train/ and val/ folders
   ConvertResult result_;
   ImageCounts images_counted_;
   std::vector<BadFile> open_;  ///< of all sets
   bool away_ = false;          ///< so many are gone that it is rather the source
   bool over_budget_ = false;
-  std::uint64_t needed_ = 0;   ///< --max-bad for what was found; 0: the one that is given is enough
-  std::uint64_t allowed_ = 0;  ///< what it is instead
+  std::uint64_t needed_ = 0;   ///< --max-bad for the bad files found; 0: the given one is enough
+  std::uint64_t allowed_ = 0;  ///< the actual kind
 };
 
 }  // namespace

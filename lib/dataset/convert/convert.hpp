@@ -26,7 +26,7 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   void describe(FieldVisitor& v);
 };
 
-/// Images that are in the shards although something is wrong with them that readers accept.
+/// Images in the shards that have faults which readers accept.
 struct AcceptedImages {
   std::string code;
   std::uint64_t images = 0;
@@ -46,7 +46,7 @@ struct ConvertResult : WrittenSets {
   std::uint64_t bad = 0;
   std::vector<SkippedFile> bad_files;
   std::vector<AcceptedImages> accepted;
-  /// Why the set is not complete although all else was written: files are bad, or too many were left out.
+  /// Why the set is incomplete although everything else was written: files are bad, or too many were left out.
   std::optional<Error> failure = {};
 
   void throw_if_failed() const {
@@ -55,13 +55,13 @@ struct ConvertResult : WrittenSets {
   void describe(FieldVisitor& v);
 };
 
-/// ImageFolder tree to WebDataset shards, indexes and manifest: `shardctl convert`. The same call after a kill goes on
-/// where it was; what it writes does not depend on threads, parts or machine. Where files are bad, all shards without
-/// one are written, and the result has the error that convert() throws.
+/// ImageFolder tree to WebDataset shards, indexes and manifest: `shardctl convert`. After a kill, the same call
+/// continues; the output does not depend on threads, parts or machine. If files are bad, all shards without bad files
+/// are written, and the result contains the error that convert() throws.
 ConvertResult try_convert(const ConvertOptions& options, Context& ctx);
 ConvertResult convert(const ConvertOptions& options, Context& ctx);
 
-/// The same over a given file system, for tests.
+/// The same with a given file system, for tests.
 ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -29,7 +29,7 @@
 namespace shardkit::dataset {
 
 void refuse_planned(const std::string& name) {
-  throw Error(ErrorCode::corrupt, fmt::format("the plan has no valid option {}; make it again", name));
+  throw Error(ErrorCode::corrupt, fmt::format("the plan has no valid option {}; create it again", name));
 }
 
 namespace {
@@ -51,7 +51,7 @@ std::string other_size(const formats::PlannedFile& file, std::uint64_t now) {
   return fmt::format("{} bytes then, {} now", file.size, now);
 }
 
-/// What a plan says is to be done with each image on its way into a shard.
+/// The plan's treatment of each image on its way into a shard.
 struct ImageRules {
   Validate validate = Validate::none;
   bool strict = false;
@@ -74,7 +74,7 @@ bool is_unread(const formats::PlannedFile& file) {
 
 catalog::FileState state_of(const formats::PlannedFile& file) { return {file.size, file.mtime_ns, file.version}; }
 
-/// One member of a sample on its way into the tar: a file, or text where `file` is null.
+/// One member of a sample: a file, or text if `file` is null.
 struct Member {
   std::string extension;
   const formats::PlannedFile* file;
@@ -180,7 +180,7 @@ class FolderSource final : public SampleSource {
     return result;
   }
 
-  /// Reads a file to its place and judges it; `content` shrinks where it was resized. The answer is why it is bad.
+  /// Reads a file to its position and judges it; `content` shrinks if it was resized. Returns why it is bad.
   std::optional<BadFile> read_member(const formats::PlannedSample& sample, const Member& member, MutableBytes& content,
                                      sync::WaitMeter& meter) {
     const formats::PlannedFile& file = *member.file;
@@ -212,7 +212,7 @@ class FolderSource final : public SampleSource {
     return {state, path, listed ? listed->listed.planned : state_of(file), std::move(seen), std::move(reason)};
   }
 
-  /// A sample goes as a whole: what was deleted on purpose decides for its other files.
+  /// A sample is left out as a whole: a file deleted on purpose decides for its other files.
   [[noreturn]] static void refuse_sample(std::vector<BadFile> bad) {
     const bool deleted = std::ranges::count(bad, BadState::deleted, &BadFile::state) > 0;
     for (BadFile& file : bad) {
@@ -227,8 +227,8 @@ class FolderSource final : public SampleSource {
     const std::string& folder = head_.classes.at(sample.class_index.value()).name;
     if (::faccessat(root_.fd(), folder.c_str(), F_OK, 0) == 0) return;
     throw Error(ErrorCode::io,
-                fmt::format("'{}' has gone while it was read: is all of the source mounted? Run the same command again "
-                            "when it is back",
+                fmt::format("'{}' disappeared while being read: is all of the source mounted? Run the same command "
+                            "again when it is back",
                             images_.path_of(folder)),
                 images_.path_of(folder));
   }
@@ -257,7 +257,7 @@ class FolderSource final : public SampleSource {
     if (size != file.size) refuse_changed(opened.path(), other_size(file, size));
     if (io::mtime_ns(info) != expected) refuse_changed(opened.path(), "modified since");
     if (got == out.size()) return;
-    refuse_changed(opened.path(), fmt::format("it ended after {} of {} bytes while it was read", got, out.size()));
+    refuse_changed(opened.path(), fmt::format("it ended after {} of {} bytes while being read", got, out.size()));
   }
 
   static struct stat stat_of(const io::File& file) {
@@ -266,7 +266,8 @@ class FolderSource final : public SampleSource {
     return info;
   }
 
-  /// One request for the version that was planned: who looks first asks twice. Without a version there is no way round.
+  /// One request for the version that was planned: a check first would need two. Without a version a check is
+  /// necessary.
   void read_object(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
     const bool looks_first = source_.identity == FileIdentity::size || is_unread(file);
     std::optional<io::ObjectInfo> now;
@@ -276,11 +277,11 @@ class FolderSource final : public SampleSource {
     if (may_fit && io::fetch_bytes(*images_.store, object, out, images_.inputs->stop()) == io::Fetched::whole) return;
     const std::string address = images_.path_of(path);
     now = images_.store->find(path);
-    if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
+    if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
     refuse_changed(address, now->size == file.size ? "another version" : other_size(file, now->size));
   }
 
-  /// What --validate finds in an image; empty for a good one. Counts what is accepted with a fault.
+  /// The fault of an image found by --validate; empty for a good one. Counts accepted faults.
   std::string image_problem(Bytes content, std::string_view extension) {
     const std::optional<ImageFault> fault = look(content, extension);
     if (!fault) return {};
@@ -346,7 +347,7 @@ class FolderSource final : public SampleSource {
 void require_folders(const catalog::SourceFolder& images, const formats::PlanHead& head) {
   if (images.store) return;
   const auto away = [&](ErrorCode code, const std::string& what) {
-    throw Error(code, fmt::format("{}: is the source mounted? Run the same command again when it is there", what),
+    throw Error(code, fmt::format("{}: is the source mounted? Run the same command again when it is back", what),
                 images.path);
   };
   std::error_code error;
@@ -363,7 +364,7 @@ void require_folders(const catalog::SourceFolder& images, const formats::PlanHea
   if (std::ranges::all_of(head.classes, [&](const auto& item) { return item.samples == 0 || gone(item); })) {
     away(ErrorCode::not_found, fmt::format("'{}' has no class folder of the plan", images.path));
   }
-  away(ErrorCode::io, fmt::format("class folder '{}' of the plan is gone", images.path_of(first->name)));
+  away(ErrorCode::io, fmt::format("class folder '{}' of the plan no longer exists", images.path_of(first->name)));
 }
 
 std::unique_ptr<SampleSource> folder_source(const formats::PlanReader& plan, const catalog::SourceFolder& images,

@@ -15,17 +15,17 @@
 
 namespace shardkit::dataset {
 
-/// What became of images on their way. Written by many threads.
+/// Counts of how images were treated. Written by many threads.
 struct ImageCounts {
-  std::atomic<std::uint64_t> kept_bad{0};       ///< failed validation or would not be resized, and kept (--on-bad keep)
+  std::atomic<std::uint64_t> kept_bad{0};       ///< failed validation or resizing, and kept (--on-bad keep)
   std::atomic<std::uint64_t> resized{0};        ///< made smaller
-  std::atomic<std::uint64_t> other_quality{0};  ///< of these: at a lower quality than asked for
-  std::atomic<std::uint64_t> not_jpeg{0};       ///< of another kind, and therefore not resized
+  std::atomic<std::uint64_t> other_quality{0};  ///< of these: at a lower quality than requested
+  std::atomic<std::uint64_t> not_jpeg{0};       ///< of a kind that is not resized
   /// With a fault that is a warning, by ProblemCode.
   std::array<std::atomic<std::uint64_t>, kProblemCodes> accepted{};
 };
 
-/// How this run treats the files of a plan.
+/// The settings of this run for the files of a plan.
 struct SourceRules {
   OnBad on_bad = OnBad::fail;
   FileIdentity identity = FileIdentity::mtime;
@@ -38,14 +38,14 @@ std::unique_ptr<SampleSource> folder_source(const formats::PlanReader& plan, con
                                             const SourceRules& rules, const Amendments& amendments, unsigned cores,
                                             ImageCounts& counts);
 
-/// A source that is not mounted has no bad files: throws Error{not_found} where nothing of the plan is there, Error{io}
-/// where class folders are gone. Objects of a store are not asked for.
+/// A source that is not mounted has no bad files: throws Error{not_found} if no file of the plan exists, Error{io} if
+/// class folders are missing. Objects of a store are not checked.
 void require_folders(const catalog::SourceFolder& images, const formats::PlanHead& head);
 
-/// Throws Error{corrupt} for a plan whose option of this name is not valid.
+/// Throws Error{corrupt} if the plan's option of this name is not valid.
 [[noreturn]] void refuse_planned(const std::string& name);
 
-/// The value of an option in a plan that names one of E; `otherwise` where the plan lacks it. Throws Error{corrupt} for
+/// The value of an option in a plan that names one of E; `otherwise` if the plan lacks it. Throws Error{corrupt} for
 /// any other value.
 template <NamedEnum E>
 E planned_choice(const formats::PlanHead& head, const std::string& name, E otherwise) {

@@ -40,7 +40,7 @@ struct ExtractNeed {
   std::uint64_t unlabelled = 0;  ///< samples without label and without original path
   std::uint64_t unnamed = 0;     ///< samples whose class has a label but no name
   std::uint64_t left_out = 0;    ///< members that belong to no sample
-  bool by_headers = false;       ///< of a shard: no index vouches for its samples
+  bool by_headers = false;       ///< for a shard: its samples were listed from tar headers, without an index
 
   void add_file(std::uint64_t size) {
     ++files;
@@ -59,7 +59,7 @@ struct ExtractNeed {
   }
 };
 
-/// Called for each file that the shard gives.
+/// Called for each file of the shard.
 using ExtractFile = std::function<void(const ListedMember& member, const std::string& place)>;
 
 [[noreturn]] void refuse(const catalog::ShardFile& shard, const std::string& name, std::uint64_t offset,
@@ -107,17 +107,19 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& places, 
     need.left_out += entry.type == formats::TarType::directory ? 0 : 1;
   };
   visitor.finding = [&](const formats::TarFinding& finding) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' cannot be extracted whole, at byte {}: {}; {} tells all that is wrong with it",
-                            shard.path, finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))),
-                shard.path, finding.offset);
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format(
+            "shard '{}' cannot be extracted completely, at byte {}: {}; {} lists everything that is wrong with it",
+            shard.path, finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))),
+        shard.path, finding.offset);
   };
   need.by_headers = !lister.list(shard, visitor);
   return need;
 }
 
-/// Throws Error{no_space} when the file system that `target` lies on, or will, has less room than `need`. `present`
-/// says how much of it is there already; it is asked only when the room is short.
+/// Throws Error{no_space} if the file system of `target` has less free space than `need`. `present` returns the bytes
+/// that already exist; it is called only if the space is too small.
 void check_room(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present) {
   const std::string folder = system::nearest_folder(target);
   struct statvfs info {};
@@ -133,7 +135,7 @@ void check_room(const std::string& target, const ExtractNeed& need, const std::f
   const std::uint64_t files = left_after(need.files, there.files);
   if (fits(bytes, files)) return;
   throw Error(ErrorCode::no_space,
-              fmt::format("{} in {} are still to be written, and the file system of '{}' has room for {} in {}",
+              fmt::format("{} in {} are still to be written, but the file system of '{}' has space for {} in {}",
                           format_size(bytes), format_count(files, "file"), folder, format_size(free),
                           counts_files ? format_count(info.f_favail, "file") : "any number of files"),
               target);
@@ -179,7 +181,7 @@ class Extraction {
     return places_.at(io::parent_folder(shard.path));
   }
 
-  /// Class folders among the shards would be part of the set for all who read it later.
+  /// Class folders among the shards would be part of the set for later readers.
   void refuse_own_folder() const {
     namespace fs = std::filesystem;
     const fs::path target = fs::weakly_canonical(options_.target);
@@ -189,22 +191,22 @@ class Extraction {
       const std::string folder = io::parent_folder(shard.path);
       if (!folders.insert(folder).second || fs::weakly_canonical(folder) != target) continue;
       throw Error(ErrorCode::usage,
-                  fmt::format("the shards themselves lie in '{}'; choose another folder", options_.target),
+                  fmt::format("the shards themselves are in '{}'; choose another folder", options_.target),
                   options_.target);
     }
   }
 
-  /// Its manifest alone knows whether the bytes are those that were written.
+  /// For a shard without an index: only its manifest has a checksum of its bytes.
   void refuse_changed(const catalog::ShardFile& shard, const formats::ManifestShard& listed) const {
     const auto changed = changed_bytes(*set_.inputs->open(shard.path), listed, ctx_);
     if (!changed) return;
     throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' is not what its manifest lists ({}): {}", shard.path, *changed,
+                fmt::format("shard '{}' differs from its manifest ({}): {}", shard.path, *changed,
                             remedy_of_changed(shard.path)),
                 shard.path);
   }
 
-  /// The sum of what `look` says of each shard, several at a time.
+  /// The sum of `look` over all shards, several at a time.
   ExtractNeed sum_over_shards(const std::function<ExtractNeed(std::size_t shard)>& look) {
     ExtractNeed sum;
     std::mutex mutex;
@@ -236,8 +238,8 @@ class Extraction {
     return need;
   }
 
-  /// Gives members whose paths meet others' paths of their own, in the order of the shards: what is written does not
-  /// depend on threads, and the same extract again does the same.
+  /// Gives members with colliding paths other paths, in the order of the shards: the output does not depend on threads,
+  /// and the same extract again gives the same.
   void settle_paths(bool folds_case) {
     if (!hashes_.has_meetings()) return;
     ctx_.progress().start("compare files of one name", set_.shards.size());
@@ -266,7 +268,7 @@ class Extraction {
     return hash.digest64();
   }
 
-  /// How much of it stands in the target by name and size.
+  /// Bytes that exist in the target, judged by name and size.
   ExtractNeed present() {
     if (!std::filesystem::is_directory(options_.target)) return {};
     const io::ContainedFolder root(options_.target);
@@ -308,13 +310,13 @@ class Extraction {
 
   void warn(const ExtractNeed& need) {
     if (need.unlabelled > 0) {
-      ctx_.warn("unlabelled", fmt::format("{} without a label: their files lie where their names say, in no class",
+      ctx_.warn("unlabelled", fmt::format("{} without a label: their files go where their names say, in no class",
                                           format_count(need.unlabelled, "sample")));
     }
     if (need.unnamed > 0) {
       ctx_.warn("class_names_unknown",
-                "no manifest names the classes, so their folders are called by label; loaders sort folders as text, "
-                "where 10 comes before 2, and number them anew");
+                "no manifest has the class names, so folders are named by label; loaders sort folders as text, where "
+                "10 comes before 2, and number them differently");
     }
     if (!renamed_.empty()) {
       ctx_.warn("files_renamed", fmt::format("{} got another name, because another file or folder has theirs: {}",
@@ -354,26 +356,26 @@ ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, C
 
 void ExtractOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
-  v.field({"DST", "folder for the class folders; what is there with other content is not overwritten", Role::positional,
-           kOutputFolder},
+  v.field({"DST", "folder for the class folders; existing files with other content are not overwritten",
+           Role::positional, kOutputFolder},
           target);
-  v.field(system::threads_field("shards extracted at a time; default: the CPUs this process may use"), threads);
+  v.field(system::threads_field("shards extracted in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 
 void ExtractResult::describe(FieldVisitor& v) {
   v.field({"shards", Unit::count, "shards extracted"}, shards);
   v.field({"samples", Unit::count, "samples in them"}, samples);
-  v.field({"files", Unit::count, "files of these samples; labels are folders"}, files);
-  v.field({"files_written", Unit::count, "by this run"}, files_written);
-  v.field({"files_kept", Unit::count, "found in place with the right content"}, files_kept);
-  v.field(
-      {"files_renamed", Unit::count, "files whose path another file or folder has: -XXXXXXXX stands behind their stem"},
-      files_renamed);
-  v.field({"bytes", Unit::bytes, "of all files"}, bytes);
-  v.field({"files_per_second", Unit::per_second, "files over the time from the check of names to durable"},
+  v.field({"files", Unit::count, "files of these samples, without labels, which become folders"}, files);
+  v.field({"files_written", Unit::count, "files written in this run"}, files_written);
+  v.field({"files_kept", Unit::count, "existing files with the right content"}, files_kept);
+  v.field({"files_renamed", Unit::count,
+           "files renamed because another file or folder has their path: -XXXXXXXX follows the stem"},
+          files_renamed);
+  v.field({"bytes", Unit::bytes, "bytes of all files"}, bytes);
+  v.field({"files_per_second", Unit::per_second, "files divided by the time from the check of names until durable"},
           files_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the same time"}, bytes_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by the same time"}, bytes_per_second);
 }
 
 }  // namespace shardkit::dataset

@@ -35,18 +35,19 @@ struct ExtractResult {
   void describe(FieldVisitor& v);
 };
 
-/// Turns shards, ours or made by others, back into an ImageFolder: `shardctl extract`. Files get their original paths
-/// where the index knows them, else <class>/<name>; labels become folders.
+/// Turns shards, from shardctl or other programs, back into an ImageFolder: `shardctl extract`. Files get their
+/// original paths if the index has them, else <class>/<name>; labels become folders.
 ///
-/// All names and sizes are looked at before anything is written. Nothing is ever written outside of the target and no
-/// link in it is followed. A file that is there with the right content is kept, so that the same command goes on after
-/// a kill; one with other content is a conflict. What has its name is whole and durable.
+/// Checks all names and sizes before it writes anything. Never writes outside of the target and follows no link in it.
+/// Keeps existing files with the right content, so that the same command continues after a kill; a file with other
+/// content is a conflict. A file under its final name is complete and durable.
 ///
-/// Throws Error{corrupt} for a name that leads elsewhere, a link in a shard, a shard that cannot be read whole;
-/// Error{conflict} for what stands in the way; Error{no_space} when the target's file system has too little room.
+/// Throws Error{corrupt} for a name that leads outside the target, a link in a shard, or a shard that cannot be read
+/// completely; Error{conflict} for other files or links in the way; Error{no_space} if the target's file system has too
+/// little space.
 ExtractResult extract(const ExtractOptions& options, Context& ctx);
 
-/// The same over a given file system, for tests.
+/// The same with a given file system, for tests.
 ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

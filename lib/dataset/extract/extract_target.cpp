@@ -36,7 +36,7 @@ std::string classed_path(const std::string& folder, const std::string& name) {
 
 Result<std::string> contained_path(std::string_view name) {
   const auto refuse = [](const char* why) { return Error(ErrorCode::corrupt, why); };
-  if (name.find('\0') != std::string_view::npos) return refuse("it holds a NUL byte");
+  if (name.find('\0') != std::string_view::npos) return refuse("it contains a NUL byte");
   if (name.starts_with('/')) return refuse("it starts at the root");
   std::string path;
   while (!name.empty()) {
@@ -44,13 +44,13 @@ Result<std::string> contained_path(std::string_view name) {
     const std::string_view part = name.substr(0, slash);
     name.remove_prefix(slash == std::string_view::npos ? name.size() : slash + 1);
     if (part.empty() || part == ".") continue;
-    if (part == "..") return refuse("it has '..' in it");
+    if (part == "..") return refuse("it contains '..'");
     if (part.size() > kLongestComponent) return refuse("a part of it is longer than 255 bytes");
-    if (path.empty() && part == formats::kStateFolder) return refuse("it lies in '.shardkit', where our own files are");
+    if (path.empty() && part == formats::kStateFolder) return refuse("it is in '.shardkit', which is reserved");
     if (!path.empty()) path += '/';
     path += part;
   }
-  if (path.empty()) return refuse("it names no file");
+  if (path.empty()) return refuse("it has no file name");
   if (path.size() > kLongestPath) return refuse("it is longer than 4095 bytes");
   return path;
 }
@@ -61,12 +61,12 @@ MemberPaths::MemberPaths(const std::optional<formats::Manifest>& manifest) {
   for (const formats::ManifestClass& item : manifest->classes) {
     if (!names_.emplace(item.label, item.name).second) shared.insert(item.label);
   }
-  for (const std::uint64_t label : shared) names_.erase(label);  // which of the classes it was nobody knows
+  for (const std::uint64_t label : shared) names_.erase(label);  // the class is not known
   const auto source = manifest->options.find("source_folder");
   if (source != manifest->options.end()) source_folder_ = source->second;
 }
 
-/// Where convert found this member, below the folder that holds the source and the fields outside of it.
+/// The path of this member in convert's source, below the folder that contains the source and the fields outside of it.
 std::string MemberPaths::original_path(const ListedSample& sample, const ListedMember& member) const {
   if (member.path.empty()) {
     return io::join_path(source_folder_, formats::implied_path(sample.path, member.extension));
@@ -84,7 +84,7 @@ Result<std::string> MemberPaths::place(const ListedSample& sample, const ListedM
   const auto known = names_.find(*sample.label);
   const std::string folder = known == names_.end() ? fmt::to_string(*sample.label) : known->second;
   if (folder.empty() || folder.find('/') != std::string::npos) {
-    return Error(ErrorCode::corrupt, "its class in the manifest is no folder name");
+    return Error(ErrorCode::corrupt, "its class in the manifest is not a folder name");
   }
   return contained_path(classed_path(folder, *name));
 }
@@ -127,7 +127,7 @@ bool same_bytes(ByteSource& shard, std::uint64_t offset, ByteSource& file, std::
   return same && done == size;
 }
 
-/// Whether `file` has the member's content; by the index's checksum where there is one, which reads no shard.
+/// Whether `file` has the member's content; by the index's checksum if there is one, which reads no shard.
 bool holds(io::FileSource file, ByteSource& shard, const ListedMember& member, const Context& ctx) {
   if (file.size() != member.size) return false;
   if (!member.xxh3) return same_bytes(shard, member.offset, file, member.size, ctx);
@@ -145,8 +145,8 @@ bool holds(io::FileSource file, ByteSource& shard, const ListedMember& member, c
 [[noreturn]] void refuse(const io::ContainedFolder& root, const std::string& place) {
   const std::string path = io::join_path(root.path(), place);
   throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is there already and is not the file that the shards hold; nothing is overwritten: "
-                          "remove it or choose another folder",
+              fmt::format("'{}' already exists and differs from the file in the shards; nothing is overwritten: remove "
+                          "it or choose another folder",
                           path),
               path);
 }
@@ -167,7 +167,8 @@ void ExtractTarget::lock() {
     lock_ = io::File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
     if (!lock_) throw system_error(errno, "create", path);
     if (io::try_lock(lock_) == io::LockAttempt::held_elsewhere) {
-      throw Error(ErrorCode::conflict, fmt::format("another extract is at work in '{}'; let it end", root_.path()),
+      throw Error(ErrorCode::conflict,
+                  fmt::format("another extract is running in '{}'; wait until it has finished", root_.path()),
                   root_.path());
     }
     struct stat info {};
@@ -180,12 +181,12 @@ ExtractTarget::~ExtractTarget() {
   try {
     clear();
     files_.remove_below(state_, kLock);
-  } catch (const std::exception&) {  // the next extract removes what is left
+  } catch (const std::exception&) {  // the next extract removes the rest
   }
   ::rmdir(state_.path().c_str());
 }
 
-/// What is below was made by an extract; remove_all() follows no links.
+/// Everything below was made by an extract; remove_all() follows no links.
 void ExtractTarget::clear() {
   std::error_code error;
   const std::string path = io::join_path(state_.path(), kStaging);
@@ -205,7 +206,7 @@ io::File ExtractTarget::staging(std::size_t number) const {
 void ExtractTarget::finish() {
   clear();
   files_.remove_below(state_, kLock);
-  ::rmdir(state_.path().c_str());  // stays where others have files in it
+  ::rmdir(state_.path().c_str());  // stays if others have files in it
   files_.sync_all(root_.root());
   finished_ = true;
 }

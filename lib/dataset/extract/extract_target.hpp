@@ -14,25 +14,25 @@
 #include "io/file.hpp"
 #include "io/file_system.hpp"
 
-/// Where `shardctl extract` puts a member: names that strangers wrote become paths below a folder.
+/// Where `shardctl extract` puts a member: names written by others become paths below a folder.
 namespace shardkit::dataset {
 
-/// "a/b.jpg" for "./a//b.jpg". Error{corrupt}, whose text is the reason alone, for what must not be written: empty, a
-/// NUL, from the root, "..", a component of more than 255 bytes or a path of more than 4095, and what lies in our own
-/// `.shardkit`.
+/// "a/b.jpg" for "./a//b.jpg". Error{corrupt}, whose text is only the reason, for names that must not be written:
+/// empty, with a NUL, absolute, with "..", with a component of more than 255 bytes, of more than 4095 bytes, or inside
+/// our own `.shardkit`.
 Result<std::string> contained_path(std::string_view name);
 
-/// Class names by label, as far as a manifest knows them.
+/// Class names by label, if a manifest has them.
 class MemberPaths {
  public:
   explicit MemberPaths(const std::optional<formats::Manifest>& manifest);
 
-  /// The path for `member` of `sample`; empty for a label, which becomes a folder. The original path where the sample
-  /// knows it, below the manifest's `source_folder` where fields lay outside of the source. Else <class>/<name>, or the
-  /// name alone when it starts with its class already or has no label. Error{corrupt} as contained_path().
+  /// The path for `member` of `sample`; empty for a label, which becomes a folder. The original path if the sample has
+  /// it, below the manifest's `source_folder` if fields were outside of the source. Else <class>/<name>, or the name
+  /// alone if it already starts with its class or has no label. Throws Error{corrupt} like contained_path().
   Result<std::string> place(const ListedSample& sample, const ListedMember& member) const;
 
-  /// False when the folder for this label is its number, for lack of a name.
+  /// False if the folder of this label has its number as name.
   bool knows_class(std::uint64_t label) const { return names_.contains(label); }
 
  private:
@@ -42,12 +42,12 @@ class MemberPaths {
   std::string source_folder_;  ///< of the source below the folder that holds its fields, too; empty: itself
 };
 
-/// The folder that an extract fills. While it lives it holds a lock in it and a place for unfinished files, both below
-/// DST/.shardkit; finish() and the destructor take them away. Thread-safe.
+/// The folder that an extract fills. During its lifetime it holds a lock in it and a folder for unfinished files, both
+/// below DST/.shardkit; finish() and the destructor remove them. Thread-safe.
 class ExtractTarget {
  public:
-  /// Makes the folder, and removes what a killed extract left. Throws Error{conflict} when another one is at work
-  /// there or `.shardkit` is a link.
+  /// Makes the folder, and removes what a killed extract left behind. Throws Error{conflict} if another extract is
+  /// running there or `.shardkit` is a link.
   ExtractTarget(io::FileSystem& files, const std::string& path);
   ~ExtractTarget();
   ExtractTarget(const ExtractTarget&) = delete;
@@ -55,11 +55,11 @@ class ExtractTarget {
 
   const io::ContainedFolder& root() const { return root_; }
   io::FileSystem& files() const { return files_; }
-  /// Whether the file system takes names that differ in case only for one.
+  /// Whether the file system treats names that differ only in case as one.
   bool folds_case() const;
   /// A new folder for unfinished files.
   io::File staging(std::size_t number) const;
-  /// Everything is durable under its name, and nothing of our own is left.
+  /// Makes every file durable under its name, and removes our own temporary files.
   void finish();
 
  private:
@@ -73,17 +73,17 @@ class ExtractTarget {
   bool finished_ = false;
 };
 
-/// Brings members under their names. They are written under numbers, made durable many at a time and only then named:
-/// a file with its name is whole, also after a power cut. One thread at a time; one each.
+/// Gives members their final names. They are written under numbers, made durable many at a time and only then renamed:
+/// a file with its final name is complete, also after a power cut. One object per thread.
 class ExtractBatch {
  public:
   ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx);
 
-  /// Writes the content of `member` of the shard at `path` for `place`, unless a file with that content is there.
-  /// Throws Error{conflict} when something else is, and what read_member() throws.
+  /// Writes the content of `member` of the shard at `path` to `place`, unless a file with that content exists. Throws
+  /// Error{conflict} if something else exists there, and the errors of read_member().
   void add(ByteSource& shard, const std::string& path, const ListedMember& member, const std::string& place);
 
-  /// Names what was added. Throws Error{conflict} when another writer took a name for other content meanwhile.
+  /// Renames the added files. Throws Error{conflict} if another writer meanwhile used a name for other content.
   void publish();
 
   std::uint64_t written() const { return written_; }
@@ -107,7 +107,7 @@ class ExtractBatch {
   std::uint64_t kept_ = 0;
 };
 
-/// True when a whole file of the member's size stands at `place` below `root`; nothing else is looked at.
+/// True if a file of the member's size exists at `place` below `root`; nothing else is checked.
 bool has_size_at(const io::ContainedFolder& root, const std::string& place, std::uint64_t size);
 
 }  // namespace shardkit::dataset

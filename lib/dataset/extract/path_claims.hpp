@@ -10,8 +10,8 @@
 
 #include "dataset/samples/sample_lister.hpp"
 
-/// Which paths of an extract meet, and who keeps them. Two files meet where their paths are equal, also but for case,
-/// and a file meets a folder of its path.
+/// Which paths of an extract collide, and which member keeps them. Two files collide if their paths are equal when case
+/// is ignored, and a file collides with a folder of the same path.
 namespace shardkit::dataset {
 
 /// `path` in lower case, as file systems that fold case compare names.
@@ -22,14 +22,14 @@ class PathHashes {
  public:
   void add(const std::string& path);
   void add(PathHashes&& other);
-  /// Nothing more is added.
+  /// Call this after the last add().
   void finish();
 
   bool has_meetings() const { return !meeting_.empty(); }
-  /// Whether another path may be equal to this one, or a folder of it. True for a few others, too.
+  /// Whether another path may be equal to this one, or to a folder of it. True for a few others, too.
   bool meets(const std::string& path) const;
   bool is_folder(const std::string& path, bool folds_case) const;
-  /// Whether nobody has the path.
+  /// Whether no member has the path.
   bool is_free(const std::string& path) const;
 
  private:
@@ -44,15 +44,15 @@ struct PathClaim {
   ListedMember member;
 };
 
-/// Deals out the paths that meet. A folder keeps its name. Of files the first keeps the path, those with its content
-/// share it, and each other gets '-' and 8 digits of XXH3-64 over "<shard>/<member>" behind its stem.
+/// Assigns the paths that collide. A folder keeps its name. Of files, the first keeps the path, those with its content
+/// share it, and each other gets '-' and 8 digits of XXH3-64 over "<shard>/<member>" after its stem.
 class PathClaims {
  public:
-  /// `hashes` stay the caller's. `folds_case`: names that differ in case only are one.
+  /// The caller keeps `hashes` alive. `folds_case`: names that differ only in case are equal.
   PathClaims(const PathHashes& hashes, bool folds_case) : hashes_(hashes), folds_case_(folds_case) {}
 
-  /// The path for a member that would lie at `path`. `same` tells whether it has the content of the one that claimed
-  /// it first. `shard` is the name of its shard.
+  /// The final path for a member with the path `path`. `same` tells whether it has the content of the first member with
+  /// that path. `shard` is the name of its shard.
   std::string claim(const std::string& path, const PathClaim& member, const std::string& shard,
                     const std::function<bool(const PathClaim&)>& same);
 

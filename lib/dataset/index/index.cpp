@@ -34,7 +34,7 @@ void refuse_foreign_manifest(const std::string& folder) {
   const std::string path = io::join_path(folder, formats::kManifestName);
   if (!std::filesystem::exists(path) || !formats::is_foreign_manifest(io::read_text_file(path))) return;
   throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is not a manifest of shardkit, and index would replace it; move it away, or write the "
+              fmt::format("'{}' is not a shardkit manifest, and index would replace it; move it away, or write the "
                           "indexes to another folder with --output DIR",
                           path),
               path);
@@ -48,35 +48,36 @@ void refuse_subset(const catalog::ShardSet& set) {
   for (const formats::ManifestShard& listed : set.manifest->shards) {
     if (named.contains(listed.name)) continue;
     throw Error(ErrorCode::conflict,
-                fmt::format("'{}' also lists '{}', which is not named here; index the whole folder '{}'",
-                            set.manifest_path, listed.name, set.folder),
+                fmt::format("'{}' also lists '{}', which was not given; index the whole folder '{}'", set.manifest_path,
+                            listed.name, set.folder),
                 set.manifest_path);
   }
 }
 
-/// Why a manifest does not describe these very shards, as far as their sizes tell; empty where it does.
+/// Why a manifest does not describe these very shards, judged by their sizes; empty if it does.
 std::string why_not_described(const catalog::ShardSet& set) {
-  if (!set.manifest) return "their manifest.json is missing; the same convert or reshard, repeated, writes it again";
+  if (!set.manifest) return "their manifest.json is missing; run the same convert or reshard again to write it";
   const std::vector<ExpectedShard> expected = find_expectations(set);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const catalog::ShardFile& shard = set.shards[i];
     if (expected[i].manifest == nullptr)
       return fmt::format("their manifest.json does not list '{}'; move that one to another folder", shard.name);
     if (expected[i].manifest->bytes != shard.bytes)
-      return fmt::format("'{}' has {} bytes, their manifest.json says {}", shard.name, shard.bytes,
+      return fmt::format("'{}' has {} bytes, but their manifest.json lists {}", shard.name, shard.bytes,
                          expected[i].manifest->bytes);
   }
   return {};
 }
 
-/// What convert or reshard wrote is not replaced: it knows more than a tar.
+/// Output of convert or reshard is not replaced: it contains more than a tar.
 void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) {
   const auto refuse = [&](const std::string& path) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' was written with the shards, by shardctl convert or reshard, and also knows original "
-                            "paths and classes; {}. To give that up and index the tars as they are, first run {}",
-                            path, why, remedy::in_text(remedy::forget_set(set.folder))),
-                path);
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format("'{}' was written together with the shards by shardctl convert or reshard, and also contains "
+                    "original paths and classes; {}. To give that up and index the tars as they are, first run {}",
+                    path, why, remedy::in_text(remedy::forget_set(set.folder))),
+        path);
   };
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
   for (const ExpectedShard& expected : find_expectations(set)) {
@@ -84,8 +85,8 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
   }
 }
 
-/// Makes the index of a tar that somebody else wrote, and those of other readers, while it is read: any dialect,
-/// offsets as they really are.
+/// Makes the index of a tar from another program, and those of other readers, while it is read: any dialect, offsets as
+/// they really are.
 class ShardIndexer final : public formats::TarHandler {
  public:
   /// Samples go to `index`, headers to `others`; they and `path`, which is for messages, stay the caller's.
@@ -125,7 +126,7 @@ class ShardIndexer final : public formats::TarHandler {
   void write(formats::Sample&& sample) {
     // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
     if (hashes_.size() != sample.members.size()) {
-      throw Error(ErrorCode::io, fmt::format("shard '{}' changed while it was read", path_), path_);
+      throw Error(ErrorCode::io, fmt::format("shard '{}' changed while being read", path_), path_);
     }
     formats::IndexSample line;
     line.key = std::move(sample.key);
@@ -149,7 +150,7 @@ class ShardIndexer final : public formats::TarHandler {
   std::optional<std::uint64_t> label_;
 };
 
-/// The readers that are asked for.
+/// The requested readers.
 std::vector<std::string> names_of(const std::map<std::string, bool>& readers) {
   std::vector<std::string> names;
   for (const auto& [name, wanted] : readers) {
@@ -173,9 +174,8 @@ class Indexing {
     refuse_subset(set_);
     refuse_shared_names(kinds_, names());
     const bool is_beside = folder_ == set_.folder;
-    const std::string why_not = kinds_.empty()
-                                    ? "there is nothing to index but for other readers (--dali, --wids, --energon)"
-                                    : why_not_described(set_);
+    const std::string why_not = kinds_.empty() ? "nothing to index except for other readers (--dali, --wids, --energon)"
+                                               : why_not_described(set_);
     const bool described = is_beside && why_not.empty();
     if (is_beside && !described) refuse_converted_set(set_, why_not);
     refuse_foreign_manifest(folder_);
@@ -186,7 +186,7 @@ class Indexing {
     if (described) {
       index_for_others();
     } else {
-      index_anew();
+      index_shards();
     }
     return std::move(result_);
   }
@@ -203,7 +203,7 @@ class Indexing {
     sum_up(*set_.manifest);
   }
 
-  void index_anew() {
+  void index_shards() {
     ctx_.progress().start("index", set_.shards.size(), result_.bytes);
     formats::Manifest manifest;
     manifest.shards.resize(set_.shards.size());
@@ -254,7 +254,7 @@ class Indexing {
   const IndexKinds kinds_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
-  const std::string folder_;  ///< where the indexes are written
+  const std::string folder_;  ///< the folder of the indexes
   Context& ctx_;
   const std::unique_ptr<io::FileSystem> files_;
   IndexResult result_;
@@ -262,11 +262,11 @@ class Indexing {
 
 void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
   if (options.output.empty() && catalog::is_address(set.folder)) {
-    throw Error(ErrorCode::usage,
-                fmt::format("indexes cannot be written to '{}'; name a local folder for them with --output DIR, then "
-                            "copy them there",
-                            set.folder),
-                set.folder);
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("indexes cannot be written to '{}'; give a local folder with --output DIR, then copy them there",
+                    set.folder),
+        set.folder);
   }
 }
 
@@ -276,7 +276,7 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   if (set.folder.empty()) {
-    throw Error(ErrorCode::usage, "the shards lie in several folders; index each folder by itself");
+    throw Error(ErrorCode::usage, "the shards are in several folders; index each folder separately");
   }
   check_output(options, set);
   IndexResult result = Indexing(options, set, ctx).run();
@@ -290,8 +290,8 @@ void IndexOptions::describe(FieldVisitor& v) {
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     v.field({kind.name, kind.help}, readers[std::string(kind.name)]);
   }
-  v.field({"output", "write the indexes to this folder; default: beside the shards", "DIR", kOutputFolder}, output);
-  v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
+  v.field({"output", "folder for the indexes; default: next to the shards", "DIR", kOutputFolder}, output);
+  v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 
@@ -299,9 +299,9 @@ void IndexResult::describe(FieldVisitor& v) {
   v.field({"shards", Unit::count, "shards indexed"}, shards);
   v.field({"samples", Unit::count, "samples found in them"}, samples);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards over wall time"}, bytes_per_second);
-  v.field({"manifest", "the manifest of the set"}, manifest);
-  v.field({"manifest_written", "false when it was there and only other readers' indexes were written"},
+  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
+  v.field({"manifest", "manifest of the set"}, manifest);
+  v.field({"manifest_written", "false if it already existed and only indexes for other readers were written"},
           manifest_written);
 }
 

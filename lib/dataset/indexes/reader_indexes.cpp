@@ -40,7 +40,7 @@ IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
   }
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw Error(ErrorCode::usage, fmt::format("--index: '{}' is none of {}", name, fmt::join(known, ", ")));
+    throw Error(ErrorCode::usage, fmt::format("--index: '{}' is not one of {}", name, fmt::join(known, ", ")));
   }
   return kinds;
 }
@@ -56,12 +56,11 @@ void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>
     for (const std::string& shard : shards) {
       const auto [owner, fresh] = owners.emplace(kind->shard_file(shard), shard);
       if (fresh) continue;
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("'{}' and '{}' have one name for DALI's index, '{}', which is cut at the first dot; rename the "
-                      "shards without extra dots",
-                      owner->second, shard, owner->first),
-          shard);
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' and '{}' have the same name for DALI's index, '{}', which ends at the first dot; "
+                              "rename the shards without extra dots",
+                              owner->second, shard, owner->first),
+                  shard);
     }
   }
 }
@@ -84,9 +83,10 @@ void ReaderIndexWriter::add(const formats::Sample& sample) {
 
 void ReaderIndexWriter::publish(std::uint64_t end) {
   if (facts_.samples == 0 && !open_.empty()) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("shard '{}' holds no sample, which DALI and Energon refuse; take it out of the set", path_),
-                path_);
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("shard '{}' contains no sample, which DALI and Energon refuse; remove it from the set", path_),
+        path_);
   }
   for (OpenIndex& open : open_) {
     open.lines->finish(end);
@@ -123,8 +123,8 @@ void ReaderIndexScan::finding(const formats::TarFinding& finding) {
   const std::string& path = writer_.path();
   if (finding.fault == formats::TarFault::missing_end || finding.fault == formats::TarFault::short_end) return;
   throw Error(ErrorCode::corrupt,
-              fmt::format("shard '{}' cannot be indexed, at byte {}: {}; {} tells all that is wrong with it", path,
-                          finding.offset, finding.text, remedy::in_text(remedy::verify({path}))),
+              fmt::format("shard '{}' cannot be indexed, at byte {}: {}; {} lists everything that is wrong with it",
+                          path, finding.offset, finding.text, remedy::in_text(remedy::verify({path}))),
               path, finding.offset);
 }
 
@@ -145,8 +145,8 @@ formats::Sample sample_of(formats::IndexSample&& line) {
   return sample;
 }
 
-/// Whether each member has one plain header and nothing stands between them: only then does an index tell where records
-/// start.
+/// Whether each member has one plain header and there is no data between them: only then does an index contain where
+/// records start.
 class PlainLayout {
  public:
   void add(const formats::IndexSample& sample) {
@@ -221,8 +221,8 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
   });
   if (!(hash.digest() == shard.xxh3_128)) {
     throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' does not have the bytes that {} says; {} tells what is wrong with it", path,
-                            formats::kManifestName, remedy::in_text(remedy::verify({path}))),
+                fmt::format("shard '{}' does not have the bytes that {} describes; {} shows what is wrong with it",
+                            path, formats::kManifestName, remedy::in_text(remedy::verify({path}))),
                 path);
   }
   std::string text = md5.finish();
@@ -230,7 +230,8 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
   return text;
 }
 
-/// Writes the per-shard indexes of all `shards`, `threads` at a time; returns what those of the set say of them.
+/// Writes the per-shard indexes of all `shards`, `threads` at a time; returns their summaries for the indexes of the
+/// set.
 std::vector<formats::IndexedShard> index_known_shards(io::FileSystem& files, const std::string& folder,
                                                       const std::vector<formats::ManifestShard>& shards,
                                                       const IndexKinds& kinds, unsigned threads, Context& ctx) {
@@ -253,10 +254,9 @@ void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind
     return ctx.warn(file.code, file.unknown);
   }
   if (!file.unknown.empty() || io::read_text_file(path) == file.text) return;
-  ctx.warn(
-      fmt::format("{}_file_kept", kind.name),
-      fmt::format("'{}' is not what would be written for these shards, and was kept; remove it to have it made anew",
-                  path));
+  ctx.warn(fmt::format("{}_file_kept", kind.name),
+           fmt::format("'{}' differs from the index for these shards and was kept; remove it to have it written again",
+                       path));
 }
 
 void publish_set_index(io::FileSystem& files, const std::string& folder, const formats::IndexKind& kind,
@@ -279,7 +279,7 @@ void publish_set_index(io::FileSystem& files, const std::string& folder, const f
   }
 }
 
-/// Whether every one of `shards` has what the kind keeps of it. Warns when only some have.
+/// Whether every one of `shards` has its index of this kind. Warns if only some have.
 bool all_have(const formats::IndexKind& kind, const std::string& folder,
               const std::vector<formats::ManifestShard>& shards, Context& ctx) {
   const auto has = [&](const formats::ManifestShard& shard) {

@@ -14,25 +14,26 @@
 #include "formats/wids_index.hpp"
 #include "io/publish.hpp"
 
-/// The indexes that other readers keep of a set of shards in one folder: beside each shard, and over all of them.
+/// The indexes that other readers use for a set of shards in one folder: one per shard, and one for the whole set.
 namespace shardkit::dataset {
 
 /// The kinds to write, in the order of reader_index_kinds().
 using IndexKinds = std::vector<const formats::IndexKind*>;
 
-/// The kinds of these names. Throws Error{usage} for a name that is none.
+/// The kinds of these names. Throws Error{usage} for an unknown name.
 IndexKinds parse_index_kinds(const std::vector<std::string>& names);
 
-/// The kinds that a finished set has: whose file over the set is there, or where it has none the file beside each shard.
+/// The kinds of a finished set: those whose file for the set exists or, if the kind has no such file, the file of each
+/// shard.
 IndexKinds index_kinds_of(const std::string& folder, const std::vector<formats::ManifestShard>& shards);
 
 /// Whether a kind needs each shard's MD5.
 bool need_md5(const IndexKinds& kinds);
 
-/// Throws Error{usage} that names both when the indexes of two shards have one name: DALI cuts it at the first dot.
+/// Throws Error{usage} that names both shards if their indexes have the same name: DALI cuts it at the first dot.
 void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>& shards);
 
-/// Takes a shard's samples in order and writes what other readers keep beside the shard.
+/// Takes a shard's samples in order and writes the other readers' indexes of the shard.
 class ReaderIndexWriter {
  public:
   ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
@@ -43,14 +44,14 @@ class ReaderIndexWriter {
   formats::IndexedShard& facts() { return facts_; }
   const std::string& path() const { return path_; }  ///< of the shard
 
-  /// No sample follows, the archive's content ends at byte `end`: puts the files in place, durably. Throws
+  /// Called after the last sample; the archive's content ends at byte `end`. Publishes the files, durably. Throws
   /// Error{unsupported} for a shard without samples, which DALI and Energon refuse.
   void publish(std::uint64_t end);
 
  private:
   struct OpenIndex {
     OpenIndex(io::FileSystem& files, std::string path) : file(files, std::move(path)) {}
-    io::AtomicFile file;  ///< where the format has a head: the lines after it, never committed
+    io::AtomicFile file;  ///< if the format has a header: the lines after it, never committed
     std::unique_ptr<formats::ShardIndexLines> lines;
   };
 
@@ -63,14 +64,14 @@ class ReaderIndexWriter {
 /// Makes them while a tar is read or its headers are scanned.
 class ReaderIndexScan final : public formats::TarHandler {
  public:
-  /// `writer` stays the caller's.
+  /// The caller keeps `writer` alive.
   explicit ReaderIndexScan(ReaderIndexWriter& writer) : writer_(writer) {}
 
   bool entry(const formats::TarEntry& entry) override;
-  /// Throws Error{corrupt} for what keeps readers from reading a shard whole; ignores what they cope with.
+  /// Throws Error{corrupt} for a fault that keeps readers from reading the shard completely; ignores others.
   void finding(const formats::TarFinding& finding) override;
 
-  /// No member follows: publishes.
+  /// Called after the last member: publishes.
   void finish();
 
  private:
@@ -80,25 +81,25 @@ class ReaderIndexScan final : public formats::TarHandler {
   std::uint64_t end_ = 0;
 };
 
-/// Publishes what lies over the whole set: shardindex.json, .nv-meta/. A file that a user edited is kept, with a
+/// Publishes the indexes of the whole set: shardindex.json, .nv-meta/. A file that a user edited is kept, with a
 /// warning.
 void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
                          std::vector<formats::IndexedShard> shards, Context& ctx);
 
-/// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and when they are the whole
-/// set those of the set. They come from our own index where a convert wrote it, else from the tar's headers; an MD5 is
-/// the one that was kept, or the tar is read for it. Throws Error{corrupt} when its bytes are not the manifest's. What
-/// convert and its parts do before they publish their manifest.
+/// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and the indexes of the set if
+/// all its shards are given. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one,
+/// or reads the tar. Throws Error{corrupt} if its bytes differ from the manifest. Convert and its parts call this
+/// before they publish their manifest.
 void write_reader_indexes(io::FileSystem& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
                           unsigned threads, Context& ctx);
 
-/// The parts of a convert wrote what lies beside each shard: writes what lies over all of them, of the kinds that every
-/// shard has. Warns when some parts wrote what others did not.
+/// After the parts of a convert wrote the indexes of each shard: writes those of the whole set, of the kinds that every
+/// shard has. Warns if only some parts wrote a kind.
 void merge_reader_indexes(io::FileSystem& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, Context& ctx);
 
-/// Keeps a shard's MD5 for later.
+/// Saves a shard's MD5.
 void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
               const std::string& md5);
 

@@ -8,7 +8,7 @@
 namespace shardkit::dataset {
 namespace {
 
-/// Hands out the rows of one shard, in the order of the archive: the lister gives what stands inside a sample before or
+/// Passes on the rows of one shard, in the order of the archive: the lister returns members inside a sample before or
 /// after it, so rows wait for the next sample.
 void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsResult& result, Context& ctx,
                 const LsRowSink& sink) {
@@ -63,23 +63,23 @@ LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
 
 void LsOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
-  v.field({"long", "also show where the content starts in the shard, its size and the sample's label"}, long_);
+  v.field({"long", "also print the offset of the content in the shard, its size and the label"}, long_);
   access.describe(v);
 }
 
 void LsRow::describe(FieldVisitor& v) {
   v.field({"shard", "file name of the tar"}, shard);
-  v.field({"key", "of the sample; empty for a member that belongs to none"}, key);
-  v.field({"name", "the member's name in the tar"}, name);
-  v.field({"offset", "byte of the tar where the content starts"}, offset);
-  v.field({"size", "bytes of the content"}, size);
-  v.field({"label", "of the sample; null without one"}, label);
+  v.field({"key", "key of the sample; empty for a member without sample"}, key);
+  v.field({"name", "name of the member in the tar"}, name);
+  v.field({"offset", "offset of the content in the tar"}, offset);
+  v.field({"size", "size of the content"}, size);
+  v.field({"label", "label of the sample; null if it has none"}, label);
 }
 
 void LsResult::describe(FieldVisitor& v) {
   v.field({"shards", Unit::count, "shards listed"}, shards);
-  v.field({"members", Unit::count, "members in them"}, members);
-  v.field({"rows", "one for each member, in the order of shards"}, rows);
+  v.field({"members", Unit::count, "members of these shards"}, members);
+  v.field({"rows", "one row per member, in the order of shards"}, rows);
 }
 
 }  // namespace shardkit::dataset

@@ -23,7 +23,7 @@ struct LsOptions {
 /// One member of a shard.
 struct LsRow {
   std::string shard = {};  ///< file name
-  std::string key = {};    ///< of its sample; empty for what belongs to none, such as a folder or a link
+  std::string key = {};    ///< of its sample; empty for a member without a sample, such as a folder or a link
   std::string name = {};
   std::uint64_t offset = 0;  ///< of the content within the shard
   std::uint64_t size = 0;
@@ -43,13 +43,13 @@ struct LsResult {
 /// Takes each row as it is found.
 using LsRowSink = std::function<void(const LsRow&)>;
 
-/// Lists members in the order of shards: `shardctl ls`. Rows go to `sink` one by one, and into the result only where
-/// that is wanted (Context::keeps_result()), so that 14 million of them do not lie in memory on their way to a
-/// terminal. The sink is an argument because only lib/cli knows how a row looks as text.
+/// Lists members in the order of shards: `shardctl ls`. Passes rows to `sink` one by one, and stores them in the result
+/// only if requested (Context::keeps_result()), so that 14 million of them do not fill memory on their way to a
+/// terminal. The sink is an argument because only lib/cli formats a row as text.
 ///
-/// What convert wrote is listed by its index, all else by headers: an index made by `shardctl index` knows neither
-/// members outside of samples nor the case of extensions. A damaged shard is a warning. Throws what resolve_shards()
-/// and SampleLister throw, and what the sink throws.
+/// Shards made by convert are listed from their index, all others from headers: an index made by `shardctl index` lacks
+/// members outside of samples and the case of extensions. A damaged shard is a warning. Throws the errors of
+/// resolve_shards(), SampleLister and the sink.
 LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink);
 
 }  // namespace shardkit::dataset

@@ -39,17 +39,17 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
   };
   const std::uint64_t count = parts.front().part.count;
   const auto missing = [&](std::uint64_t index) {
-    return fmt::format("part {0}/{1} is missing; run its command, the one with --part {0}/{1}", index, count);
+    return fmt::format("part {0}/{1} is missing; run its command with --part {0}/{1}", index, count);
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i].part;
     if (part.count != count) {
-      refuse(fmt::format("it has parts of {} and parts of {}, which overlap; remove those of one split", count,
+      refuse(fmt::format("it has parts of {} and parts of {}, which overlap; remove the parts of one split", count,
                          part.count));
     }
     if (part.index != i) refuse(missing(i));
     if (parts[i].manifest.plan_hash != plan_hash) {
-      refuse(fmt::format("part {}/{} is of another plan; run it again", part.index, count));
+      refuse(fmt::format("part {}/{} belongs to another plan; run it again", part.index, count));
     }
   }
   if (parts.size() != count) refuse(missing(parts.size()));
@@ -73,12 +73,12 @@ std::vector<std::string> sets_below(const std::string& folder) {
   return sets;
 }
 
-/// What to do instead in a folder without parts.
+/// The remedy in a folder without parts.
 std::string instead_of_merge(const ShardTarget& target) {
   if (!std::filesystem::exists(target.folder())) return "it does not exist";
-  if (target.has_plan()) return "no part has ended, or the command had no --part; run it again to finish the set";
+  if (target.has_plan()) return "no part has finished, or the command had no --part; run it again to finish the set";
   if (std::filesystem::exists(target.path_of(formats::kManifestName))) {
-    return "its manifest.json describes the whole set already";
+    return "its manifest.json already describes the whole set";
   }
   std::string commands;
   for (const std::string& set : sets_below(target.folder())) {
@@ -113,12 +113,12 @@ void MergeOptions::describe(FieldVisitor& v) {
 }
 
 void MergeResult::describe(FieldVisitor& v) {
-  v.field({"parts", Unit::count, "that were joined; 0 when that had been done before"}, parts);
-  v.field({"shards", Unit::count, "in the set"}, shards);
-  v.field({"samples", Unit::count, "in the set"}, samples);
-  v.field({"bytes", Unit::bytes, "of all shards"}, bytes);
+  v.field({"parts", Unit::count, "parts joined; 0 if they were joined before"}, parts);
+  v.field({"shards", Unit::count, "shards in the set"}, shards);
+  v.field({"samples", Unit::count, "samples in the set"}, samples);
+  v.field({"bytes", Unit::bytes, "bytes of all shards"}, bytes);
   v.field({"skipped", Unit::count, "source files left out"}, skipped);
-  v.field({"manifest", "the file that describes the set"}, manifest);
+  v.field({"manifest", "manifest of the set"}, manifest);
 }
 
 MergeResult merge(const MergeOptions& options, Context& ctx) {
@@ -130,7 +130,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   if (!set.target.has_plan()) refuse_without_parts(set.target);
   set.target.open_plan();
   const std::vector<FoundPart> parts = find_parts(set.target);
-  if (!is_merged(set.target)) {  // else the parts that are left are those that an earlier merge could not remove
+  if (!is_merged(set.target)) {  // else the remaining parts are those that an earlier merge could not remove
     if (parts.empty()) refuse_without_parts(set.target);
     check_split(parts, to_hex(set.target.plan().hash()), options.target);
   }

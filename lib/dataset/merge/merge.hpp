@@ -26,9 +26,9 @@ struct MergeResult {
   void describe(FieldVisitor& v);
 };
 
-/// Joins the parts of a distributed convert into one manifest, the same bytes as a convert in one part writes:
-/// `shardctl merge`. Throws Error{conflict} that names the gap or overlap when parts are missing or of several splits,
-/// Error{not_found} when a shard is not there. Merging again is harmless.
+/// Joins the parts of a distributed convert into one manifest, with the same bytes as a convert in one part: `shardctl
+/// merge`. Throws Error{conflict} that names the gap or overlap if parts are missing or belong to several splits,
+/// Error{not_found} if a shard does not exist. Merging again is harmless.
 MergeResult merge(const MergeOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

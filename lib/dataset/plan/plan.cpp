@@ -18,8 +18,8 @@ void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& 
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
-      fmt::format("'{}' holds the sets {}, and a plan is of one set; {} writes all of them, with one label for each "
-                  "class. To plan each by itself, name the classes of all in a file and give it to each: {}",
+      fmt::format("'{}' contains the sets {}, but a plan is for one set; {} writes all of them, with one label per "
+                  "class. To plan each separately, list the classes of all sets in a file and use it for each: {}",
                   images.path, fmt::join(sets.names, ", "),
                   remedy::in_text(remedy::convert(images.path, command_text("", options.sharding))),
                   remedy::in_text(remedy::plan(images.path_of(sets.names.front()), options.output))),
@@ -30,29 +30,28 @@ void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& 
 
 void PlanOptions::describe(FieldVisitor& v) {
   v.field(
-      {"SRC", "folder with one sub-folder of images per class, here or at an s3:// URL; with --list also at http(s)://",
+      {"SRC", "folder with one subfolder of images per class, local or at an s3:// URL; with --list also at http(s)://",
        Role::positional},
       source);
-  v.field({"output", "where to write the plan", Role::output_file, "PLAN", 'o'}, output);
+  v.field({"output", "file to write the plan to", Role::output_file, "PLAN", 'o'}, output);
   sharding.describe(v);
   v.field({"parts", Unit::count,
-           "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "
-           "(Kubernetes)",
-           "N", at_least(1)},
+           "number of parts of the converts, for --part auto where the scheduler does not provide it (Kubernetes)", "N",
+           at_least(1)},
           parts);
   v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
   v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
-  v.field(system::threads_field("cores to use (default: those this process may use)"), threads);
+  v.field(system::threads_field("reading threads; default: CPUs available to the process"), threads);
 }
 
 void PlanResult::describe(FieldVisitor& v) {
   v.field({"output", "the plan file"}, output);
   PlanSummary::describe(v);
-  v.field({"scan_seconds", Unit::seconds, "time spent listing and asking for sizes"}, scan_seconds);
+  v.field({"scan_seconds", Unit::seconds, "time for listing and reading sizes"}, scan_seconds);
 }
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
-  if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
+  if (options.output.empty()) throw Error(ErrorCode::usage, "missing -o FILE: where to write the plan");
   const bool listed = !options.sharding.images.list.empty();
   const catalog::SourceFolder images(options.source, listed,
                                      std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token()));
@@ -68,10 +67,9 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const std::uint64_t world = options.world.value_or(1);
   const std::uint64_t workers = options.workers.value_or(1);
   if (world * workers > result.shards) {
-    ctx.warn("fewer_shards_than_readers",
-             fmt::format("{} ranks x {} workers open {} streams but there are {} shards: some would read nothing; use "
-                         "--multiple-of {}",
-                         world, workers, world * workers, result.shards, world * workers));
+    ctx.warn("fewer_shards_than_readers", fmt::format("{} ranks x {} workers open {} streams, but there are {} shards: "
+                                                      "some would read nothing; use --multiple-of {}",
+                                                      world, workers, world * workers, result.shards, world * workers));
   }
   return result;
 }

@@ -66,7 +66,7 @@ class Settler {
     }
   }
 
-  /// Joins pieces of a sample of one tar, in the tar's order; returns what are samples of their own then.
+  /// Joins pieces of a sample of one tar, in the tar's order; returns those that are separate samples.
   Samples join_pieces(const Samples& same) {
     struct Whole {
       std::uint32_t sample = 0;
@@ -125,9 +125,9 @@ std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inp
   const formats::MovedSample first = table.read(last.refused().first);
   const formats::MovedSample second = table.read(last.refused().second);
   const std::uint64_t keys = last.repeated_keys();
-  const std::string more = keys > 1 ? fmt::format(" ({} in all are there twice)", format_count(keys, "key")) : "";
+  const std::string more = keys > 1 ? fmt::format(" ({} exist twice in total)", format_count(keys, "key")) : "";
   throw Error(ErrorCode::conflict,
-              fmt::format("key '{}' is in {} and in {}{}; {} keeps both under keys of their own", second.key,
+              fmt::format("key '{}' is in {} and in {}{}; {} keeps both with different keys", second.key,
                           place(first, inputs), place(second, inputs), more,
                           options.mark_duplicates ? "reshard them into sets of their own, which"
                                                   : remedy::in_text(remedy::with_mark_duplicates(command_of(options)))),

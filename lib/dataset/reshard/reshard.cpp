@@ -28,16 +28,15 @@ namespace {
 void check(const ReshardOptions& options) {
   check(options.sizes);
   if (options.sort && options.shuffle) {
-    throw Error(ErrorCode::usage, "--sort and --shuffle contradict each other");
+    throw Error(ErrorCode::usage, "--sort and --shuffle exclude each other");
   }
   if (options.merge_classes && std::ranges::any_of(options.rename, [](const std::string& rename) {
         return rename.starts_with(fmt::format("{}=", kLabelExtension));
       })) {
-    throw Error(ErrorCode::usage, "--merge-classes writes .cls members, which --rename is to call otherwise");
+    throw Error(ErrorCode::usage, "--merge-classes writes .cls members, which --rename would rename");
   }
   if (!split_rule(options).column.empty()) {
-    throw Error(ErrorCode::usage,
-                "--group-by column:NAME needs a table, which only convert reads; use key:REGEX or dir");
+    throw Error(ErrorCode::usage, "--group-by column:NAME needs a table, which only convert has; use key:REGEX or dir");
   }
 }
 
@@ -53,9 +52,9 @@ std::map<std::string, std::string> plan_options(ReshardOptions options, const st
   return texts;
 }
 
-/// The classes that the inputs' manifests name, with their samples here. Samples of classes that share a label are told
-/// apart by their original paths, as far as indexes know them. A label that none names is called by its number where
-/// others have names; without any name there are no classes.
+/// The classes that the inputs' manifests name, with their samples here. Samples of classes that share a label are
+/// separated by their original paths, if indexes have them. A label without a name gets its number as name if others
+/// have names; without any name there are no classes.
 std::vector<formats::PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table,
                                              const SampleOrder& order, const Context& ctx) {
   if (inputs.classes.empty()) return {};
@@ -85,15 +84,14 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
   const std::uint64_t most = system::usable_memory() / 2;
   for (const std::uint32_t number : order) {
     if (table.tar_bytes(number) <= most) continue;
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("sample '{}' has {}, but a sample is held in memory whole and this process may use {}; leave "
-                    "it out with --max-size",
-                    table.read(number).source_key, format_size(table.tar_bytes(number)), format_size(2 * most)));
+    throw Error(ErrorCode::unsupported, fmt::format("sample '{}' has {}, but a sample is kept in memory and this "
+                                                    "process may use {}; leave it out with --max-size",
+                                                    table.read(number).source_key, format_size(table.tar_bytes(number)),
+                                                    format_size(2 * most)));
   }
 }
 
-/// What became of a plan that was written.
+/// The outcome of a plan that was written.
 struct ReshardPlanned {
   std::uint64_t renamed = 0;    ///< samples with another key than in the input
   std::uint64_t oversized = 0;  ///< samples larger than --size
@@ -149,7 +147,8 @@ class Resharding {
     find_inputs();
     const GatherSamples gather = sample_gatherer(options_, inputs_, ctx_);
     for (TargetSet& set : job_.sets()) set.target.prepare();
-    // What is only needed until the end of the run: unpacked inputs and, until plans are made, the list of samples.
+    // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of
+    // samples.
     const std::string scratch =
         options_.dry_run ? std::filesystem::temp_directory_path().string() : job_.sets().front().target.state_path("");
     unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
@@ -250,17 +249,15 @@ class Resharding {
   void report_ignored(std::uint64_t ignored) {
     result_.ignored_members = ignored;
     if (ignored == 0) return;
-    ctx_.warn(
-        "members_ignored",
-        fmt::format("{} of the inputs left out: metadata, hidden files, links or names without an extension, which "
-                    "readers of shards do not see either",
-                    format_count(ignored, "member")));
+    ctx_.warn("members_ignored", fmt::format("{} of the inputs left out: metadata, hidden files, links or names "
+                                             "without an extension, which readers of shards ignore too",
+                                             format_count(ignored, "member")));
   }
 
   void report_regrouped() {
     if (result_.regrouped == 0) return;
     ctx_.warn("members_regrouped",
-              fmt::format("{} of members stood apart from the rest of their sample; they were put together",
+              fmt::format("{} of members were separated from the rest of their sample and were put together",
                           format_count(result_.regrouped, "group")));
   }
 
@@ -282,7 +279,7 @@ class Resharding {
 
   void warn_of_dropped() {
     if (result_.dropped == 0) return;
-    ctx_.warn("samples_dropped", fmt::format("{} left out by {}; the result and the indexes say why",
+    ctx_.warn("samples_dropped", fmt::format("{} left out by {}; the result and the indexes contain the reasons",
                                              format_count(result_.dropped, "sample"),
                                              !options_.salvage   ? "--drop-bad"
                                              : options_.drop_bad ? "--drop-bad and --salvage"

@@ -54,12 +54,12 @@ struct ReshardResult : WrittenSets {
 /// The command that a user types for these options.
 std::string command_of(const ReshardOptions& options);
 
-/// Shards to other shards: `shardctl reshard`. Two passes: the first notes where each sample lies (32 bytes of memory
-/// each, the rest on disk beside the output), the second copies. Resumes, refuses changed inputs and options, and works
-/// in parts as convert does. What it writes does not depend on threads, parts or machine.
+/// Shards to other shards: `shardctl reshard`. Two passes: the first records where each sample is (32 bytes of memory
+/// each, the rest on disk next to the output), the second copies. Resumes, refuses changed inputs and options, and
+/// works in parts as convert does. The output does not depend on threads, parts or machine.
 ReshardResult reshard(const ReshardOptions& options, Context& ctx);
 
-/// The same over a given file system, for tests.
+/// The same with a given file system, for tests.
 ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -75,8 +75,8 @@ class ClassNames {
   [[noreturn]] void refuse(std::uint64_t label, const Names& known, const std::string& name,
                            const std::string& path) const {
     throw Error(ErrorCode::conflict,
-                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would confuse two classes; {} "
-                            "merges the sets by the names of their classes",
+                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} "
+                            "merges the sets by class names",
                             label, *known.names.begin(), known.manifest, name, path,
                             remedy::in_text(remedy::with_merge_classes(command_of(options_)))),
                 path);
@@ -87,7 +87,7 @@ class ClassNames {
   std::set<std::string> all_names_;
 };
 
-/// Of an object its version stands for the time.
+/// For an object, its version replaces the time.
 formats::PlanInput identity_of(const catalog::ShardFile& shard, catalog::Inputs& files) {
   if (catalog::is_address(shard.path)) {
     const std::string version = files.find(shard.path).value().version;
@@ -110,7 +110,7 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
   for (const std::string& target : targets) {
     if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' is input and output at once; write to another folder, then remove this one", folder),
+                fmt::format("'{}' is both input and output; write to another folder, then remove this one", folder),
                 folder);
   }
 }
@@ -121,7 +121,7 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
     const auto option = manifest.options.find(name);
     if (option != manifest.options.end()) made_with.insert(*option);
   }
-  // Paths of several sources cannot be told apart afterwards: then none is said to be below a folder.
+  // Paths of several sources cannot be separated afterwards: then the manifest gets no source folder.
   const auto source = manifest.options.find("source_folder");
   const std::string folder = source == manifest.options.end() ? std::string() : source->second;
   const auto [known, is_new] = made_with.try_emplace("source_folder", folder);
@@ -174,7 +174,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   if (!options.merge_classes) return inputs;
   for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
   if (inputs.merged.empty()) {
-    throw Error(ErrorCode::usage, "--merge-classes goes by the names of classes, and no manifest.json names any");
+    throw Error(ErrorCode::usage, "--merge-classes uses the names of classes, but no manifest.json has any");
   }
   return inputs;
 }
@@ -200,11 +200,11 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
 
 namespace {
 
-/// Throws Error{conflict} when the tar is not what it was.
+/// Throws Error{conflict} if the tar has changed.
 std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inputs& inputs) {
   if (catalog::is_address(tar.tar())) return inputs.open(tar.tar());  // it is read in the version of its identity
   auto file = std::make_shared<io::FileSource>(tar.tar());
-  if (tar.unpacked) return file;  // nobody else knows it
+  if (tar.unpacked) return file;  // only known here
   struct stat info {};
   if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
   if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
@@ -231,7 +231,7 @@ class InputFiles {
     throw Error(
         ErrorCode::conflict,
         fmt::format("'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or "
-                    "indexed; if it has an index in .shardkit, make that again, and reshard into an empty folder",
+                    "indexed; if it has an index in .shardkit, create that again, and reshard into an empty folder",
                     path, got, offset),
         path, offset);
   }
@@ -327,7 +327,7 @@ class ShardSource final : public SampleSource {
     const remedy::Repairs repairs{.salvage = true};
     throw Error(
         ErrorCode::conflict,
-        fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; {} tells more, "
+        fmt::format("'{}' at byte {}: the content of '{}.{}' differs from the shard's index; {} shows more, "
                     "{} leaves such samples out; {}",
                     path, member.offset, sample.source_key, member.extension, remedy::in_text(remedy::verify({path})),
                     remedy::in_text(remedy::reshard(options_.inputs, repairs)), remedy_of_changed(path)),

@@ -20,24 +20,24 @@ namespace shardkit::dataset {
 /// The classes of each label; a class map may give several one label.
 using LabelNames = std::map<std::uint64_t, std::vector<std::string>>;
 
-/// A tar that samples are taken from.
+/// An input tar.
 struct ReshardInput {
   ReshardInput(std::string named, formats::PlanInput file) : path(std::move(named)), identity(std::move(file)) {}
 
-  std::string path;                                ///< as it was named
+  std::string path;                                ///< as the user named it
   formats::PlanInput identity;                     ///< of the file at `path`
   std::unique_ptr<catalog::UnpackedTar> unpacked;  ///< of a compressed one
   std::shared_ptr<const LabelNames> names;         ///< of its own set's manifest; null without one
-  std::optional<formats::ManifestShard> listed;    ///< what that says of it
-  bool is_compressed = false;                      ///< by its name, of a local file also by its first bytes
+  std::optional<formats::ManifestShard> listed;    ///< the manifest's entry for it
+  bool is_compressed = false;                      ///< by its name, for a local file also by its first bytes
 
-  /// The plain tar and its size.
+  /// The uncompressed tar and its size.
   const std::string& tar() const { return unpacked ? unpacked->path() : path; }
   std::uint64_t tar_bytes() const { return unpacked ? unpacked->bytes() : identity.bytes; }
 };
 
 struct ReshardInputs {
-  std::shared_ptr<catalog::Inputs> files;  ///< opens the tars and what lies beside them
+  std::shared_ptr<catalog::Inputs> files;  ///< opens the tars and the files next to them
   std::vector<ReshardInput> tars;
   /// Names of labels, from the manifests beside the tars; ordered by label, then name. Their counts are 0.
   std::vector<formats::ManifestClass> classes;
@@ -50,13 +50,13 @@ struct ReshardInputs {
 LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes);
 
 struct ReshardOptions;
-/// What the operands name (resolve_shards()). Throws Error{usage} when a tar lies in one of the folders `targets`,
-/// Error{conflict} when two manifests call one label by different names, unless --merge-classes is given: the merged
-/// set would confuse them.
+/// The inputs that the operands name (resolve_shards()). Throws Error{usage} if a tar is in one of the folders
+/// `targets`, Error{conflict} if two manifests give one label different names, unless --merge-classes is given: the
+/// merged set would confuse them.
 ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets, Context& ctx);
 
-/// Unpacks the compressed ones into `folder`, several at a time. Throws Error{no_space} before the first byte when not
-/// even their packed bytes would fit, later as UnpackedTar does.
+/// Unpacks the compressed inputs into `folder`, several at a time. Throws Error{no_space} before the first byte if not
+/// even their packed bytes fit, later like UnpackedTar.
 void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
                    Context& ctx);
 

@@ -5,48 +5,47 @@ namespace {
 
 /// Which samples are taken.
 void describe_filters(FieldVisitor& v, ReshardOptions& options) {
-  v.field({"class", "keep samples of this class alone: its name in the inputs' manifest, or its label; may be repeated",
+  v.field({"class", "keep only samples of this class: its name in the inputs' manifest, or its label; may be repeated",
            "NAME|LABEL", kPlanned},
           options.classes);
   v.field({"key",
-           "keep samples whose key in the input matches this pattern alone (*, ?, [...]; * also spans '/'); may be "
+           "keep only samples whose key in the input matches this pattern (*, ?, [...]; * also matches '/'); may be "
            "repeated: one match is enough",
            "GLOB", kPlanned},
           options.keys);
-  v.field({"min-size", Unit::bytes, "keep samples whose members hold at least this many bytes together", kPlanned},
-          options.min_size);
-  v.field({"max-size", Unit::bytes, "keep samples whose members hold at most this many bytes together", kPlanned},
+  v.field(
+      {"min-size", Unit::bytes, "keep only samples with at least this many bytes in all members together", kPlanned},
+      options.min_size);
+  v.field({"max-size", Unit::bytes, "keep only samples with at most this many bytes in all members together", kPlanned},
           options.max_size);
   v.field({"sample",
-           "keep this many of the samples that are left, or with a decimal point this share of them; which, depends on "
-           "their keys and --seed alone",
+           "keep this many of the remaining samples, or with a decimal point this share of them; chosen by a hash of "
+           "key and --seed",
            "N|RATIO", kPlanned},
           options.sample);
 }
 
-/// What becomes of what readers would stumble over.
+/// The treatment of samples that cause trouble for readers.
 void describe_repairs(FieldVisitor& v, ReshardOptions& options) {
   v.field({"drop-bad",
-           "judge each image as verify --depth decode does, and leave out samples with one that it counts as an error "
-           "(image_truncated, image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, "
-           "image_too_many_scans), and labels or texts without data (orphan_member); what is a warning stays "
-           "(image_no_end, image_damaged, image_other_format, image_cmyk)",
+           "decode each image like verify --depth decode and leave out samples with errors (image_truncated, "
+           "image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, image_too_many_scans, "
+           "orphan_member); warnings stay (image_no_end, image_damaged, image_other_format, image_cmyk)",
            kPlanned},
           options.drop_bad);
   v.field({"mark-duplicates",
-           "give samples that share a key a mark of 8 digits each, and of members of a sample that share an extension "
-           "the second one 2.EXT, instead of stopping",
+           "do not stop at duplicates: give samples that share a key a mark of 8 digits, and write the second of two "
+           "members with one extension as 2.EXT",
            kPlanned},
           options.mark_duplicates);
-  v.field(
-      {"salvage",
-       "of shards that are cut off or damaged, take the samples before the damage and those whose bytes did not change "
-       "instead of stopping, and say how many samples and bytes are lost",
-       kPlanned},
-      options.salvage);
+  v.field({"salvage",
+           "do not stop at cut or damaged shards: take the samples before the damage and those whose bytes did not "
+           "change, and report how many samples and bytes are lost",
+           kPlanned},
+          options.salvage);
   v.field({"merge-classes",
-           "merge sets with different classes by the names of their classes: number these in bytewise order, and write "
-           "the new numbers to .cls; all other members stay byte for byte",
+           "merge sets with different classes by class name: number the names in bytewise order and write the new "
+           "numbers to .cls; all other members stay byte for byte",
            kPlanned},
           options.merge_classes);
   v.field({"rename",
@@ -60,19 +59,18 @@ void describe_repairs(FieldVisitor& v, ReshardOptions& options) {
 
 void ReshardOptions::describe(FieldVisitor& v) {
   v.field({"IN",
-           "shards to take samples from: folders, tars, patterns, list files, wids indexes, here or at s3:// or "
-           "http(s):// URLs; tars may be compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4): each run, "
-           "that is each part and each restart, first unpacks all of them beside OUT",
+           "shards to take samples from: folders, tars, patterns, list files, wids indexes, local or at s3:// or "
+           "http(s):// URLs. Tars may be compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4); each run, "
+           "including each part and each restart, first unpacks all of them next to OUT",
            Role::positional},
           inputs);
-  v.field(
-      {"OUT", "folder for the shards: empty, or of the same reshard to go on with", Role::positional, kOutputFolder},
-      target);
+  v.field({"OUT", "folder for the shards: empty, or of the same reshard to continue", Role::positional, kOutputFolder},
+          target);
   sizes.describe(v);
-  v.field(
-      {"shuffle", "put all samples in one random order of this seed (default: the inputs' order)", "SEED", kPlanned},
-      shuffle);
-  v.field({"sort", "put all samples in bytewise order of their keys"}, sort);
+  v.field({"shuffle", "write all samples in one random order with this seed (default: the inputs' order)", "SEED",
+           kPlanned},
+          shuffle);
+  v.field({"sort", "write all samples in bytewise order of their keys"}, sort);
   describe_filters(v, *this);
   SplitOptions::describe(v);
   describe_repairs(v, *this);
@@ -82,20 +80,20 @@ void ReshardOptions::describe(FieldVisitor& v) {
 
 void ReshardResult::describe(FieldVisitor& v) {
   WrittenSets::describe(v);
-  v.field({"skipped", Unit::count, "samples of the inputs that filters and --sample left out"}, skipped);
-  v.field({"renamed", Unit::count, "samples of the whole output whose key is another than in the input"}, renamed);
-  v.field({"dropped", Unit::count, "samples of this part that --drop-bad left out"}, dropped);
+  v.field({"skipped", Unit::count, "samples of the inputs left out by filters and --sample"}, skipped);
+  v.field({"renamed", Unit::count, "samples of the whole output whose key differs from the input"}, renamed);
+  v.field({"dropped", Unit::count, "samples of this part left out by --drop-bad"}, dropped);
   v.field({"inputs", Unit::count, "tars that samples were taken from"}, inputs);
-  v.field({"input_samples", Unit::count, "samples found in them"}, input_samples);
+  v.field({"input_samples", Unit::count, "samples found in these tars"}, input_samples);
   v.field({"ignored_members", Unit::count, "members that belong to no sample: metadata, hidden files, symbolic links"},
           ignored_members);
-  v.field({"regrouped", Unit::count, "groups of members that stood apart from the rest of their sample"}, regrouped);
-  v.field({"lost_samples", Unit::count,
-           "samples that --salvage could not take; where neither manifest nor index says how many there were, those "
-           "that were seen"},
-          lost_samples);
-  v.field({"lost_bytes", Unit::bytes, "bytes behind the last whole samples of cut shards"}, lost_bytes);
-  v.field({"dropped_samples", "at most 1000 of them"}, dropped_samples);
+  v.field({"regrouped", Unit::count, "groups of members that were separated from the rest of their sample"}, regrouped);
+  v.field(
+      {"lost_samples", Unit::count,
+       "samples that --salvage could not take; if neither manifest nor index has their number, those that were seen"},
+      lost_samples);
+  v.field({"lost_bytes", Unit::bytes, "bytes after the last complete sample of cut shards"}, lost_bytes);
+  v.field({"dropped_samples", "at most 1000 of the samples left out by --drop-bad"}, dropped_samples);
 }
 
 }  // namespace shardkit::dataset

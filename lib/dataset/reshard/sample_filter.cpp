@@ -34,8 +34,8 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<form
     const auto label = parse_count(wanted);
     if (!found && !label) {
       refuse(
-          fmt::format("--class '{}' is no label, and no class of that name is in the inputs' manifests; give its "
-                      "label, or choose by --key 'PATTERN'",
+          fmt::format("--class '{}' is not a label, and no class of that name is in the inputs' manifests; give its "
+                      "label, or choose with --key 'PATTERN'",
                       wanted));
     }
     if (!found) labels_.insert(*label);
@@ -79,11 +79,11 @@ std::map<std::string, std::string> parse_renames(const std::vector<std::string>&
     if ((from.empty() && equals != 0) || to.empty() || to != formats::portable_moved_extension(to) ||
         to.starts_with('.') || to.ends_with('.')) {
       refuse(
-          fmt::format("--rename '{}': say OLD=NEW, such as jpeg=jpg; the new extension has letters in lower case, "
+          fmt::format("--rename '{}': expected OLD=NEW, such as jpeg=jpg; the new extension has lower-case letters, "
                       "digits, '_', '-' and dots between them",
                       rename));
     }
-    if (!renames.emplace(from, to).second) refuse(fmt::format("--rename names '{}' twice", from));
+    if (!renames.emplace(from, to).second) refuse(fmt::format("--rename lists '{}' twice", from));
   }
   return renames;
 }

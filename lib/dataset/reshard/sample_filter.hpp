@@ -12,15 +12,15 @@
 
 namespace shardkit::dataset {
 
-/// Which samples a reshard keeps. Thread-safe.
+/// Selects the samples that a reshard keeps. Thread-safe.
 class SampleFilter {
  public:
-  /// `classes` are those that the inputs' manifests know. Throws Error{usage} for a class that is neither a name among
-  /// them nor a number, and for sizes that exclude each other.
+  /// `classes` are those of the inputs' manifests. Throws Error{usage} for a class that is neither one of their names
+  /// nor a number, and for sizes that exclude each other.
   SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes);
 
-  /// By class or label, key in the input, and bytes of all members together. Of classes that share a label the
-  /// sample's path tells which it is of.
+  /// Judges by class or label, key in the input, and bytes of all members together. If classes share a label, the
+  /// sample's path decides the class.
   bool keeps(const formats::MovedSample& sample) const;
 
  private:
@@ -34,8 +34,8 @@ class SampleFilter {
   std::uint64_t max_size_;
 };
 
-/// --rename: "OLD=NEW" each, extensions by those that they replace. Throws Error{usage} for anything else, and for
-/// extensions that no portable member can have.
+/// --rename: "OLD=NEW" each, extensions by those that they replace. Throws Error{usage} for any other text, and for
+/// extensions that portable members cannot have.
 std::map<std::string, std::string> parse_renames(const std::vector<std::string>& texts);
 
 }  // namespace shardkit::dataset

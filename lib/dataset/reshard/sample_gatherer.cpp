@@ -34,14 +34,14 @@ namespace {
 constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
 constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
 
-/// Where in its tar the sample starts, for messages.
+/// Where the sample starts in its tar, for messages.
 std::uint64_t first_offset(const formats::MovedSample& sample) {
   std::uint64_t first = sample.members.front().offset;
   for (const formats::MovedMember& member : sample.members) first = std::min(first, member.offset);
   return first;
 }
 
-/// The first pass of a reshard: what samples the inputs hold and where they lie.
+/// The first pass of a reshard: the samples of the inputs and their positions.
 class SampleGatherer {
  public:
   SampleGatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx)
@@ -63,13 +63,13 @@ class SampleGatherer {
     table.close();
     warn_of_losses();
     if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes};
-    throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; {} shows what there is",
+    throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; {} lists what exists",
                                                   format_count(inputs_.tars.size(), "input"),
                                                   remedy::in_text(remedy::list(options_.inputs))));
   }
 
  private:
-  /// What one tar gave.
+  /// The result of one tar.
   struct Gathered {
     explicit Gathered(SampleTable& table) : batch(table) {}
     SampleTable::Batch batch;
@@ -78,7 +78,7 @@ class SampleGatherer {
     bool lacks_end = false;
   };
 
-  /// What --salvage could not take.
+  /// The data that --salvage could not read.
   struct Losses {
     std::size_t tars = 0;
     std::size_t first = 0;  ///< number of the first of them
@@ -111,7 +111,7 @@ class SampleGatherer {
       const auto source = inputs_.files->open(path);
       const formats::ShardSummary summary = formats::read_shard_summary(*source, path);
       if (summary.bytes != tar.tar_bytes()) return false;
-      if (tar.listed && !(tar.listed->xxh3_128 == summary.xxh3_128)) return false;  // of other bytes
+      if (tar.listed && !(tar.listed->xxh3_128 == summary.xxh3_128)) return false;  // for other bytes
       formats::read_shard_index(*source, path, visitor);
     } catch (const Error& error) {
       if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
@@ -156,13 +156,14 @@ class SampleGatherer {
     take(input, std::move(*gathered), table);
   }
 
-  /// Of a tar without an index that fits, its manifest alone knows whether the bytes are those that were written.
+  /// For a tar without a matching index: only its manifest has a checksum of its bytes.
   void compare_bytes(const ReshardInput& tar, ByteSource& source) const {
     const auto changed = changed_bytes(source, *tar.listed, ctx_);
     if (!changed) return;
-    const std::string text = fmt::format("shard '{}' is not what its manifest lists ({})", tar.path, *changed);
+    const std::string text = fmt::format("shard '{}' differs from its manifest ({})", tar.path, *changed);
     if (options_.salvage) {
-      return ctx_.warn("shard_changed", text + "; nothing says which samples changed, so all were taken as they are");
+      return ctx_.warn("shard_changed",
+                       text + "; without an index, changed samples cannot be found, so all samples were taken");
     }
     throw Error(ErrorCode::corrupt,
                 fmt::format("{}: {}; {} takes its samples as they are", text, remedy_of_changed(tar.path),
@@ -170,7 +171,7 @@ class SampleGatherer {
                 tar.path);
   }
 
-  /// What the manifest, or else the index, says that the tar had.
+  /// The tar's properties according to the manifest, or else the index.
   std::optional<formats::ManifestShard> expected(const ReshardInput& tar) const {
     if (tar.listed) return tar.listed;
     const std::string path = io::join_path(io::parent_folder(tar.path), formats::shard_index_path(tar.identity.name));
@@ -198,12 +199,11 @@ class SampleGatherer {
 
   void warn_of_losses() {
     if (lost_.tars == 0) return;
-    ctx_.warn("samples_lost",
-              fmt::format("{} cut off or damaged, the first of them '{}': {}{} and {} behind the damage are lost, what "
-                          "stands before it was taken",
-                          lost_.tars == 1 ? "1 shard is" : format_count(lost_.tars, "shard") + " are",
-                          inputs_.tars[lost_.first].path, lost_.all_known ? "" : "at least ",
-                          format_count(lost_.samples, "sample"), format_size(lost_.bytes)));
+    ctx_.warn("samples_lost", fmt::format("{} cut off or damaged, the first is '{}': {}{} and {} after the damage are "
+                                          "lost, the samples before it were taken",
+                                          lost_.tars == 1 ? "1 shard is" : format_count(lost_.tars, "shard") + " are",
+                                          inputs_.tars[lost_.first].path, lost_.all_known ? "" : "at least ",
+                                          format_count(lost_.samples, "sample"), format_size(lost_.bytes)));
   }
 
   /// --merge-classes: the label becomes that of its class's name in all sets together.
@@ -213,8 +213,8 @@ class SampleGatherer {
     const auto names = tar.names ? tar.names->find(*sample.label) : LabelNames::const_iterator();
     if (!tar.names || names == tar.names->end()) {
       throw Error(ErrorCode::unsupported,
-                  fmt::format("no manifest names the class of label {} of sample '{}' in '{}', so --merge-classes "
-                              "cannot tell which it is; leave such sets out",
+                  fmt::format("no manifest has the class of label {} of sample '{}' in '{}', which --merge-classes "
+                              "needs; leave such sets out",
                               *sample.label, sample.source_key, tar.path),
                   tar.path);
     }
@@ -274,14 +274,14 @@ class SampleGatherer {
       }
       if (member.extension.size() > kLongestExtension) {
         fail(ErrorCode::unsupported,
-             fmt::format("the extension '{}' is longer than {} bytes; {} gives it another", member.extension,
+             fmt::format("the extension '{}' is longer than {} bytes; {} gives it another one", member.extension,
                          kLongestExtension,
                          remedy::in_text(remedy::with_rename(command_of(options_), member.extension, "field"))));
       }
       if (member.size >= formats::kTarSizeLimit) {
         fail(ErrorCode::unsupported,
-             fmt::format("its member '{}' has {} bytes; members of portable shards stay below 8 GiB", member.extension,
-                         member.size));
+             fmt::format("its member '{}' has {} bytes; members of portable shards must be smaller than 8 GiB",
+                         member.extension, member.size));
       }
     }
     std::ranges::stable_sort(sample.members, {}, &formats::MovedMember::extension);
@@ -291,11 +291,11 @@ class SampleGatherer {
       const bool renamed =
           std::ranges::any_of(renames_, [&](const auto& rule) { return rule.second == twice->extension; });
       fail(ErrorCode::corrupt,
-           fmt::format("two members have the extension '{}'{}, of which readers keep one or none; {}", twice->extension,
+           fmt::format("two members have the extension '{}'{}, but readers keep one or none; {}", twice->extension,
                        renamed ? " by --rename" : " in lower case",
-                       renamed ? "leave that --rename out"
+                       renamed ? "leave out that --rename"
                                : remedy::in_text(remedy::with_mark_duplicates(command_of(options_))) +
-                                     " keeps both under names of their own"));
+                                     " keeps both with different names"));
     }
   }
 

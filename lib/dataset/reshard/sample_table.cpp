@@ -39,7 +39,7 @@ std::uint32_t short_label(std::optional<std::uint64_t> label) {
 
 std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)); }
 
-/// Marks key and path: samples of one key mostly have one path too, which extract would give them.
+/// Marks key and path: samples of one key usually also have one path, which extract would give them.
 void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
   std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
   if (mark == SampleTable::Mark::by_place) {
@@ -64,8 +64,8 @@ void SampleTable::Batch::add(const formats::MovedSample& sample) {
   const std::string line = formats::moved_sample_line(sample);
   const std::uint64_t blocks = formats::moved_sample_tar_bytes(sample) / formats::kTarBlock;
   if (line.size() >= kLongestLine || blocks > std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(ErrorCode::unsupported, fmt::format("sample '{}' has {} members; that is too much for one sample",
-                                                    sample.source_key, sample.members.size()));
+    throw Error(ErrorCode::unsupported,
+                fmt::format("sample '{}' has {} members, which is too many", sample.source_key, sample.members.size()));
   }
   has_paths_ =
       has_paths_ || std::ranges::any_of(sample.members, [](const auto& member) { return !member.path.empty(); });
@@ -96,7 +96,7 @@ void SampleTable::take(std::size_t input, Batch&& batch) {
     next = early_.erase(next);
   }
   if (records_.size() >= std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(ErrorCode::unsupported, "the inputs hold more than 4,294,967,294 samples; reshard them in portions");
+    throw Error(ErrorCode::unsupported, "the inputs contain more than 4,294,967,294 samples; reshard them in portions");
   }
 }
 
@@ -120,7 +120,7 @@ formats::MovedSample SampleTable::read_line(std::uint32_t sample) const {
   formats::split_columns(line, columns);
   if (got != line.size() || !formats::parse_moved_sample(columns, result)) {
     throw Error(ErrorCode::io,
-                fmt::format("'{}' changed while it was used; does another program write there?", spool_.temp_path()),
+                fmt::format("'{}' changed while being used; does another program write there?", spool_.temp_path()),
                 spool_.temp_path(), place >> kLengthBits);
   }
   return result;
@@ -203,10 +203,9 @@ SampleDraw::SampleDraw(const std::string& text) {
   if (parse_number(text, count_) && count_ > 0) return;
   if (text.find('.') != std::string::npos) ratio_ = parse_decimal(text).value_or(0);
   if (ratio_ > 0 && ratio_ <= 1) return;
-  refuse(
-      fmt::format("--sample '{}': say a number of samples from 1 up, or a share above 0 with a decimal point, such "
-                  "as 0.1",
-                  text));
+  refuse(fmt::format(
+      "--sample '{}': expected a number of samples of at least 1, or a share above 0 with a decimal point, such as 0.1",
+      text));
 }
 
 std::uint64_t SampleDraw::count(std::uint64_t available) const {

@@ -16,11 +16,11 @@
 #include "formats/moved_sample.hpp"
 #include "io/publish.hpp"
 
-/// Which samples of a table go out, and in which order. Draws depend on keys and seed only.
+/// Selects and orders the samples of a table for the output. Draws depend only on keys and seed.
 namespace shardkit::dataset {
 
-/// What of a sample stays in memory between the two passes: 24 bytes. With an order of 4 bytes, and 4 more while that
-/// is made, ten million samples take 320 MB.
+/// The part of a sample that stays in memory between the two passes: 24 bytes. With an order of 4 bytes, and 4 more
+/// while it is made, ten million samples take 320 MB.
 struct SampleRecord {
   std::uint64_t key_hash = 0;  ///< XXH3-64 of its key in the output
   std::uint64_t line = 0;      ///< where its line starts in the spool (40 bits), and its length (24 bits)
@@ -31,7 +31,7 @@ struct SampleRecord {
 /// All samples of the inputs, numbered in input order: small records in memory, their lines in a temporary file.
 class SampleTable {
  public:
-  /// The temporary is in `folder` for as long as the table lives.
+  /// The temporary file is in `folder` during the lifetime of the table.
   SampleTable(io::FileSystem& files, const std::string& folder) : spool_(files, io::join_path(folder, "samples")) {}
 
   /// The samples of one input, collected by one thread.
@@ -52,9 +52,9 @@ class SampleTable {
     bool has_paths_ = false;
   };
 
-  /// Takes what input number `input` holds; the inputs may come in any order, each once. Thread-safe.
+  /// Adds the samples of input number `input`; the inputs may be added in any order, each once. Thread-safe.
   void take(std::size_t input, Batch&& batch);
-  /// After the last take(): the samples can be read.
+  /// Call this after the last take(), before samples are read.
   void close();
 
   /// Whether a member of any sample has a path of its own.
@@ -62,16 +62,16 @@ class SampleTable {
   std::uint32_t size() const { return static_cast<std::uint32_t>(records_.size()); }
   const SampleRecord& record(std::uint32_t sample) const { return records_[sample]; }
   std::uint64_t tar_bytes(std::uint32_t sample) const { return std::uint64_t{records_[sample].tar_blocks} * 512; }
-  /// Empty without one. A label that needs more than 32 bits is read from the disk. Thread-safe after close().
+  /// Empty without a label. A label of more than 32 bits is read from the disk. Thread-safe after close().
   std::optional<std::uint64_t> label(std::uint32_t sample) const;
-  /// The whole sample, its key and path marked if they are. Thread-safe after close().
+  /// The complete sample, its key and path marked if they are. Thread-safe after close().
   formats::MovedSample read(std::uint32_t sample) const;
 
-  /// Gives the sample a collision mark: '-' and 8 digits of XXH3-64 over "<number of its input>/<key there>", of one of
-  /// several samples of a tar over that, '@' and its place in the tar.
+  /// Adds a collision mark to the sample: '-' and 8 digits of XXH3-64 over "<number of its input>/<original key>"; for
+  /// one of several samples of a tar, the hash also covers '@' and its position in the tar.
   enum class Mark : std::uint8_t { none, by_input, by_place };
   void mark(std::uint32_t sample, Mark mark);
-  /// Takes the members of `part`, which stand elsewhere in the tar, into `sample`; `part` is no sample any more.
+  /// Moves the members of `part`, which are elsewhere in the tar, into `sample`; `part` is then not a sample.
   void join(std::uint32_t sample, std::uint32_t part);
   bool is_part(std::uint32_t sample) const { return !is_part_.empty() && is_part_[sample]; }
 
@@ -80,10 +80,10 @@ class SampleTable {
 
   io::AtomicFile spool_;  // never committed
   std::optional<io::File> lines_;
-  std::mutex mutex_;  ///< guards the spool and what comes in
+  std::mutex mutex_;  ///< guards the spool and the added inputs
   std::uint64_t spool_bytes_ = 0;
   std::size_t next_input_ = 0;
-  std::map<std::size_t, std::vector<SampleRecord>> early_;  ///< inputs whose turn has not come
+  std::map<std::size_t, std::vector<SampleRecord>> early_;  ///< inputs that were added out of order
   std::deque<SampleRecord> records_;                        // grows without copying what is there
   std::vector<Mark> marks_;
   std::vector<std::uint32_t> next_part_;  ///< of a sample or of a part; kNoPart behind the last
@@ -91,30 +91,30 @@ class SampleTable {
   bool has_paths_ = false;
 };
 
-/// What the first pass of a reshard found.
+/// The result of the first pass of a reshard.
 struct GatheredSamples {
   std::uint64_t found = 0;         ///< samples, kept or not
   std::uint64_t ignored = 0;       ///< members that belong to no sample
-  std::uint64_t lost_samples = 0;  ///< with --salvage: behind cuts, as far as that is known
+  std::uint64_t lost_samples = 0;  ///< with --salvage: after truncations, as far as known
   std::uint64_t lost_bytes = 0;    ///< the same
 };
 
-/// The first pass: reads each tar's index where it has one that fits its size, otherwise the tar's headers and labels,
-/// and puts what the options keep into the table, which is closed then. Throws Error{corrupt} with tar and offset for a
-/// tar that readers do not read whole or a sample with two members of one extension, Error{unsupported} for members
-/// that portable shards cannot hold, Error{not_found} when there is no sample at all.
+/// The first pass: reads each tar's index if it fits the tar's size, otherwise its headers and labels, adds the samples
+/// that the options keep to the table, and closes it. Throws Error{corrupt} with tar and offset for a tar that readers
+/// do not read completely or a sample with two members of one extension, Error{unsupported} for members that portable
+/// shards cannot contain, Error{not_found} if there is no sample.
 using GatherSamples = std::function<GatheredSamples(SampleTable& table, unsigned threads)>;
 
 struct ReshardOptions;
 /// Checks --class, --key, sizes and --rename at once: throws Error{usage} for a class that is neither a name in the
-/// inputs' manifests nor a number, for sizes that exclude each other, and for extensions that no portable member can
-/// have. What is given outlives the result.
+/// inputs' manifests nor a number, for sizes that exclude each other, and for extensions that portable members cannot
+/// have. The arguments outlive the result.
 GatherSamples sample_gatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx);
 
-/// Makes sure that no two samples of the table have one key. Pieces of a sample that do not stand together in their tar
-/// are joined; a piece with an extension that the sample already has is another sample. Samples that share a key get a
-/// mark each with --mark-duplicates (SampleTable::mark); otherwise Error{conflict} names both places and the command
-/// that marks them. Takes 4 bytes a sample while it works. Returns the number of pieces that were joined.
+/// Ensures that no two samples of the table have the same key. Joins pieces of a sample that are separated in their
+/// tar; a piece with an extension that the sample already has is another sample. Samples that share a key each get a
+/// mark with --mark-duplicates (SampleTable::mark); otherwise throws Error{conflict} that names both places and the
+/// command that marks them. Takes 4 bytes per sample during the call. Returns the number of joined pieces.
 std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, const ReshardOptions& options,
                                     Context& ctx);
 
@@ -124,16 +124,16 @@ SampleOrder input_order(const SampleTable& table);
 /// --sample: "N" samples, or with a decimal point a share between 0 and 1, rounded.
 class SampleDraw {
  public:
-  /// Throws Error{usage} when `text` is neither.
+  /// Throws Error{usage} if `text` is neither.
   explicit SampleDraw(const std::string& text);
   /// How many of `available`.
   std::uint64_t count(std::uint64_t available) const;
-  /// The number asked for; 0 where a share was.
+  /// The requested number; 0 for a share.
   std::uint64_t wanted() const { return count_; }
 
  private:
   std::uint64_t count_ = 0;
-  double ratio_ = 0;  ///< 0 when a count was given
+  double ratio_ = 0;  ///< 0 for a count
 };
 
 /// The `count` samples of lowest rank, in the order they had.

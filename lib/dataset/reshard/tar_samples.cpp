@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kMostMembers = 4096;
 
-/// Where the content lies that a hard link in a tar stands for.
+/// Where the content of a hard link in a tar is.
 struct LinkedContent {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -50,7 +50,7 @@ void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<voi
 std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name,
                                                           const Context& ctx) {
   std::vector<Link> links;
-  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of what links name
+  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of the link targets
   for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
     if (entry.type == formats::TarType::hard_link)
       links.push_back({entry.name, entry.link_target, entry.header_offset});
@@ -75,12 +75,11 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
     }
     const auto content = contents.find(target);
     if (!content->second) {
-      throw Error(
-          ErrorCode::corrupt,
-          fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which leads to no file in this tar; "
-                      "pack it again without links (tar --hard-dereference)",
-                      name, link.offset, link.name, link.target),
-          name, link.offset);
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which is not a file in this tar; "
+                              "pack it again without links (tar --hard-dereference)",
+                              name, link.offset, link.name, link.target),
+                  name, link.offset);
     }
     resolved.emplace(link.offset, *content->second);
   }
@@ -89,12 +88,12 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
 
 [[noreturn]] void refuse_tar(ErrorCode code, const std::string& path, std::uint64_t offset, const std::string& text) {
   throw Error(code,
-              fmt::format("shard '{}' cannot be read, at byte {}: {}; {} tells all that is wrong with it", path, offset,
-                          text, remedy::in_text(remedy::verify({path}))),
+              fmt::format("shard '{}' cannot be read, at byte {}: {}; {} lists everything that is wrong with it", path,
+                          offset, text, remedy::in_text(remedy::verify({path}))),
               path, offset);
 }
 
-/// Makes a link the file that it stands for; false when its content is not known.
+/// Turns a link into its file; false if the content is not known.
 bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::TarEntry& entry) {
   const auto link = links.find(entry.header_offset);
   if (link == links.end()) return false;
@@ -108,7 +107,7 @@ bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::T
 formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, const std::string& path) {
   if (listed.members.size() > kMostMembers) {
     refuse_tar(ErrorCode::unsupported, path, listed.members.front().offset,
-               fmt::format("more than {} members in a row share the key '{}'; is this a tar of samples?", kMostMembers,
+               fmt::format("more than {} adjacent members share the key '{}'; is this a tar of samples?", kMostMembers,
                            listed.key));
   }
   formats::MovedSample sample;
@@ -125,13 +124,13 @@ formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, cons
   return sample;
 }
 
-/// One pass over a tar's headers. Holds each sample back until the next one comes: the last may be cut.
+/// One pass over a tar's headers. Keeps each sample until the next one arrives: the last may be truncated.
 class HeaderPass {
  public:
   HeaderPass(const TarReading& reading, const TarSamplesVisitor& visitor, Context& ctx)
       : reading_(reading), visitor_(visitor), ctx_(ctx) {}
 
-  /// False when `links` lacks a hard link that stands in the tar.
+  /// False if `links` lacks a hard link of the tar.
   bool run(ByteSource& tar, const std::map<std::uint64_t, LinkedContent>& links) {
     bool needs_links = false;
     ListingVisitor listing;
@@ -175,7 +174,7 @@ class HeaderPass {
     if (!reading_.salvage) {
       refuse_tar(
           ErrorCode::corrupt, reading_.path, finding.offset,
-          fmt::format("{}; {} takes what stands before that", finding.text, remedy::in_text(reading_.salvage_command)));
+          fmt::format("{}; {} takes the samples before that", finding.text, remedy::in_text(reading_.salvage_command)));
     }
     found_.cut = true;
     behind_end_ = fault == data_after_end;
@@ -211,7 +210,7 @@ class HeaderPass {
   TarSamples found_;
   std::optional<ListedSample> held_;
   std::vector<std::string> before_;  ///< extensions of the sample that was kept last
-  bool behind_end_ = false;          ///< what is lost stands behind the end of the archive
+  bool behind_end_ = false;          ///< the lost data is after the end of the archive
 };
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include "core/context.hpp"
 #include "formats/moved_sample.hpp"
 
-/// The samples of a tar by its headers: foreign ones with hard links and files that do not belong there, cut ones.
+/// The samples of a tar by its headers, also of tars with hard links, unrelated files or a truncated end.
 namespace shardkit::dataset {
 
-/// True for names of files that an operating system put beside samples (".DS_Store", "__MACOSX/x"), of hidden ones, and
-/// of none: readers disagree about them.
+/// True for names of files that an operating system put next to samples (".DS_Store", "__MACOSX/x"), for hidden and
+/// empty names: readers treat them differently.
 bool is_stray_name(std::string_view name);
 
 struct TarReading {
@@ -21,29 +21,29 @@ struct TarReading {
   std::size_t input = 0;        ///< its number
   std::string extension = {};   ///< of members without one; empty: they belong to no sample
   bool salvage = false;         ///< a cut ends the tar
-  std::string salvage_command;  ///< the command that does that, for the message without it
+  std::string salvage_command;  ///< the command with that option, for the message of a call without it
 };
 
-/// Is told of the samples in order, with keys and extensions as they are there, the latter in lower case.
+/// Receives the samples in order, with their original keys and extensions, the latter in lower case.
 struct TarSamplesVisitor {
   std::function<void(formats::MovedSample&&)> sample;
-  /// Forget the samples so far: hard links were met, and all come again.
+  /// Discard the samples so far: hard links were found, and all samples will be passed again.
   std::function<void()> restart;
 };
 
-/// What else a tar held.
+/// Other content of a tar.
 struct TarSamples {
   std::uint64_t ignored = 0;  ///< members that belong to no sample
   bool lacks_end = false;     ///< it has no end-of-archive blocks
   bool cut = false;           ///< with salvage: something was lost
-  bool lost_one = false;      ///< a sample was seen that is not whole
-  std::uint64_t end = 0;      ///< where the last whole sample ends
+  bool lost_one = false;      ///< an incomplete sample was seen
+  std::uint64_t end = 0;      ///< where the last complete sample ends
 };
 
-/// Reads the headers of `tar`. Hard links become the files that they stand for: GNU tar writes them for files that
-/// share an inode; readers of shards see nothing there. Memory grows with the links alone. Throws Error{corrupt} with
-/// tar and offset for one that readers do not read whole, unless it is to be salvaged, and for a link that leads to no
-/// file of the tar or back to itself; Error{unsupported} for samples that portable shards cannot hold.
+/// Reads the headers of `tar`. Hard links become the files that they refer to: GNU tar writes them for files that share
+/// an inode; readers of shards see no content there. Memory grows only with the links. Throws Error{corrupt} with tar
+/// and offset for a tar that readers do not read completely, unless it is to be salvaged, and for a link to no file of
+/// the tar or to itself; Error{unsupported} for samples that portable shards cannot contain.
 TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading, const TarSamplesVisitor& visitor, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -65,14 +65,14 @@ class HeaderLister {
         {std::move(entry.name), std::move(extension), entry.data_offset, entry.size, std::nullopt, plain});
   }
 
-  /// The sample so far, and what was held back behind it.
+  /// The sample so far, and the members that wait until it ends.
   void finish() {
     if (!sample_.members.empty() && wants_more_) wants_more_ = visitor_.sample(std::exchange(sample_, {}));
     release();
   }
 
  private:
-  /// Until its sample is complete; so folders that stand between samples keep their place.
+  /// Until its sample is complete, so that folders between samples keep their position.
   void hold(formats::TarEntry&& entry) {
     constexpr std::size_t kMostHeld = 1000;
     held_.push_back(std::move(entry));
@@ -85,7 +85,7 @@ class HeaderLister {
   }
 
   std::optional<std::uint64_t> read_label(const formats::TarEntry& entry) {
-    std::array<std::byte, 64> text{};  // a longer one is no label
+    std::array<std::byte, 64> text{};  // a longer one is not a label
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, text.size()));
     LabelReader reader;
     reader.start();
@@ -107,7 +107,7 @@ class HeaderLister {
   bool wants_more_ = true;
 };
 
-/// There is nothing to list in a file that is no tar: that it lists as nothing would be no answer.
+/// A file that is not a tar is an error: an empty list would be misleading.
 bool is_no_tar(formats::TarFault fault) {
   return fault == formats::TarFault::empty || fault == formats::TarFault::compressed ||
          fault == formats::TarFault::not_a_tar;
@@ -128,7 +128,7 @@ bool list_headers(ByteSource& shard, const std::string& path, const ListingVisit
   bool has_end = true;
   formats::TarScanner scanner(shard, [&](const formats::TarFinding& finding) {
     if (is_no_tar(finding.fault)) {
-      std::string text = fmt::format("'{}' is no tar that can be read: {}", path, finding.text);
+      std::string text = fmt::format("'{}' is not a readable tar: {}", path, finding.text);
       if (finding.fault == formats::TarFault::compressed) {
         text += fmt::format("; {} writes plain shards from it", remedy::in_text(remedy::reshard({path})));
       }
@@ -159,7 +159,7 @@ SampleLister::SampleLister(const catalog::ShardSet& set, Context& ctx) : set_(se
 std::optional<SampleLister::Index> SampleLister::index_of(const catalog::ShardFile& shard) const {
   Index index{io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name)), {}};
   if (!set_.inputs->exists(index.path)) return std::nullopt;
-  std::string why = "it was made for other bytes than the shard has";
+  std::string why = "it was made for other bytes than those of the shard";
   try {
     index.summary = formats::read_shard_summary(*set_.inputs->open(index.path), index.path);
     const auto entry = listed_.find(shard.name);
@@ -205,7 +205,7 @@ void SampleLister::list_by_headers(const catalog::ShardFile& shard, const Listin
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {
   return [&shard, &ctx, warned = false](const formats::TarFinding& finding) mutable {
     if (std::exchange(warned, true)) return;
-    ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} tells all that is wrong with it", shard.path,
+    ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
                                           finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))));
   };
 }
@@ -224,7 +224,7 @@ void read_member(ByteSource& shard, const std::string& path, const ListedMember&
   });
   if (got < member.size) fail(ErrorCode::corrupt, "is cut: the file ends within it");
   if (member.xxh3 && hash.digest64() != *member.xxh3) {
-    fail(ErrorCode::corrupt, fmt::format("has another checksum than its index says; {} tells how much is damaged",
+    fail(ErrorCode::corrupt, fmt::format("differs from the checksum in its index; {} shows how much is damaged",
                                          remedy::in_text(remedy::verify({path}))));
   }
 }

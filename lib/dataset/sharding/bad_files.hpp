@@ -16,8 +16,8 @@
 #include "dataset/sharding/sharding_options.hpp"
 #include "io/file_system.hpp"
 
-/// What runs of a convert found bad, in `.shardkit/<shard>.bad` (docs/formats.md, "Bad files"). A plan may be amended
-/// by these files: they may be corrected, deleted or left out, and only their shards are written again.
+/// The bad files that runs of a convert found, in `.shardkit/<shard>.bad` (docs/formats.md, "Bad files"). They may
+/// amend a plan: they may be corrected, deleted or left out, and only their shards are written again.
 namespace shardkit::dataset {
 
 enum class BadState {
@@ -30,13 +30,13 @@ constexpr auto enum_names(BadState) {
   return std::to_array<std::string_view>({"open", "left_out", "deleted", "corrected"});
 }
 
-/// What stands under the name of a file.
+/// The state of the file with a name.
 struct FileSight {
   std::optional<catalog::FileState> state = {};  ///< empty: it cannot be read
-  bool gone = false;                             ///< nothing stands there
+  bool gone = false;                             ///< the file does not exist
 };
 
-/// A file of a sample that could not be read, or whose bytes are not what its name says.
+/// A source file that could not be read, or whose bytes are not of the type that its name says.
 struct BadFile {
   BadState state = BadState::open;
   std::string path;            ///< relative to the source
@@ -51,11 +51,11 @@ struct BadFile {
 
 inline constexpr std::size_t kMostBadListed = 1000;
 
-/// What a run met of them.
+/// The bad files that a run found.
 struct BadFiles {
   std::vector<BadFile> open = {};  ///< by path, the first kMostBadListed
   std::uint64_t open_files = 0;    ///< all
-  std::uint64_t gone_files = 0;    ///< of these: nothing stands there any more
+  std::uint64_t gone_files = 0;    ///< of these: files that no longer exist
   std::uint64_t samples = 0;       ///< open or left out, but for deleted ones
 };
 
@@ -68,20 +68,20 @@ class BadSample : public Error {
   std::vector<BadFile> files;
 };
 
-/// Publishes what is bad in a shard; removes the list where nothing is.
+/// Publishes the list of bad files of a shard; removes the list if there are none.
 void keep_bad_files(io::FileSystem& files, const std::string& folder, const std::string& shard,
                     const std::vector<BadFile>& bad);
 
 /// The files that the list of a shard names; none without a list. Throws Error{corrupt} for a damaged one.
 std::vector<BadFile> bad_files_of(const std::string& folder, const std::string& shard);
 
-/// Whether two states are of one content as far as `identity` tells.
+/// Whether two states have the same content, judged by `identity`.
 bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity);
 
-/// Looks at a file of a source. Throws what reading throws, but for files that are gone or denied.
+/// Looks at a file of a source. Throws the errors of reading, except for files that are missing or denied.
 FileSight look_at(const catalog::SourceFolder& images, const std::string& path);
 
-/// How this run amends a target's plan: the files that earlier runs listed, as they are now. Read-only once made.
+/// How this run amends a target's plan: the current state of the files that earlier runs listed. Read-only once made.
 class Amendments {
  public:
   struct File {
@@ -89,26 +89,26 @@ class Amendments {
     FileSight now;
     std::size_t shard = 0;
 
-    /// It was there when it was listed, and is no more.
+    /// It existed when it was listed, and no longer does.
     bool is_deleted() const { return now.gone && (listed.state == BadState::deleted || !listed.seen.gone); }
   };
 
-  /// Reads the lists of a target that has a plan, and looks at each file. Throws Error{corrupt} for lists that are
-  /// damaged, and what reading the source throws but for files that are gone or denied.
+  /// Reads the lists of a target that has a plan, and looks at each file. Throws Error{corrupt} for damaged lists, and
+  /// the errors of reading the source, except for files that are missing or denied.
   Amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity);
   /// Of a target without a plan.
   Amendments() = default;
 
-  /// What the plan says of the files that may differ from it.
+  /// The plan's entries for the files that may differ from it.
   catalog::FileStates known() const;
   bool empty() const { return files_.empty(); }
-  /// Files that were deleted after they had been listed, as far as shards are finished without them.
+  /// Files that were deleted after they had been listed, if shards are finished without them.
   std::uint64_t deleted() const;
   /// Null for files that are not listed.
   const File* find(const std::string& path) const;
-  /// Finished shards that left out files which have changed since, or in a set that is not finished took them in.
+  /// Finished shards that left out files which have since changed, or that contain such files in an unfinished set.
   const std::vector<std::size_t>& reopened() const { return reopened_; }
-  /// The files of a shard that are there and differ from the plan, as they are now.
+  /// The current state of the existing files of a shard that differ from the plan.
   std::vector<BadFile> corrected(std::size_t shard) const;
 
  private:

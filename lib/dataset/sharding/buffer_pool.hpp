@@ -15,7 +15,7 @@
 
 namespace shardkit::dataset {
 
-/// Memory that is used again and again, since fresh pages cost a fault each. Bytes start undefined.
+/// Memory that is reused, because fresh pages cost a fault each. Bytes start undefined.
 struct Buffer {
   std::unique_ptr<std::byte[]> memory;
   std::size_t capacity = 0;
@@ -25,13 +25,13 @@ struct Buffer {
 /// Capacities are multiples of this, so that a spare fits the next request more often.
 inline constexpr std::size_t kGrain = 128U * 1024U;
 
-/// Lends buffers and keeps what is lent below a budget. Thread-safe.
+/// Lends buffers and keeps the sum of lent buffers below a budget. Thread-safe.
 class BufferPool {
  public:
   explicit BufferPool(std::uint64_t budget) : budget_(budget) {}
 
-  /// Waits for room; a buffer larger than the whole budget is lent when nothing else is. Empty when the stop comes
-  /// first.
+  /// Waits for free budget; a buffer larger than the whole budget is lent if nothing else is. Empty if the stop is
+  /// requested first.
   std::optional<Buffer> take(std::size_t size, const std::stop_token& stop) {
     const std::size_t capacity = (size + kGrain - 1) / kGrain * kGrain;
     std::unique_lock lock(mutex_);

@@ -41,7 +41,7 @@ Deviations deviations_of(const ShardTarget& target, const std::string& shard) {
   return found;
 }
 
-/// As the shard has it, by what its run saw.
+/// As in the shard, from the record of its run.
 void correct(const formats::PlanHead& head, const Deviations& found, formats::PlannedSample& sample) {
   if (found.corrected.empty()) return;
   const auto correct_file = [&](formats::PlannedFile& file) {
@@ -64,21 +64,21 @@ bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, 
 }
 
 [[noreturn]] void refuse_changed(const std::vector<std::string>& changed, std::uint64_t all) {
-  throw Error(ErrorCode::conflict,
-              fmt::format("{} of the set {} changed since, and --append leaves its shards as they are: {}{}; give new "
-                          "files names of their own, or convert into an empty folder. Where only times differ, add "
-                          "--identity size",
-                          format_count(all, "file"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
-                          all > changed.size() ? ", ..." : ""),
-              changed.front());
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("{} of the set {} changed since, but --append does not change existing shards: {}{}; give new files "
+                  "other names, or convert into an empty folder. If only times differ, add --identity size",
+                  format_count(all, "file"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
+                  all > changed.size() ? ", ..." : ""),
+      changed.front());
 }
 
 [[noreturn]] void refuse_key(const std::string& path, const std::string& key) {
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' would get the key '{}', which a sample of the set has or would share with it; rename "
-                          "the new file",
-                          path, key),
-              path);
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' would get the key '{}', which a sample of the set has or would share; rename the new file",
+                  path, key),
+      path);
 }
 
 }  // namespace
@@ -172,8 +172,8 @@ void EarlierSamples::settle(ScannedSource& source, const std::string& folder, st
       }
     } else if (known != labels_.end() && known->second != *source.labels[i]) {
       throw Error(ErrorCode::conflict,
-                  fmt::format("class '{}' has label {} in the set, and {} now: --append cannot change labels; give the "
-                              "class map or list that the set was made with",
+                  fmt::format("class '{}' has label {} in the set, but {} now: --append cannot change labels; use the "
+                              "class map or list of the set",
                               name, known->second, *source.labels[i]),
                   name);
     }

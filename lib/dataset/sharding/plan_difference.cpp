@@ -31,8 +31,8 @@ void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead
   for (const formats::PlanClass& was : before.classes) {
     if (std::ranges::find(now.classes, was.name, &formats::PlanClass::name) != now.classes.end()) continue;
     throw Error(ErrorCode::io,
-                fmt::format("class folder '{}' of the plan is gone: is all of the source mounted? Run the same command "
-                            "again when it is back; without it, choose an empty target",
+                fmt::format("class folder '{}' of the plan no longer exists: is all of the source mounted? Run the "
+                            "same command again when it is back; to go without it, choose an empty target",
                             was.name),
                 was.name);
   }
@@ -52,10 +52,10 @@ std::string class_difference(const formats::PlanHead& before, const formats::Pla
     }
     gone.erase(found);
   }
-  return gone.empty() ? std::string() : fmt::format("class '{}' is gone", gone.begin()->first);
+  return gone.empty() ? std::string() : fmt::format("class '{}' no longer exists", gone.begin()->first);
 }
 
-/// The file without what `identity` leaves out.
+/// The file without the fields that `identity` ignores.
 formats::PlannedFile identified(formats::PlannedFile file, FileIdentity identity) {
   if (identity == FileIdentity::mtime) return file;
   file.mtime_ns = 0;
@@ -83,18 +83,19 @@ std::string sample_difference(const formats::PlanReader& before, const formats::
     while (true) {
       const bool had = old_samples.next(was);
       const bool has = new_samples.next(is);
-      if (had != has) return fmt::format("shard {} has another number of samples", shard);
+      if (had != has) return fmt::format("shard {} has a different number of samples", shard);
       if (!had) break;
       if (is_same(was, is, identity)) continue;
       const std::string path = formats::image_path(now.head(), is);
-      if (formats::image_path(before.head(), was) != path) return fmt::format("'{}' is where another file was", path);
+      if (formats::image_path(before.head(), was) != path)
+        return fmt::format("'{}' is at the position of another file", path);
       if (was.image.size != is.image.size) {
         return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
       }
       if (identified(was.image, identity) != identified(is.image, identity))
         return fmt::format("'{}' was modified since", path);
-      if (was.json != is.json) return fmt::format("the .json of '{}' is another: its row has changed", path);
-      return fmt::format("the side-cars of '{}' are others", path);
+      if (was.json != is.json) return fmt::format("the .json of '{}' is different: its row has changed", path);
+      return fmt::format("the side-cars of '{}' are different", path);
     }
   }
   return {};
@@ -102,11 +103,11 @@ std::string sample_difference(const formats::PlanReader& before, const formats::
 
 std::string input_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   for (std::size_t i = 0; i < std::max(before.inputs.size(), now.inputs.size()); ++i) {
-    if (i >= now.inputs.size()) return fmt::format("input '{}' is gone", before.inputs[i].name);
+    if (i >= now.inputs.size()) return fmt::format("input '{}' no longer exists", before.inputs[i].name);
     if (i >= before.inputs.size()) return fmt::format("input '{}' is new", now.inputs[i].name);
     const formats::PlanInput& was = before.inputs[i];
     const formats::PlanInput& is = now.inputs[i];
-    if (was.name != is.name) return fmt::format("input '{}' is where '{}' was", is.name, was.name);
+    if (was.name != is.name) return fmt::format("input '{}' is at the position of '{}'", is.name, was.name);
     if (was.bytes != is.bytes) return fmt::format("input '{}' had {} bytes, has {}", is.name, was.bytes, is.bytes);
     if (was != is) return fmt::format("input '{}' was modified since", is.name);
   }
@@ -124,7 +125,7 @@ std::string plan_difference(const formats::PlanReader& before, const formats::Pl
   // Files that were left out may be deleted.
   if (text.empty() && !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
     text = "other files cannot be read";
-  if (text.empty() && !now.head().inputs.empty()) text = "an input's index now tells something else";
+  if (text.empty() && !now.head().inputs.empty()) text = "an input's index has changed";
   if (text.empty()) text = sample_difference(before, now, identity);
   return text;
 }

@@ -7,12 +7,11 @@
 
 namespace shardkit::dataset {
 
-/// The first option in which two plans differ, such as "option size was 1048576, is 2097152"; empty where none does.
+/// The first option in which two plans differ, such as "option size was 1048576, is 2097152"; empty if there is none.
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now);
 
-/// One line that says in what two plans differ, first of all in options. Empty where only the reasons differ for which
-/// files were left out: these are for people. Throws Error{io} where only class folders of `before` are gone, as the
-/// source may come back.
+/// One line that describes how two plans differ, options first. Empty if only the reasons differ for which files were
+/// left out. Throws Error{io} if only class folders of `before` are missing, because the source may be mounted again.
 std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity);
 
 }  // namespace shardkit::dataset

@@ -23,12 +23,11 @@ constexpr std::size_t kMostNamed = 20;  ///< of files that cannot be read
 std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
   std::string json = notes.json_of(path);
   if (json.size() > formats::kLongestPlannedJson) {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("the .json of '{}' would have {} bytes, a plan holds at most {}; keep such data in a file beside "
-                    "the image",
-                    path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
-        path);
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the .json of '{}' would have {} bytes, but a plan stores at most {}; put such data into a "
+                            "file next to the image",
+                            path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
+                path);
   }
   return json;
 }
@@ -45,9 +44,10 @@ formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t c
   const auto planned = [&](const catalog::ScannedFile& member) {
     if (member.size >= formats::kTarSizeLimit) {
       const std::string large = owner.path_of(member);
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", large, member.size),
-                  large);
+      throw Error(
+          ErrorCode::unsupported,
+          fmt::format("'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size),
+          large);
     }
     std::optional<std::string> version = owner.version_of(member);
     return formats::PlannedFile{{}, member.size, version ? 0 : member.mtime_ns, std::move(version)};
@@ -217,7 +217,7 @@ class Planner {
 
   ShardCut cut() {
     ctx_.progress().start("sizes", order_.size());
-    std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more where there is metadata: asked for once
+    std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more with metadata: computed once
     blocks.reserve(order_.size());
     for (const Position& position : order_) {
       blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
@@ -292,14 +292,14 @@ PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& optio
 void PlanSummary::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "images that become samples"}, samples);
   v.field({"shards", Unit::count, "shards to be written"}, shards);
-  v.field({"bytes", Unit::bytes, "of all shards together"}, bytes);
+  v.field({"bytes", Unit::bytes, "bytes of all shards together"}, bytes);
   v.field({"classes", Unit::count, "class folders"}, classes);
   v.field({"skipped", Unit::count, "images left out because they cannot be read"}, skipped);
   v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
-  v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
+  v.field({"largest_shard_bytes", Unit::bytes, "size of the largest shard"}, largest_shard_bytes);
   v.field({"classes_per_shard", "how well the classes are mixed"}, classes_per_shard);
   shuffle_buffer.describe(v);
-  v.field({"plan_hash", "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
+  v.field({"plan_hash", "XXH3-128 of options, classes, names and sizes in order"}, plan_hash);
 }
 
 }  // namespace shardkit::dataset

@@ -15,7 +15,7 @@
 
 namespace shardkit::dataset {
 
-/// Which samples of a source a plan is for, and what it says besides.
+/// The samples of a source that a plan is for, and the plan's other entries.
 struct PlanScope {
   const SampleOrder* samples = nullptr;             ///< their numbers, ascending; null: all
   std::map<std::string, std::string> options = {};  ///< kept in the plan with those of ShardingOptions
@@ -41,11 +41,11 @@ struct PlanSummary {
   void describe(FieldVisitor& v);
 };
 
-/// What a plan says of one file of a scan and what belongs to it; its class is not set.
+/// A plan's entry for one file of a scan with its side-cars; its class is not set.
 formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t file);
 
-/// Turns a scan into a plan on `sink`: labels, order, shard boundaries. The bytes are a function of names, sizes and
-/// options only. Throws what cut_shards() throws, and Error{not_found} when there is no sample.
+/// Turns a scan into a plan on `sink`: labels, order, shard boundaries. The bytes depend only on names, sizes and
+/// options. Throws the errors of cut_shards(), and Error{not_found} if there is no sample.
 PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
                        ByteSink& sink, Context& ctx);
 

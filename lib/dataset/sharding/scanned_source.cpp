@@ -46,7 +46,7 @@ Labels from_json(const std::string& text, const std::string& path) {
     }
     labels[name] = *number;
   }
-  if (names != labels.size()) bad(path, "names a class twice");
+  if (names != labels.size()) bad(path, "lists a class twice");
   return labels;
 }
 
@@ -59,14 +59,14 @@ Labels from_lines(std::string_view text, const std::string& path) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) bad(path, fmt::format("line {} is empty", label + 1));
-    if (!labels.emplace(line, label).second) bad(path, fmt::format("line {} names '{}' again", label + 1, line));
+    if (!labels.emplace(line, label).second) bad(path, fmt::format("line {} repeats '{}'", label + 1, line));
     ++label;
   }
   return labels;
 }
 
 /// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0;
-/// none without a path. Throws Error{corrupt} with the place for a name that comes twice or a label that is no whole
+/// empty without a path. Throws Error{corrupt} with the place for a repeated name or a label that is not a whole
 /// number.
 Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
   if (path.empty()) return {};
@@ -98,7 +98,7 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
     if (found == known.end()) {
       throw Error(ErrorCode::not_found,
                   class_map.empty()
-                      ? fmt::format("class folder '{}' came while the source was scanned; try again", name)
+                      ? fmt::format("class folder '{}' appeared while the source was scanned; try again", name)
                       : fmt::format("class '{}' is not in the class map '{}'", name, map_file),
                   name);
     }
@@ -107,7 +107,7 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
   return labels;
 }
 
-/// Reads --metadata and, where an image has several, the labels or rows of a list.
+/// Reads --metadata and, for images with several, the labels or rows of a list.
 std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::SourceFolder& images, const ShardingOptions& options,
                                                 const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
   auto notes = std::make_shared<catalog::ImageNotes>();
@@ -124,7 +124,7 @@ void refuse_two_jsons(const catalog::ImageFolderScan& scan, const catalog::Sourc
       const std::string path = images.path_of(owner.path_of(member.file));
       throw Error(ErrorCode::conflict,
                   fmt::format("'{}' and a row of a table would both be the sample's .json; declare the file as a field "
-                              "of another name, such as --field 'notes.json={{dir}}/{{stem}}.json'",
+                              "with another name, such as --field 'notes.json={{dir}}/{{stem}}.json'",
                               path),
                   path);
     }
@@ -210,8 +210,8 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
     files += count;
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
-  ctx.warn("files_ignored", fmt::format("{} ignored, because they are part of no sample: {}",
-                                        format_count(files, "file"), fmt::join(kinds, ", ")));
+  ctx.warn("files_ignored", fmt::format("{} ignored, because they belong to no sample: {}", format_count(files, "file"),
+                                        fmt::join(kinds, ", ")));
 }
 
 }  // namespace
@@ -268,14 +268,14 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
     ++unreadable;
   }
   if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
-  ctx.warn("files_unreadable", fmt::format("{} cannot be read yet; the plan has a place for {}",
+  ctx.warn("files_unreadable", fmt::format("{} cannot be read yet; the plan reserves a position for {}",
                                            format_count(unreadable, "file"), unreadable == 1 ? "it" : "them"));
   return scan_source(with_unreadable, options, set, threads, ctx);
 }
 
 namespace {
 
-/// --group-by column:NAME: what the table says of each image.
+/// --group-by column:NAME: the table's value for each image.
 SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
                             Context& ctx) {
   const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
@@ -293,8 +293,9 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
       if (cell == row.end()) break;
       const std::string text = json_text(*cell);
       if (group.value_or(text) != text) {
-        throw Error(ErrorCode::usage, fmt::format("--group-by: '{}' has several '{}' for '{}', in line {} another",
-                                                  rows->table().file(), column, path, place.line));
+        throw Error(ErrorCode::usage,
+                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
+                                rows->table().file(), column, path, place.line));
       }
       group = text;
     }

@@ -45,8 +45,8 @@ ShardCut cut_at_limits(std::uint64_t count, const std::function<std::uint64_t(st
 std::vector<std::uint64_t> balanced(std::uint64_t count, std::uint64_t shards) {
   if (shards > count) {
     throw Error(ErrorCode::usage,
-                fmt::format("{} shards need at least as many samples, but there are {}; a shard is never empty", shards,
-                            count));
+                fmt::format("{} shards need at least as many samples, but there are only {}; a shard is never empty",
+                            shards, count));
   }
   std::vector<std::uint64_t> samples(shards, count / shards);
   for (std::uint64_t i = 0; i < count % shards; ++i) ++samples[i];
@@ -98,14 +98,14 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
 }
 
 void ClassesPerShard::describe(FieldVisitor& v) {
-  v.field({"min", Unit::count, "in the shard with the fewest"}, min);
-  v.field({"mean", "over all shards"}, mean);
-  v.field({"max", Unit::count, "in the shard with the most"}, max);
+  v.field({"min", Unit::count, "smallest number in a shard"}, min);
+  v.field({"mean", "mean over all shards"}, mean);
+  v.field({"max", Unit::count, "largest number in a shard"}, max);
 }
 
 void ShuffleBuffer::describe(FieldVisitor& v) {
   v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"}, samples);
-  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, bytes);
+  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer per loader worker"}, bytes);
 }
 
 ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order) {

@@ -14,8 +14,8 @@ struct ShardCut {
   std::uint64_t oversized = 0;         ///< samples larger than the size limit, each alone in its shard
 };
 
-/// Cuts `count` samples. `bytes_of(i)` is what sample i takes in a tar, `options` has passed check(). A shard's size
-/// includes the end of the archive. Throws Error{usage} when more shards are asked for than there are samples.
+/// Cuts `count` samples. `bytes_of(i)` is the size of sample i in a tar; `options` has passed check(). A shard's size
+/// includes the end of the archive. Throws Error{usage} if more shards are requested than there are samples.
 ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& bytes_of,
                     const ShardSizes& options);
 
@@ -28,7 +28,7 @@ struct ClassesPerShard {
   void describe(FieldVisitor& v);
 };
 
-/// What the shuffle buffer of a loader has to cope with.
+/// The properties of a set that determine a loader's shuffle buffer.
 struct ShardedOrder {
   bool mixed = true;                ///< neighbours are of any class; otherwise shards hold runs of one class
   std::uint64_t largest_class = 0;  ///< samples
@@ -43,8 +43,8 @@ struct ShuffleBuffer {
   void describe(FieldVisitor& v);
 };
 
-/// The buffer that a loader worker should use. Where shards are shuffled, 1000 samples do; in runs of one class a
-/// buffer mixes classes only when it spans several of them, and it should span ten. Never more than there are.
+/// The buffer that a loader worker should use. If shards are shuffled, 1000 samples are enough; in runs of one class a
+/// buffer mixes classes only if it spans several of them, and it should span ten. Never larger than the set.
 ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order);
 
 }  // namespace shardkit::dataset

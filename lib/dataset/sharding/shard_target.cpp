@@ -24,13 +24,13 @@ Hash128 file_hash(const std::string& path) {
   return hash.digest();
 }
 
-/// What to do where a plan that --append added is not the one that is asked for.
+/// The remedy if a plan that --append added is not the requested one.
 std::string append_remedy(const std::string& plan_path) {
-  return fmt::format("run it with the source as it was, or give it up: `rm {0}`, then run convert --append again",
+  return fmt::format("run it with the original source, or discard it: `rm {0}`, then run convert --append again",
                      shell_word(plan_path));
 }
 
-/// The number of the shard that a file is, or belongs to: "<prefix>-000007.tar" and what has that name in front.
+/// The number of the shard that a file is, or belongs to: "<prefix>-000007.tar" and names that start with it.
 std::optional<std::uint64_t> shard_number(const std::string& prefix, const std::string& name) {
   const std::size_t begin = prefix.size() + 1;
   const std::size_t end = name.find(".tar", begin);
@@ -67,10 +67,10 @@ void ShardTarget::refuse_foreign() const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' holds '{}', which no convert or reshard of this plan made; choose an empty folder",
-                            folder_, name),
-                folder_);
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format("'{}' contains '{}', which was not written by this plan; choose an empty folder", folder_, name),
+        folder_);
   }
 }
 
@@ -120,13 +120,13 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
   if (difference.empty()) return plan_->check_bytes();
   if (plan_->head().start) {
     throw Error(ErrorCode::conflict,
-                fmt::format("the last --append into '{}' is not finished, and was another one: {}; {}", folder_,
-                            difference, append_remedy(plan_path())),
+                fmt::format("another --append into '{}' is not finished: {}; {}", folder_, difference,
+                            append_remedy(plan_path())),
                 folder_);
   }
   throw Error(ErrorCode::conflict,
-              fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,
-                          difference),
+              fmt::format("'{}' contains shards of another plan: {}; choose an empty folder, or remove this one",
+                          folder_, difference),
               folder_);
 }
 
@@ -135,8 +135,8 @@ void ShardTarget::begin_append() {
   open_plan();
   if (!plan_->head().inputs.empty()) {
     throw Error(ErrorCode::conflict,
-                fmt::format("'{}' was made by reshard, and --append adds to what convert made; convert the new files "
-                            "into a folder of their own and join both sets with `shardctl reshard`",
+                fmt::format("'{}' was made by reshard, but --append needs a set made by convert; convert the new files "
+                            "into a separate folder and join both sets with `shardctl reshard`",
                             folder_),
                 folder_);
   }
@@ -186,7 +186,7 @@ std::string ShardTarget::earlier_manifest_path() const {
   return state_path(fmt::format("manifest-{}.json", number_ - 1));
 }
 
-/// A copy, because what --append publishes takes the place of the manifest.
+/// A copy, because --append publishes a manifest in its place.
 void ShardTarget::keep_earlier_manifest() const {
   if (!start_ || std::filesystem::exists(earlier_manifest_path())) return;
   io::publish(files_, earlier_manifest_path(), as_bytes(io::read_text_file(path_of(formats::kManifestName))));

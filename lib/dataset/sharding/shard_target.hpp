@@ -18,22 +18,24 @@
 
 namespace shardkit::dataset {
 
-/// The folder that a convert or a reshard writes to. Its .shardkit/plan says what it is to hold; the plan is put there
-/// before anything else and decides, for all parts and restarts, whether they belong together. Each --append adds a
-/// plan (formats::plan_name()). The last one is current: all calls are about its shards.
+/// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
+/// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_name()).
+/// The last plan is current: all calls are about its shards.
 class ShardTarget {
  public:
-  /// `dry_run`: nothing is written to the folder; the plan lies in the system's temporary folder while this lives.
+  /// `dry_run`: nothing is written to the folder; during the lifetime of this object the plan is in the system's
+  /// temporary folder.
   ShardTarget(io::FileSystem& files, std::string folder, bool dry_run = false);
 
-  /// Makes the folder, but for a dry run; throws as refuse_foreign().
+  /// Makes the folder, except in a dry run; throws like refuse_foreign().
   void prepare();
-  /// Throws Error{conflict} when the folder has something else than a convert's output. Writes nothing.
+  /// Throws Error{conflict} if the folder contains anything other than a convert's output. Writes nothing.
   void refuse_foreign() const;
 
-  /// Adopts the plan that `write` produces. The first convert into this folder publishes it; a later one must bring the
-  /// same samples in the same order, with files that are the same by `identity`, else Error{conflict} says what
-  /// changed. Throws Error{io} where only class folders of the plan are gone, as the source may come back.
+  /// Adopts the plan that `write` makes. The first convert into this folder publishes it; a later one must have the
+  /// same samples in the same order, with files that are equal by `identity`, else Error{conflict} names the
+  /// difference. Throws Error{io} if only class folders of the plan are missing, because the source may be mounted
+  /// again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
 
   /// --append: the next adopt_plan() adds a plan behind those of the set, where the set is finished; an unfinished one
@@ -53,18 +55,18 @@ class ShardTarget {
   formats::Manifest with_earlier(const formats::Manifest& added) const;
 
   bool has_plan() const;
-  /// Opens the adopted plan, as merge does. Throws Error{not_found} when there is none.
+  /// Opens the adopted plan, as merge does. Throws Error{not_found} if there is none.
   void open_plan();
   const formats::PlanReader& plan() const { return *plan_; }
 
-  /// What the shard's index says when shard and index are there and fit the plan; empty when it is to be written.
-  /// `recheck` also compares the tar's bytes with its checksum.
+  /// The shard's index entry if shard and index exist and fit the plan; empty if the shard must be written. `recheck`
+  /// also compares the tar's bytes with its checksum.
   std::optional<formats::ShardSummary> finished(std::size_t shard, bool recheck) const;
 
-  /// Removes a finished shard that is to be written again with other bytes, and the manifest that has its checksum.
+  /// Removes a finished shard that will be written again with other bytes, and the manifest that has its checksum.
   void reopen(std::size_t shard);
 
-  /// A manifest over finished shards of the current plan. The classes count what really became samples. `skipped`
+  /// A manifest of finished shards of the current plan. The classes count the samples that were written. `skipped`
   /// becomes the source files left out: by the scan, then those of `shards`, in order.
   formats::Manifest manifest_of(const std::vector<std::optional<formats::ShardSummary>>& shards,
                                 std::vector<formats::IndexSkip>& skipped) const;
@@ -76,7 +78,7 @@ class ShardTarget {
   }
 
  private:
-  /// Samples that the plan has and the shards left out; `shorter`: names of these shards.
+  /// Samples of the plan that the shards left out; `shorter`: names of these shards.
   std::map<std::string, std::uint64_t> left_out_by_class(const std::set<std::string_view>& shorter,
                                                          const std::vector<formats::IndexSkip>& skipped) const;
 

@@ -40,8 +40,8 @@ double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanosec
 /// Dirty pages are sent to disk in steps of this, so that the sync at the end finds little left to do.
 constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
 
-/// A run of a shard's samples as tar bytes, with what the index says about them. Offsets of members count from the
-/// chunk's first byte.
+/// A run of a shard's samples as tar bytes, with their index entries. Offsets of members count from the chunk's first
+/// byte.
 struct Chunk {
   Buffer buffer;
   std::size_t used = 0;
@@ -56,12 +56,12 @@ struct Chunk {
 
 /// Writes one shard and its index from chunks that workers finish in any order.
 ///
-/// Chunks are numbered from 0. Whoever brings the next one in turn writes it, and those behind it that already wait;
-/// nobody blocks on a lock meanwhile. Since a chunk is appended where the last one ended, a sample that was left out
-/// just makes the shard shorter.
+/// Chunks are numbered from 0. The thread with the next one writes it, and those after it that already wait; no thread
+/// blocks on a lock meanwhile. Since a chunk is appended where the last one ended, a sample that was left out only
+/// makes the shard shorter.
 class ShardWriter {
  public:
-  /// `setup.target` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`.
+  /// `setup.target` contains the shards and has a .shardkit folder. Buffers of written chunks return to `pool`.
   ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, BufferPool& pool)
       : files_(files),
         folder_(setup.target),
@@ -94,9 +94,9 @@ class ShardWriter {
     return false;
   }
 
-  /// Makes index and shard durable under their names, the index first: a shard that is there always has its index. A
-  /// shard of which every sample was left out gets only an index, one with open bad files neither. The list of bad
-  /// files comes before, with those `corrected`. After submit() returned true, once.
+  /// Makes index and shard durable under their names, the index first: an existing shard always has its index. A shard
+  /// of which every sample was left out gets only an index, one with open bad files neither. The list of bad files
+  /// comes before, with those `corrected`. Called once, after submit() returned true.
   std::optional<formats::ShardSummary> publish(std::vector<BadFile> corrected) {
     std::erase_if(corrected, [&](const BadFile& file) { return std::ranges::count(bad_, file.path, &BadFile::path); });
     corrected.insert(corrected.begin(), bad_.begin(), bad_.end());
@@ -211,7 +211,7 @@ class ShardJob {
           writer(files, setup, setup.plan.shard_name(shard), pool),
           next(samples()) {}
 
-    std::size_t number;  ///< among those asked for
+    std::size_t number;  ///< among the requested ones
     NextSample samples;
     ShardWriter writer;
     std::optional<PendingSample> next;  ///< the first sample not yet dealt; empty after the last
@@ -344,7 +344,7 @@ class ShardJob {
   sync::AdaptiveWorkers* workers_ = nullptr;
   sync::BoundedQueue<std::shared_ptr<OpenShard>> finished_;
 
-  std::mutex mutex_;  ///< guards what follows: the dealing of samples
+  std::mutex mutex_;  ///< guards the members below: the assignment of samples
   std::vector<std::size_t> todo_;
   std::size_t next_todo_ = 0;
   std::vector<std::shared_ptr<OpenShard>> open_;

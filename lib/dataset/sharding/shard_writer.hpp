@@ -18,34 +18,35 @@
 #include "io/file_system.hpp"
 #include "sync/adaptive_workers.hpp"
 
-/// The seam between where samples come from (files for convert, other shards for reshard) and the shards they go to.
+/// The interface between sources of samples (files for convert, other shards for reshard) and the shards that they are
+/// written to.
 namespace shardkit::dataset {
 
-/// One sample on its way. Used by one thread at a time, but not by the same all along.
+/// One sample while it is written. Used by one thread at a time, but not always the same.
 struct PendingSample {
-  /// Bytes that it takes in its tar at the most.
+  /// Most bytes that it takes in its tar.
   std::size_t tar_bytes = 0;
   /// Writes headers, contents and padding to the front of `out`, which has `tar_bytes`. The members' offsets count from
-  /// there; the sample ends with the padding of the last. Blocking reads are timed by `meter`. Throws Error where there
-  /// is no sample, BadSample for files that are bad.
+  /// there; the sample ends with the padding of the last. `meter` times blocking reads. Throws Error if the sample
+  /// cannot be written, BadSample for files that are bad.
   std::function<formats::IndexSample(MutableBytes out, sync::WaitMeter& meter)> read;
-  /// What the index names when the sample is left out.
+  /// The names for the index if the sample is left out.
   std::function<std::string()> path;
 };
 
-/// Gives the samples of one shard of the plan, in order; empty after the last one. One thread at a time.
+/// Returns the samples of one shard of the plan, in order; empty after the last one. For one thread at a time.
 using NextSample = std::function<std::optional<PendingSample>()>;
 
-/// Where samples come from. Thread-safe; outlives what it gave.
+/// A source of samples. Thread-safe; outlives the samples it returns.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
   virtual NextSample open(std::size_t shard) = 0;
-  /// Why a sample that failed so is left out, as indexes say it; empty: it is not, and the job fails. Not asked about a
+  /// Why a sample with this error is left out, as indexes say it; empty: it is not, and the job fails. Not called for a
   /// BadSample.
   virtual std::optional<std::string> reason_left_out(const Error& /*error*/) const { return std::nullopt; }
-  /// Files of a shard that its plan may be amended by, and that are written as they are now.
+  /// Files of a shard that may amend its plan and are written in their current state.
   virtual std::vector<BadFile> corrected(std::size_t /*shard*/) const { return {}; }
   /// Nanoseconds that all threads together spent reading.
   std::int64_t read_ns() const { return read_ns_; }
@@ -53,8 +54,8 @@ class SampleSource {
  protected:
   /// Does a blocking read, timed for read_ns() and by `meter`.
   void timed(sync::WaitMeter& meter, const std::function<void()>& read);
-  /// Completes the member whose record starts at `at` of a sample's room and whose content, of `size` bytes, stands in
-  /// its place: writes header and padding.
+  /// Completes the member whose record starts at `at` of a sample's buffer and whose content, of `size` bytes, is
+  /// already in its position: writes header and padding.
   static formats::IndexMember finish_member(MutableBytes room, std::uint64_t at, std::string_view key,
                                             const std::string& extension, std::uint64_t size);
 
@@ -62,34 +63,34 @@ class SampleSource {
   std::atomic<std::int64_t> read_ns_{0};
 };
 
-/// Where write_shards() reads and writes.
+/// The inputs and outputs of write_shards().
 struct ShardWriting {
   const formats::PlanReader& plan;
   SampleSource& source;
-  std::string target;  ///< folder; its .shardkit folder is there
+  std::string target;  ///< folder; its .shardkit folder exists
   unsigned cores = 1;
-  bool md5 = false;                     ///< keep each shard's MD5, too
+  bool md5 = false;                     ///< also save each shard's MD5
   std::uint64_t may_skip = UINT64_MAX;  ///< samples of BadState::left_out; more of them are BadState::open
 };
 
-/// What write_shards() did. Read, write and sync seconds are summed over threads, which overlap.
+/// The result of write_shards(). Read, write and sync seconds are summed over threads, which overlap.
 struct ShardsWritten {
-  /// Of the shards, in the order they were asked for; empty: bad files keep it from being finished.
+  /// Of the shards, in the given order; empty: bad files prevent it from being finished.
   std::vector<std::optional<formats::ShardSummary>> summaries;
   BadFiles bad = {};
   double read_seconds = 0;
   double write_seconds = 0;
   double sync_seconds = 0;
-  unsigned in_flight = 0;  ///< reads in flight at the most
+  unsigned in_flight = 0;  ///< most reads in flight
 };
 
-/// Writes `shards` of a plan; returns when all of them are durable, but for those with a file that is BadState::open:
-/// of these all samples are read, to find all such files, and only the list of them is kept. The first other failure
-/// ends the work; shards already published stay, temporary files go.
+/// Writes `shards` of a plan; returns when all of them are durable, except those with a file that is BadState::open: of
+/// these all samples are read, to find all such files, and only the list of them is saved. The first other failure ends
+/// the work; published shards stay, temporary files are removed.
 ///
-/// Workers take runs of samples in shard order, read each straight to its place in a tar-shaped buffer, and hand
-/// the buffer to its shard's writer; a publisher thread syncs and renames finished shards meanwhile. Many reads are in
-/// flight when the source is slow (AdaptiveWorkers), a few shards are open at a time, and buffers stay within 96 MiB.
+/// Workers take runs of samples in shard order, read each directly to its position in a tar-shaped buffer, and pass the
+/// buffer to its shard's writer; a publisher thread syncs and renames finished shards meanwhile. If the source is slow,
+/// many reads are in flight (AdaptiveWorkers); a few shards are open at a time, and buffers stay within 96 MiB.
 ShardsWritten write_shards(const ShardWriting& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
                            Context& ctx);
 

@@ -60,8 +60,7 @@ std::optional<Part> slurm(const system::EnvironmentLookup& environment) {
   const auto count = number(environment, "SLURM_ARRAY_TASK_COUNT");
   if (!count || stride == 0 || *task < first || (*task - first) % stride != 0) {
     throw Error(ErrorCode::usage,
-                "--part auto: SLURM_ARRAY_TASK_ID, _MIN, _STEP and _COUNT do not fit together; say "
-                "--part I/N");
+                "--part auto: SLURM_ARRAY_TASK_ID, _MIN, _STEP and _COUNT do not fit together; use --part I/N");
   }
   const Part array{(*task - first) / stride, *count};
   if (!step) return array;
@@ -73,8 +72,8 @@ std::optional<Part> kubernetes(const system::EnvironmentLookup& environment, std
   if (!index) return std::nullopt;
   if (!parts) {
     throw Error(ErrorCode::usage,
-                "--part auto: Kubernetes tells JOB_COMPLETION_INDEX but not how many there are; add "
-                "--parts N (the Job's completions), here or to `shardctl plan`");
+                "--part auto: Kubernetes provides JOB_COMPLETION_INDEX but not the number of parts; add --parts N (the "
+                "Job's completions), here or to `shardctl plan`");
   }
   return Part{*index, *parts};
 }
@@ -86,8 +85,8 @@ Part from_environment(const system::EnvironmentLookup& environment, std::optiona
   if (const auto part = kubernetes(environment, parts)) return *part;
   if (const auto part = rank_and_size(environment, "RANK", "WORLD_SIZE")) return *part;
   throw Error(ErrorCode::usage,
-              "--part auto: no scheduler's variables are set (Open MPI, Slurm, PMI, Kubernetes "
-              "Indexed Job, RANK and WORLD_SIZE); say --part I/N");
+              "--part auto: no scheduler's variables are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
+              "WORLD_SIZE); use --part I/N");
 }
 
 Part from_text(const std::string& text) {
@@ -100,7 +99,7 @@ Part from_text(const std::string& text) {
   return part;
 }
 
-/// Where the scheduler knows a number but not how many there are, the plan may.
+/// If the scheduler gives a number but not the count, the plan may have it.
 std::optional<Part> choose_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
   if (!options.in_parts()) return std::nullopt;
   const bool automatic = options.part.empty() || options.part == "auto";
@@ -108,17 +107,18 @@ std::optional<Part> choose_part(const WriteOptions& options, std::optional<std::
   return parse_part(automatic ? "auto" : options.part, parts, system::process_environment());
 }
 
-/// The room at `folder`. Throws Error{no_space} where it is less than `bytes` of shards, beside unpacked inputs.
+/// The free space at `folder`. Throws Error{no_space} if it is less than `bytes` of shards in addition to unpacked
+/// inputs.
 std::uint64_t require_room(const std::string& folder, std::uint64_t bytes, std::uint64_t unpacked, bool dry_run) {
   const std::uint64_t free = system::free_bytes(folder);
   const std::uint64_t left = dry_run ? free - std::min(free, unpacked) : free;  // without it they lie there already
   if (bytes <= left) return free;
   const std::string beside =
-      unpacked == 0
-          ? std::string()
-          : fmt::format(" beside the {} of unpacked inputs that lie there until the end", format_size(unpacked));
+      unpacked == 0 ? std::string()
+                    : fmt::format(" in addition to the {} of unpacked inputs that stay there until the end",
+                                  format_size(unpacked));
   throw Error(ErrorCode::no_space,
-              fmt::format("'{}' has {} free, the shards need {}{}; make room or work in parts", folder,
+              fmt::format("'{}' has {} free, but the shards need {}{}; free space or work in parts", folder,
                           format_size(free), format_size(bytes), beside),
               folder);
 }
@@ -131,12 +131,12 @@ Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
   if (part.index >= part.count) {
     throw Error(ErrorCode::usage,
                 fmt::format("part {} of {}: {}", part.index, part.count,
-                            part.count == 0 ? "there is at least 1 part"
+                            part.count == 0 ? "N must be at least 1"
                                             : fmt::format("parts count from 0, so the last is {}", part.count - 1)));
   }
   if (parts && *parts != part.count) {
     throw Error(ErrorCode::usage,
-                fmt::format("{} parts are asked for (--parts, or the plan), but --part says {}", *parts, part.count));
+                fmt::format("--parts or the plan has {} parts, but --part has {}", *parts, part.count));
   }
   return part;
 }
@@ -180,7 +180,7 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
   const ShardTarget whole(files_, target_);
   if (std::filesystem::exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
     throw Error(ErrorCode::conflict,
-                fmt::format("'{}' is the folder of one set of shards; choose another for several sets", target_),
+                fmt::format("'{}' is the folder of one set of shards; choose another folder for several sets", target_),
                 target_);
   }
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
@@ -315,32 +315,32 @@ void SkippedFile::describe(FieldVisitor& v) {
 }
 
 void WritePhases::describe(FieldVisitor& v) {
-  v.field({"scan", Unit::seconds, "listing the source and making the plan, wall time"}, scan);
-  v.field({"read", Unit::seconds, "reading the source, summed over threads"}, read);
-  v.field({"write", Unit::seconds, "hashing and writing shards, summed over threads"}, write);
-  v.field({"sync", Unit::seconds, "making shards durable, beside the other phases"}, sync);
+  v.field({"scan", Unit::seconds, "time for listing the source and planning"}, scan);
+  v.field({"read", Unit::seconds, "time for reading the source, sum of all threads"}, read);
+  v.field({"write", Unit::seconds, "time for hashing and writing shards, sum of all threads"}, write);
+  v.field({"sync", Unit::seconds, "time for making shards durable, in parallel with the other phases"}, sync);
 }
 
 void WrittenSet::describe(FieldVisitor& v) {
-  v.field({"name", "of the set, such as train; empty where the target is the only one"}, name);
-  v.field({"samples", Unit::count, "in its shards of this part"}, samples);
-  v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
-  v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
-  v.field({"manifest", "the file that describes the shards"}, manifest);
-  v.field({"plan_hash", "of the plan that was followed"}, plan_hash);
+  v.field({"name", "name of the set, such as train; empty if the target is the only one"}, name);
+  v.field({"samples", Unit::count, "samples in its shards of this part"}, samples);
+  v.field({"shards", Unit::count, "shards of this part, including those that were already finished"}, shards);
+  v.field({"bytes", Unit::bytes, "bytes of those shards"}, bytes);
+  v.field({"manifest", "manifest of the shards"}, manifest);
+  v.field({"plan_hash", "hash of the plan"}, plan_hash);
 }
 
 void WrittenSets::describe(FieldVisitor& v) {
-  v.field({"resumed", "what was found finished and kept, such as 4 of 9 shards kept; null where nothing was"}, resumed);
-  v.field({"samples", Unit::count, "in the shards of this part"}, samples);
-  v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
-  v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
-  v.field({"files_per_second", Unit::per_second, "samples written, over the time from the end of the plan"},
+  v.field({"resumed", "what an earlier run had finished, such as 4 of 9 shards kept; null if nothing"}, resumed);
+  v.field({"samples", Unit::count, "samples in the shards of this part"}, samples);
+  v.field({"shards", Unit::count, "shards of this part, including those that were already finished"}, shards);
+  v.field({"bytes", Unit::bytes, "bytes of those shards"}, bytes);
+  v.field({"files_per_second", Unit::per_second, "samples written divided by the time since the end of the plan"},
           files_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "tar bytes written, over the same time"}, bytes_per_second);
-  v.field({"phases_seconds", Unit::seconds, "where the time went"}, phases_seconds);
-  v.field({"shards_written", Unit::count, "by this run"}, shards_written);
-  v.field({"shards_reused", Unit::count, "found finished"}, shards_reused);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "tar bytes written divided by the same time"}, bytes_per_second);
+  v.field({"phases_seconds", Unit::seconds, "time by phase"}, phases_seconds);
+  v.field({"shards_written", Unit::count, "shards written in this run"}, shards_written);
+  v.field({"shards_reused", Unit::count, "shards that were already finished"}, shards_reused);
   v.field({"sets", "the target, or each of its sets"}, sets);
   v.field(kDryRunResult, dry_run);
 }

@@ -36,8 +36,7 @@ struct Part {
 Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
                 const system::EnvironmentLookup& environment);
 
-/// The shards of a part: a contiguous run, [first, second) of `shards`; the runs of all parts differ by one at the
-/// most.
+/// The shards of a part: a contiguous run, [first, second) of `shards`; the runs of all parts differ by at most one.
 std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shards);
 
 /// The name in .shardkit of the manifest of a part, "part-00000-of-00003.json", and back; empty for another name.
@@ -56,7 +55,7 @@ struct WritePhases {
 
 /// One folder of shards: the target, or one of its sets such as train and val.
 struct WrittenSet {
-  std::string name;  ///< of the set; empty where the target is the only one
+  std::string name;  ///< of the set; empty if the target is the only one
   std::uint64_t samples = 0;
   std::uint64_t shards = 0;
   std::uint64_t bytes = 0;
@@ -66,7 +65,7 @@ struct WrittenSet {
   void describe(FieldVisitor& v);
 };
 
-/// A file or sample that is in no shard, and why.
+/// A file or sample that is in no shard, and the reason.
 struct SkippedFile {
   std::string path;
   std::string reason;
@@ -74,11 +73,11 @@ struct SkippedFile {
   void describe(FieldVisitor& v);
 };
 
-/// Appends `skipped` to what a result lists, up to 1000 in all; `folder` goes in front of each path.
+/// Appends `skipped` to the list of a result, up to 1000 in all; `folder` is put before each path.
 void list_skipped(std::vector<SkippedFile>& listed, const std::vector<formats::IndexSkip>& skipped,
                   const std::string& folder = {});
 
-/// What convert and reshard report of the shards they wrote.
+/// The report of convert and reshard about the shards they wrote.
 struct WrittenSets {
   std::uint64_t samples = 0;
   std::uint64_t shards = 0;
@@ -88,18 +87,18 @@ struct WrittenSets {
   WritePhases phases_seconds;
   std::uint64_t shards_written = 0;
   std::uint64_t shards_reused = 0;
-  std::optional<std::string> resumed;  ///< such as "4 of 9 shards kept"; empty where nothing was there
+  std::optional<std::string> resumed;  ///< such as "4 of 9 shards kept"; empty if nothing existed
   std::vector<WrittenSet> sets;
-  std::optional<DryRun> dry_run;      ///< after resume() of a dry run: there is nothing more to do
-  std::uint64_t reads_in_flight = 0;  ///< at the most; described by convert only
+  std::optional<DryRun> dry_run;      ///< after resume() of a dry run: nothing more to do
+  std::uint64_t reads_in_flight = 0;  ///< upper bound; described by convert only
 
   void describe(FieldVisitor& v);
 };
 
-/// What ShardingJob::write() did of a set.
+/// The result of ShardingJob::write() for a set.
 struct SetOutcome {
   std::vector<formats::IndexSkip> skipped = {};  ///< files left out, by the plan and while writing
-  BadFiles bad = {};                             ///< where any are open, the set has no manifest yet
+  BadFiles bad = {};                             ///< if any are open, the set has no manifest yet
 };
 
 /// How many samples of a set may be left out.
@@ -115,15 +114,15 @@ struct TargetSet {
   TargetSet(io::FileSystem& files, std::string set, std::string folder, bool dry_run)
       : name(std::move(set)), target(files, std::move(folder), dry_run) {}
 
-  std::string name;  ///< such as train; empty where the target is the only one
+  std::string name;  ///< such as train; empty if the target is the only one
   ShardTarget target;
   /// Of the shards of this part, in their order; empty: not finished. Known after ShardingJob::find_finished().
   std::vector<std::optional<formats::ShardSummary>> shards;
 };
 
-/// What convert, reshard and merge share: they differ in how plans are made and where samples come from. In this order:
-/// add the sets and adopt a plan for each, resume(), then write() each set. merge looks for finished shards and
-/// publishes. Used by one thread; borrows files and context.
+/// The common part of convert, reshard and merge, which differ in how plans are made and where samples come from. Order
+/// of calls: add the sets and adopt a plan for each, resume(), then write() each set. merge looks for finished shards
+/// and publishes. Used by one thread; borrows files and context.
 class ShardingJob {
  public:
   /// `verb` names the progress while shards are written: a literal. `target` is the folder of the set or sets. `parts`
@@ -132,8 +131,8 @@ class ShardingJob {
   ShardingJob(const char* verb, std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
               io::FileSystem& files, Context& ctx);
 
-  /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} when a target of several sets
-  /// holds shards of its own: its readers would find one set and, in its folders, others.
+  /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
+  /// contains shards of its own: its readers would find one set and, in its folders, others.
   TargetSet& add_set(const std::string& name);
   /// Their addresses stay the same.
   std::deque<TargetSet>& sets() { return sets_; }
@@ -143,18 +142,18 @@ class ShardingJob {
   /// Finds the shards of this part that are finished; returns the bytes of the others.
   std::uint64_t find_finished();
 
-  /// Ends the planning: find_finished(), which tells what was kept. Throws Error{no_space} when the file system of the
-  /// target lacks room for the others, before the first byte. `unpacked`: bytes of inputs that lie there until the end, or in a
-  /// dry run would.
+  /// Ends the planning: find_finished(), which returns the shards that were kept. Throws Error{no_space} before the
+  /// first byte if the file system of the target lacks space for the others. `unpacked`: bytes of inputs that are
+  /// stored there until the end, or in a dry run would be.
   void resume(WrittenSets& result, std::uint64_t unpacked = 0);
 
   /// Removes those of the shards that belong to this part, to be written again. Before resume().
   void reopen(TargetSet& set, const std::vector<std::size_t>& shards);
-  /// Samples of the set that the plan has for this part.
+  /// Samples of the plan for this part.
   std::uint64_t planned_samples(const TargetSet& set) const;
 
-  /// Writes the shards of the set that are not finished, then, unless files are bad or the budget was spent before, its
-  /// indexes and the manifest of the whole or the part, and adds all that to `result`.
+  /// Writes the shards of the set that are not finished. Then, unless files are bad or the budget was already spent,
+  /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`.
   SetOutcome write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
   /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
@@ -162,7 +161,7 @@ class ShardingJob {
   std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:
-  /// Those that are asked for, and those that the set has already.
+  /// The requested kinds and those that the set already has.
   IndexKinds kinds_of(const TargetSet& set) const;
   ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result, std::uint64_t may_skip);
 

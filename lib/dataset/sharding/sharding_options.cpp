@@ -24,106 +24,110 @@ constexpr double kMostShards = 1e9;
 }  // namespace
 
 void ShardSizes::describe(FieldVisitor& v) {
-  v.field({"samples", Unit::count, "close a shard at this many samples (default 5000 when --size is not given either)",
+  v.field({"samples", Unit::count, "close a shard at this many samples (default: 5000 if --size is not given either)",
            "N", at_least(1), kPlanned},
           samples);
   v.field({"size", Unit::bytes,
-           "close a shard before it passes this size (default 256MiB when --samples is not given either); a larger "
+           "close a shard before it passes this size (default: 256MiB if --samples is not given either); a larger "
            "sample gets a shard of its own",
            at_least(1), kPlanned},
           size);
-  v.field({"shards", Unit::count, "make exactly this many shards, equal within one sample", "N",
+  v.field({"shards", Unit::count, "write exactly this many shards, equal within one sample", "N",
            between(1, kMostShards), kPlanned},
           shards);
   v.field({"multiple-of", Unit::count,
            "round the number of shards up to a multiple of this, such as world size times loader workers", "W",
            between(1, kMostShards), kPlanned},
           multiple_of);
-  v.field({"name", "shards are called PREFIX-000000.tar", "PREFIX"}, name);
+  v.field({"name", "shards are named PREFIX-000000.tar", "PREFIX"}, name);
 }
 
 void ListOptions::describe(FieldVisitor& v) {
   v.field({"list",
-           "take the images that this file lists, wherever they lie below the source, instead of class folders: .csv "
-           "or .tsv with a header, or .jsonl",
+           "take the images listed in this file, anywhere below the source, instead of class folders: .csv or .tsv "
+           "with a header, or .jsonl",
            Role::input_file},
           list);
-  v.field({"path-column", "column of --list and --metadata with the image's path, relative to the source or absolute",
+  v.field({"path-column", "column of --list and --metadata with the image's path, absolute or relative to the source",
            "NAME"},
           path_column);
   v.field({"label-column",
-           "column of --list with the image's label: whole numbers as they are, or names, numbered in bytewise order "
-           "or by --class-map; without it samples have no .cls. Several labels (a list in .jsonl) go into .json",
+           "column of --list with the image's label: whole numbers, or names that are numbered in bytewise order or by "
+           "--class-map; without it, samples have no .cls. Several labels (a list in .jsonl) go into .json",
            "NAME"},
           label_column);
-  v.field({"label-separator", "what stands between several labels in .csv and .tsv", "TEXT"}, label_separator);
+  v.field({"label-separator", "separator of several labels in .csv and .tsv", "TEXT"}, label_separator);
 }
 
 void BadFileOptions::describe(FieldVisitor& v) {
   v.field({"validate",
-           "look at files with an image's extension: not at all, at the first bytes (default), at header and closing "
-           "bytes, or by decoding them (JPEGs; of other kinds the header)",
+           "how to check files with an image's extension: none, magic (first bytes, default), header (also the closing "
+           "bytes), or decode (decodes JPEGs; checks the header of other formats)",
            kPlanned},
           validate);
   v.field({"strict",
-           "what readers accept with a warning is bad too, such as a PNG called .jpg or a JPEG without an end marker",
+           "treat faults that readers accept with a warning as bad too, such as a PNG named .jpg or a JPEG without an "
+           "end marker",
            kPlanned},
           strict);
   v.field({"on-bad",
-           "a file that cannot be read or fails validation: finish all other shards and fail (default), leave it out, "
-           "or keep it (what cannot be read cannot be kept)",
+           "what to do with a file that cannot be read or fails validation: fail finishes all other shards and fails "
+           "(default), skip leaves it out, keep takes it if it can be read",
            kPlanned},
           on_bad);
   v.field({"max-bad",
-           "leave out at most this many files, or this share of them: more make the command fail (default: 10 files or "
-           "1%, whichever is more)",
+           "leave out at most this many files, or this share of them; if there are more, the command fails (default: "
+           "10 files or 1%, whichever is more)",
            "N|P%"},
           max_bad);
 }
 
 void ShardingOptions::describe(FieldVisitor& v) {
   ShardSizes::describe(v);
-  v.field({"shuffle", "seed of the order of samples (default 0)", "SEED", kPlanned}, shuffle);
-  v.field({"no-shuffle",
-           "keep name order: each shard then holds one class or two, which no loader's shuffle buffer repairs"},
-          no_shuffle);
+  v.field({"shuffle", "seed for the order of samples (default: 0)", "SEED", kPlanned}, shuffle);
+  v.field(
+      {"no-shuffle",
+       "keep name order: each shard then contains only one or two classes, which no loader's shuffle buffer can mix"},
+      no_shuffle);
   v.field({"class-map",
-           "labels from a file: a JSON object {\"class\": label}, or one class name a line, the first being label 0",
+           "labels from a file: a JSON object {\"class\": label}, or one class name per line, starting with label 0",
            Role::input_file},
           class_map);
   images.describe(v);
   v.field({"metadata",
-           "give each sample a .json of its image's row in this .csv, .tsv or .jsonl file; an image without a row is a "
-           "bad file (--on-bad)",
+           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
+           "a bad file (--on-bad)",
            Role::input_file},
           metadata);
   v.field({"sidecar",
-           "files called <stem>SUFFIX ride along with the image of that stem, such as .seg.png or _mask.png, and are "
-           "no images of their own; in a tree .json and .txt always do",
+           "add files named <stem>SUFFIX to the sample of the image with that stem, such as .seg.png or _mask.png; "
+           "they are no longer images of their own. In a tree, .json and .txt are always added",
            "SUFFIX", kPlanned},
           sidecars);
   v.field({"field",
-           "each sample has the file at TEMPLATE as member NAME; 'NAME?=' where samples may lack it. In a template, "
-           "which is relative to SRC, stand of the file that starts the sample: {dir} for its folder, {class} for the "
-           "first part of that, {name}, {stem} for the name without its extension, {stem-SUFFIX} for the stem without "
-           "SUFFIX; a * matches several files, which become NAME.0, NAME.1 and so on",
+           "add the file at TEMPLATE to each sample as member NAME; use 'NAME?=' if some samples have none. A template "
+           "is relative to SRC and may contain parts of the path of the file that starts the sample: {dir} is its "
+           "folder, {class} the first part of that, {name} its name, {stem} its name without extension, {stem-SUFFIX} "
+           "its stem without SUFFIX. A * matches several files, which become NAME.0, NAME.1 and so on",
            "NAME=TEMPLATE"},
           fields);
-  v.field({"primary", "extensions of the files that start a sample (default: those of images), such as flac,wav", "EXT",
-           kPlanned},
+  v.field({"primary", "extensions of the files that start a sample, such as flac,wav (default: image extensions)",
+           "EXT", kPlanned},
           primary);
-  v.field({"unlabeled", "samples have no labels: folders are no classes, and images may lie right in SRC"}, unlabeled);
+  v.field({"unlabeled", "samples have no labels: folders are not classes, and images may be directly in SRC"},
+          unlabeled);
   v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
   BadFileOptions::describe(v);
   v.field({"resize",
-           "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay as "
-           "they are. --size counts the source's bytes, so shards come out smaller",
+           "encode JPEGs again so that their shorter side has this many pixels; smaller ones and other formats stay as "
+           "they are. --size counts the source's bytes, so shards become smaller",
            "SHORTER", between(1, kLargestResize), kPlanned},
           resize);
-  v.field({"quality",
-           "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
-           "Q", between(1, 100), kPlanned},
-          quality);
+  v.field(
+      {"quality",
+       "JPEG quality for --resize, 1 to 100 (default: 90); reduced for an image that would become larger than before",
+       "Q", between(1, 100), kPlanned},
+      quality);
   access.describe(v);
 }
 
@@ -131,12 +135,12 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// Each suffix and each declared field must give a member an extension of its own.
+/// Each suffix and each declared field must give a member a different extension.
 void check_members(const ShardingOptions& options, const catalog::ScanOptions& scanning) {
   std::set<std::string> extensions{"cls"};
   for (const catalog::FieldTemplate& field : scanning.fields) {
     if (!extensions.insert(field.name()).second)
-      refuse(fmt::format("--field '{}': another field is '{}' already", field.text(), field.name()));
+      refuse(fmt::format("--field '{}': there is already a field '{}'", field.text(), field.name()));
   }
   for (const std::string& extension : scanning.primary) {
     const std::string name = formats::portable_extension(extension);
@@ -144,9 +148,9 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
         extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
       refuse(fmt::format("--primary '{}': an extension has 1 to 12 letters and digits, such as wav", extension));
     if (extensions.contains(name))
-      refuse(fmt::format("--primary '{}': a declared field is '{}' already", extension, name));
+      refuse(fmt::format("--primary '{}': it is already declared by the field '{}'", extension, name));
   }
-  if (options.images.list.empty()) extensions.insert({"json", "txt"});  // ride along unasked
+  if (options.images.list.empty()) extensions.insert({"json", "txt"});  // always added
   for (const std::string& suffix : options.sidecars) {
     const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
     if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
@@ -154,9 +158,9 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
     }
     const std::string extension = formats::portable_extension(suffix);
     if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
-      refuse_it("use letters, digits and dots behind its first character");
+      refuse_it("use letters, digits and dots after its first character");
     }
-    if (!extensions.insert(extension).second) refuse_it(fmt::format("another side-car is '{}' already", extension));
+    if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
   }
 }
 
@@ -176,9 +180,9 @@ void check(const ShardSizes& sizes) {
 
 void check(const ListOptions& images) {
   const bool of_list = !images.label_column.empty() || !images.label_separator.empty();
-  if (images.list.empty() && of_list) refuse("--label-column and --label-separator speak of a --list; there is none");
+  if (images.list.empty() && of_list) refuse("--label-column and --label-separator need --list");
   if (images.label_column.empty() && !images.label_separator.empty()) {
-    refuse("--label-separator divides labels; say which column has them: --label-column");
+    refuse("--label-separator needs --label-column");
   }
 }
 
@@ -186,19 +190,19 @@ void check(const ShardingOptions& options) {
   check(static_cast<const ShardSizes&>(options));
   check(options.images);
   if (options.images.list.empty() && options.metadata.empty() && options.images.path_column != kDefaultPathColumn) {
-    refuse("--path-column speaks of --list and --metadata; there is neither");
+    refuse("--path-column needs --list or --metadata");
   }
   if (!options.images.list.empty() && options.images.label_column.empty() && !options.class_map.empty()) {
-    refuse("--class-map numbers the labels of a --list; say which column has them: --label-column");
+    refuse("--class-map needs --label-column if there is a --list");
   }
   check_members(options, scan_options(options, {}));
   if (options.unlabeled && (!options.class_map.empty() || !options.images.label_column.empty())) {
-    refuse("--unlabeled leaves out labels; leave out --class-map and --label-column, or --unlabeled");
+    refuse("--unlabeled excludes --class-map and --label-column");
   }
   check_ranges(options);
   most_bad(options.max_bad, 0);
-  if (options.quality && !options.resize) refuse("--quality is that of --resize; there is none");
-  if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
+  if (options.quality && !options.resize) refuse("--quality needs --resize");
+  if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle exclude each other");
 }
 
 catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set) {
@@ -237,7 +241,7 @@ std::map<std::string, std::string> plan_texts(ShardingOptions options) {
   if (!options.on_bad) options.on_bad = kDefaultOnBad;
   std::map<std::string, std::string> texts = planned_texts(options);
   if (options.no_shuffle) texts["shuffle"] = "none";
-  // Not where they lie: files that moved are still the same.
+  // Not their folders: moved files are still the same.
   if (!options.images.list.empty()) texts["list"] = "yes";
   if (options.unlabeled) texts["unlabeled"] = "yes";
   if (!options.fields.empty()) texts["fields"] = json_text(nlohmann::ordered_json(options.fields));
@@ -247,22 +251,21 @@ std::map<std::string, std::string> plan_texts(ShardingOptions options) {
 
 void WriteOptions::describe(FieldVisitor& v) {
   v.field({"part",
-           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes Indexed Job, MPI); "
-           "`shardctl merge` joins the parts, where there are several sets in each folder",
+           "write only part I of N, counted from 0; auto: as set by the scheduler (Slurm, Kubernetes Indexed Job, "
+           "MPI). `shardctl merge` joins the parts, with several sets in each of their folders",
            "I/N|auto"},
           part);
   v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", "N"}, parts);
-  v.field({"recheck", "read finished shards again and compare their checksums before trusting them"}, recheck);
+  v.field({"recheck", "read finished shards again and compare their checksums"}, recheck);
   v.field({"index",
-           "also write what other readers want: dali (<shard>.idx), wids (shardindex.json, takes each shard's MD5), "
-           "energon (<shard>.tar.idx, .nv-meta/)",
+           "also write indexes for other readers: dali (<shard>.idx), wids (shardindex.json, computes each shard's "
+           "MD5), energon (<shard>.tar.idx, .nv-meta/)",
            "dali,wids,energon"},
           index);
   v.field(kDryRunOption, dry_run);
-  v.field(
-      system::threads_field(
-          "cores to use (default: those this process may use); reads in flight follow the source's latency, not this"),
-      threads);
+  v.field(system::threads_field("CPUs to use; default: those available to the process. The number of reads in flight "
+                                "depends on the latency of the source, not on this"),
+          threads);
 }
 
 }  // namespace shardkit::dataset

@@ -18,15 +18,15 @@ namespace shardkit::dataset {
 enum class Validate { none, magic, header, decode };
 constexpr auto enum_names(Validate) { return std::to_array<std::string_view>({"none", "magic", "header", "decode"}); }
 
-/// What happens to a source file that cannot become a sample.
+/// The treatment of a source file that cannot become a sample.
 enum class OnBad { fail, skip, keep };
 constexpr auto enum_names(OnBad) { return std::to_array<std::string_view>({"fail", "skip", "keep"}); }
 
-/// By what a file is known to be the one that was planned.
+/// How a file is recognised as the planned one.
 enum class FileIdentity { mtime, size };
 constexpr auto enum_names(FileIdentity) { return std::to_array<std::string_view>({"mtime", "size"}); }
 
-/// How an ordered run of samples is cut into shards, and what these are called.
+/// How an ordered run of samples is cut into shards, and the names of these.
 struct ShardSizes {
   std::optional<std::uint64_t> samples;
   std::optional<std::uint64_t> size;
@@ -39,7 +39,7 @@ struct ShardSizes {
 
 inline constexpr const char* kDefaultPathColumn = "path";
 
-/// Images that a file lists, in place of a tree of class folders.
+/// Images that a file lists, instead of a tree of class folders.
 struct ListOptions {
   std::string list;
   std::string path_column = kDefaultPathColumn;
@@ -49,7 +49,7 @@ struct ListOptions {
   void describe(FieldVisitor& v);
 };
 
-/// What a bad file is, and what becomes of it.
+/// The definition of a bad file, and its treatment.
 struct BadFileOptions {
   std::optional<Validate> validate;
   bool strict = false;
@@ -85,27 +85,27 @@ inline constexpr Validate kDefaultValidate = Validate::magic;
 inline constexpr OnBad kDefaultOnBad = OnBad::fail;
 inline constexpr std::uint64_t kLargestResize = 65500;  // what libjpeg encodes
 
-/// Throws Error{usage} for combinations that contradict each other and names that no shard can have.
+/// Throws Error{usage} for combinations that contradict each other and names that shards cannot have.
 void check(const ShardSizes& sizes);
 void check(const ListOptions& images);
 void check(const ShardingOptions& options);
 
-/// What the scan of a source looks for, or of the folder `set` in it; `cores` is left out. Throws Error{usage} for
-/// fields that cannot be followed.
+/// What the scan of a source, or of its folder `set`, looks for; `cores` is left out. Throws Error{usage} for invalid
+/// fields.
 catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set);
 
 /// How many of `files` may be left out by --max-bad "N" or "P%"; where it is empty, 1 % of them, at least 10. Throws
 /// Error{usage} for other texts.
 std::uint64_t most_bad(const std::string& max_bad, std::uint64_t files);
 
-/// Sets the limits of a shard where none is given.
+/// Sets the limits of a shard if none is given.
 void set_defaults(ShardSizes& sizes);
 
-/// What plan and manifest keep of the options, defaults filled in. Equal maps give equal shards. The name is not in it.
+/// The options that plan and manifest keep, defaults filled in. Equal maps give equal shards. The name is not included.
 std::map<std::string, std::string> plan_texts(ShardingOptions options);
 
-/// How convert and reshard write what was planned: which shards, what lies beside them, on how many cores. No option
-/// here changes a shard.
+/// How convert and reshard write a plan: which shards, which indexes, on how many cores. No option here changes a
+/// shard.
 struct WriteOptions {
   std::string part;
   std::optional<std::uint64_t> parts;

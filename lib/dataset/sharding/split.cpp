@@ -25,7 +25,7 @@ constexpr std::size_t kMostNamedClasses = 5;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// --group-by: a folder, or what a pattern finds in the key.
+/// --group-by: a folder, or the match of a pattern in the key.
 SampleGroup parse_group(const std::string& text) {
   if (text == "dir") {
     return [](std::string_view key, std::string_view path) {
@@ -40,9 +40,9 @@ SampleGroup parse_group(const std::string& text) {
       if (std::regex_search(key.begin(), key.end(), found, regex) && found.size() > 1) return found[1].str();
       throw Error(
           ErrorCode::usage,
-          fmt::format("--group-by: '{}' finds no group in the key '{}'; write a pattern with a (group) that fits "
-                      "all keys",
-                      pattern, key));
+          fmt::format(
+              "--group-by: '{}' finds no group in the key '{}'; use a pattern with a (group) that matches all keys",
+              pattern, key));
     };
   } catch (const std::regex_error&) {
     refuse(fmt::format("--group-by: '{}' is not a regular expression (ECMAScript syntax)", pattern));
@@ -60,7 +60,7 @@ std::vector<std::uint64_t> rank_ends(const std::vector<SplitShare>& shares) {
   return ends;
 }
 
-/// What of a class the first share gets.
+/// The first share's samples of a class.
 struct ClassShare {
   bool has_sample = false;
   std::uint64_t smallest_rank = UINT64_MAX;
@@ -80,13 +80,12 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
     constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (share.name.empty() || share.name.size() > 80 || share.name.find_first_not_of(allowed) != std::string::npos ||
         share.ratio <= 0) {
-      refuse(
-          fmt::format("--split '{}': say NAME=RATIO, such as train=0.9,val=0.1, with letters, digits, '_' and '-' in "
-                      "names",
-                      text));
+      refuse(fmt::format(
+          "--split '{}': expected NAME=RATIO, such as train=0.9,val=0.1, with letters, digits, '_' and '-' in names",
+          text));
     }
     if (std::ranges::any_of(shares, [&](const SplitShare& other) { return other.name == share.name; })) {
-      refuse(fmt::format("--split names '{}' twice", share.name));
+      refuse(fmt::format("--split lists '{}' twice", share.name));
     }
     sum += share.ratio;
     shares.push_back(std::move(share));
@@ -99,19 +98,19 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
 
 void SplitOptions::describe(FieldVisitor& v) {
   v.field({"split",
-           "divide the samples among folders NAME of the target with a manifest each, such as train=0.9,val=0.1; where "
-           "a sample goes depends only on its key (or its group) and --seed",
+           "divide the samples into folders NAME of the target with a manifest each, such as train=0.9,val=0.1; chosen "
+           "by a hash of the key (or its group) and --seed",
            "NAME=RATIO,...", kPlanned},
           split);
   v.field({"group-by",
-           "keep samples of one group in one set: dir (the folder of the file), key:REGEX (what the first (group) of "
-           "REGEX finds in the key), or column:NAME (a column of --list or --metadata; not for reshard)",
+           "keep samples of one group in one set: dir (folder of the file), key:REGEX (first (group) of REGEX in the "
+           "key), or column:NAME (a column of --list or --metadata; not for reshard)",
            "dir|key:REGEX|column:NAME"},
           group_by);
-  v.field({"stratify",
-           "accepted, without effect: every split gives each class the same shares, as far as chance allows", kPlanned},
+  v.field({"stratify", "accepted without effect: every split gives each class the same shares, except for chance",
+           kPlanned},
           stratify);
-  v.field({"seed", "of --split, and of --sample of reshard", "SEED", kPlanned}, seed);
+  v.field({"seed", "seed of --split, and of --sample for reshard", "SEED", kPlanned}, seed);
 }
 
 SplitRule split_rule(const SplitOptions& options) {
@@ -188,9 +187,9 @@ void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
   const std::size_t more = divided.labels_moved.size() - names.size();
   ctx.warn(
       "class_without_training_sample",
-      fmt::format("by chance '{0}' would have no sample of some classes; one sample or group of each was moved "
-                  "there: {1}{2}",
-                  rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+      fmt::format(
+          "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}{2}",
+          rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
 }
 
 }  // namespace shardkit::dataset

@@ -17,7 +17,7 @@ namespace shardkit::dataset {
 /// Numbers of samples, in some order: 4 bytes each.
 using SampleOrder = std::vector<std::uint32_t>;
 
-/// What a division looks at of a sample.
+/// The facts about a sample that a division uses.
 struct SplitFacts {
   std::uint64_t group_hash = 0;             ///< XXH3-64 of its group's name, or of its key without --group-by
   std::optional<std::uint64_t> label = {};  ///< of its class
@@ -28,10 +28,10 @@ struct SplitShare {
   std::string name;
   double ratio = 0;
 };
-/// "NAME=RATIO" each. Throws Error{usage} for names that are no folder names, or ratios that do not add up to 1.
+/// "NAME=RATIO" each. Throws Error{usage} for names that are not folder names, or ratios that do not add up to 1.
 std::vector<SplitShare> parse_split(const std::vector<std::string>& texts);
 
-/// The name of a sample's group, by its key and its path below the source (empty where no index has it). Throws
+/// The name of a sample's group, by its key and its path below the source (empty if no index has it). Throws
 /// Error{usage} for a sample that is in no group.
 using SampleGroup = std::function<std::string(std::string_view key, std::string_view path)>;
 
@@ -39,10 +39,10 @@ struct SplitRule {
   std::vector<SplitShare> shares;
   std::uint64_t seed = 0;
   SampleGroup group = {};   ///< empty: each sample is a group of its own
-  std::string column = {};  ///< of the table whose values are the groups, in place of `group`
+  std::string column = {};  ///< of the table whose values are the groups, instead of `group`
 };
 
-/// The division that a command line asks for: none without `split`.
+/// The division that a command line requests: none without `split`.
 struct SplitOptions {
   std::vector<std::string> split;
   std::string group_by;
@@ -51,7 +51,7 @@ struct SplitOptions {
 
   void describe(FieldVisitor& v);
 };
-/// Throws what parse_split() throws, and Error{usage} for options that need a split where there is none, and for a
+/// Throws the errors of parse_split(), and Error{usage} for options that need a split if there is none, and for a
 /// --group-by that is not one.
 SplitRule split_rule(const SplitOptions& options);
 
@@ -64,17 +64,18 @@ void refuse_empty_set(const std::string& name, const SampleOrder& samples);
 struct DividedSamples {
   std::vector<SampleOrder> sets;  ///< of each share, ascending
   std::vector<std::uint64_t> labels_moved =
-      {};  ///< ascending: without a sample in the first share but for the exception
+      {};  ///< ascending: without a sample in the first share unless the exception applies
 };
 
 /// Divides the samples of `order`, which ascend. A group's rank is the first output of Prng(seed XOR group_hash); share
-/// k gets the ranks from 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ... + r_k). So where a sample goes depends on
-/// its group and the seed only, whatever else is there. One exception: a class of which the first share would get no
-/// sample gives it the group with the smallest rank.
+/// k gets the ranks from 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ... + r_k). So the set of a sample depends only
+/// on its group and the seed. One exception: if the first share would get no sample of a class, that class gives it the
+/// group with the smallest rank.
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
                              const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
 
-/// Warns of classes that the exception moved a sample of, if there are any. `class_name` names the class of a label.
+/// Warns of classes with a sample that the exception moved, if there are any. `class_name` returns the class name of a
+/// label.
 void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
                            const std::function<std::string(std::uint64_t label)>& class_name, Context& ctx);
 

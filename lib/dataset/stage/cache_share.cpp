@@ -35,7 +35,7 @@ int depth_in(const std::string& cache, const std::string& target) {
   return way.empty() || depth > staging::kDeepestStagedFolder ? -1 : depth;
 }
 
-/// Bytes of the target once it has all that is wanted beside what it has of the set already.
+/// Bytes of the target with all wanted files and those of the set that it already has.
 std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
                                const std::vector<staging::StageFile>& wanted, std::uint64_t manifest) {
   std::uint64_t bytes = manifest;
@@ -54,7 +54,7 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
 void check_limit(std::uint64_t need, std::uint64_t limit, const std::string& target) {
   if (need <= limit) return;
   throw Error(ErrorCode::no_space,
-              fmt::format("{} are needed, and --limit allows {}; raise it or stage a smaller set", format_size(need),
+              fmt::format("{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
                           format_size(limit)),
               target);
 }
@@ -63,32 +63,31 @@ void check_limit(std::uint64_t need, std::uint64_t limit, const std::string& tar
 
 void CacheShareOptions::describe(FieldVisitor& v) {
   v.field({"limit", Unit::bytes,
-           "the most that DST, or with --cache all sets there together, may take; what is not leased makes room, that "
-           "used least recently first; fails before anything is copied when it cannot"},
+           "maximum size of DST, or with --cache of all sets there; evicts sets without a lease, least recently used "
+           "first; fails before copying if that is not enough"},
           limit);
   v.field({"cache",
-           "the folder of all staged folders that share the limit and the disk; DST lies in it, at most 4 folders down",
+           "folder of all staged folders that share the limit and the disk; DST must be inside, at most 4 levels down",
            "DIR", kSharedOutput},
           cache);
   v.field({"lease", Unit::seconds,
-           "how long DST is kept from eviction and replacement from now on, unless `shardctl cache release` ends that; "
-           "0: only while it is being staged",
+           "time from now that DST is protected from eviction and replacement, unless `shardctl cache release` ends it "
+           "earlier; 0: only while it is being staged",
            between(0, kLongestLease)},
           lease);
   v.field({"owner",
-           "in whose name the lease is; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or "
-           "user@host",
+           "owner of the lease; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or user@host",
            "NAME"},
           owner);
-  v.field({"purpose", "a word about the lease for who sees it", "TEXT"}, purpose);
+  v.field({"purpose", "purpose of the lease, shown in lists", "TEXT"}, purpose);
 }
 
 void check(const CacheShareOptions& options, const std::string& target) {
   check_ranges(options);
   if (!options.cache.empty() && depth_in(options.cache, target) < 0) {
     throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' does not lie in the cache '{}', at most {} folders down and none of them "
-                            "hidden: --limit could not count it",
+                fmt::format("the target '{}' is not inside the cache '{}' at most {} levels down without hidden "
+                            "folders, so --limit could not count it",
                             target, options.cache, staging::kDeepestStagedFolder),
                 target);
   }
@@ -110,9 +109,9 @@ bool CacheShare::keep(const std::function<bool()>& still_holds) {
     if (error.code() != ErrorCode::denied) throw;
     throw Error(
         error.code(),
-        fmt::format("{}; all is in place, and --lease 0 needs no leave to write there, but nothing then keeps it "
-                    "from eviction",
-                    error.what()),
+        fmt::format(
+            "{}; the set is complete, and --lease 0 needs no permission to write there, but then it may be evicted",
+            error.what()),
         error.path());
   }
   staging::mark_used(target_.folder());
@@ -120,7 +119,7 @@ bool CacheShare::keep(const std::function<bool()>& still_holds) {
 }
 
 bool CacheShare::keep_by_lease(const std::function<bool()>& still_holds) {
-  io::FolderLock lock(target_.path_of(staging::kStageLockPath));  // nobody evicts while it is shared
+  io::FolderLock lock(target_.path_of(staging::kStageLockPath));  // no process evicts while it is shared
   if (!lock.try_take(io::Hold::shared) || !still_holds()) return false;
   take_lease();
   return true;
@@ -145,7 +144,7 @@ void CacheShare::take_room(const staging::StagedSetId& set, const std::vector<st
                                          ctx_.stop_token());
     for (const staging::StagedFolder& folder : gone) {
       ctx_.warn("evicted",
-                fmt::format("'{}' ({} from '{}') made room", folder.path, format_size(folder.bytes), folder.source));
+                fmt::format("'{}' ({} from '{}') was evicted", folder.path, format_size(folder.bytes), folder.source));
     }
   }
   target_.journal().announce(need);
@@ -154,7 +153,7 @@ void CacheShare::take_room(const staging::StagedSetId& set, const std::vector<st
 
 void CacheShare::check_replace(const Replacement& replacement) const {
   const std::string what =
-      fmt::format("'{}' holds {} copy of another set (from '{}', manifest {}; asked for is {})", target_.folder(),
+      fmt::format("'{}' contains {} copy of another set (from '{}', manifest {}; requested is {})", target_.folder(),
                   replacement.finished ? "a finished" : "an unfinished", replacement.found.source,
                   to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
   std::string release;
@@ -163,17 +162,16 @@ void CacheShare::check_replace(const Replacement& replacement) const {
     release = remedy::release(target_.folder());
     if (lease.lease && lease.lease->owner == owner_) continue;
     throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
-                fmt::format("{}, {}; choose another folder, or once nobody reads it run {}", what,
+                fmt::format("{}, {}; choose another folder, or when it is no longer in use run {}", what,
                             staging::describe(lease), remedy::in_text(release)),
                 target_.folder());
   }
   if (!replacement.finished || replacement.is_update || options_.limit) return;
-  throw Error(
-      ErrorCode::conflict,
-      fmt::format("{}; choose another folder, or once nobody reads it evict it with `{}{}{}`; with --limit a set "
-                  "that nobody else leases is replaced",
-                  what, release, release.empty() ? "" : " && ", remedy::evict(target_.folder())),
-      target_.folder());
+  throw Error(ErrorCode::conflict,
+              fmt::format("{}; choose another folder, or when it is no longer in use evict it with `{}{}{}`; with "
+                          "--limit, a set without leases of others is replaced",
+                          what, release, release.empty() ? "" : " && ", remedy::evict(target_.folder())),
+              target_.folder());
 }
 
 void CacheShare::drop_lease() noexcept {

@@ -12,7 +12,7 @@
 #include "staging/stage_target.hpp"
 #include "system/clock.hpp"
 
-/// What a stage does because its target is shared with others, and its disk with other sets: room and leases.
+/// The share of a stage in a node cache: space, and leases that protect its target from other stages.
 namespace shardkit::dataset {
 
 /// A part of the options of stage.
@@ -26,41 +26,41 @@ struct CacheShareOptions {
   void describe(FieldVisitor& v);
 };
 
-/// Throws Error{usage} for options that no stage into `target` can follow.
+/// Throws Error{usage} for options that do not fit a stage into `target`.
 void check(const CacheShareOptions& options, const std::string& target);
 
 /// One thread at a time.
 class CacheShare {
  public:
-  /// What is referred to outlives this object.
+  /// The references outlive this object.
   CacheShare(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
              system::Clock& clock, Context& ctx);
 
-  /// Of a target that holds all: takes the lease and marks it as used. False, with nothing done, when it is being
-  /// evicted or replaced meanwhile, or when `still_holds` says no once it cannot be.
+  /// For a complete target: takes the lease and marks it as used. False, with nothing done, if it is meanwhile being
+  /// evicted or replaced, or if `still_holds` returns false.
   bool keep(const std::function<bool()>& still_holds);
 
-  /// Throws Error{no_space} when the limit, or the disk of the cache, is too small for the target with all of `wanted`
-  /// and a manifest of so many bytes, whatever is evicted. Before join().
+  /// Throws Error{no_space} if the limit, or the disk of the cache, is too small for the target with all of `wanted`
+  /// and a manifest of so many bytes, even after all evictions. Before join().
   void check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
                   std::uint64_t manifest) const;
-  /// The same after join(), by evicting others where there is a cache. Then announces what the target will hold, so
-  /// that others count it, and takes the lease.
+  /// The same after join(), with evictions if there is a cache. Then announces the bytes that the target will contain,
+  /// so that others count them, and takes the lease.
   void take_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
                  std::uint64_t manifest);
 
-  /// What the target holds of another set, and what is to take its place.
+  /// The bytes of another set in the target, and their replacement.
   struct Replacement {
     const staging::StagedMarker& found;
     const staging::StagedSetId& asked;
     bool finished = true;
-    bool is_update = false;  ///< the same files, as their source has them now
+    bool is_update = false;  ///< the same set after a change in its source
   };
-  /// Throws Error{no_space} while another owner leases what is to give way; Error{conflict} for a finished copy that is
-  /// no update, where no limit stands for leave to evict.
+  /// Throws Error{no_space} if another owner leases the data to be replaced; Error{conflict} for a finished copy of
+  /// another set, if no limit gives permission to evict.
   void check_replace(const Replacement& replacement) const;
 
-  /// Ends the lease, as what it was taken for will not come.
+  /// Ends the lease, because its purpose is gone.
   void drop_lease() noexcept;
 
   /// Takes the lease, or renews it; nothing without one.

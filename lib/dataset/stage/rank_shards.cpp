@@ -33,11 +33,12 @@ std::vector<std::size_t> dealt_in_turn(std::size_t count, const Ranks& ranks) {
 
 RankShards for_webdataset(std::size_t count, const Ranks& ranks, const std::string& source) {
   if (ranks.last >= count) {
-    throw Error(ErrorCode::usage,
-                fmt::format("rank {} of {} gets no shard: there {} {}, and webdataset stops where it finds no samples; "
-                            "{} writes enough",
-                            ranks.last, ranks.world, count == 1 ? "is" : "are", format_count(count, "shard"),
-                            remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world))));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "rank {} of {} gets no shard: there {} {}, and webdataset stops if it finds no samples; {} writes enough",
+            ranks.last, ranks.world, count == 1 ? "is" : "are", format_count(count, "shard"),
+            remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world))));
   }
   return {dealt_in_turn(count, ranks), {}};
 }
@@ -50,7 +51,7 @@ std::uint64_t first_sample(std::uint64_t samples, std::uint64_t rank, std::uint6
 RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks) {
   const auto samples = std::accumulate(samples_per_shard.begin(), samples_per_shard.end(), std::uint64_t{0});
   if (samples < ranks.world) {
-    throw Error(ErrorCode::usage, fmt::format("{} cannot be divided among {}: DALI wants a sample for each",
+    throw Error(ErrorCode::usage, fmt::format("{} cannot be divided among {}: DALI needs a sample for each",
                                               format_count(samples, "sample"), format_count(ranks.world, "rank")));
   }
   if (are_all(ranks)) return {all_shards(samples_per_shard.size()), {}};
@@ -65,8 +66,8 @@ RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const R
   }
   result.warnings.push_back(
       {"loader_setting",
-       "these shards are enough for readers with stick_to_shard=True: without it DALI moves each rank on to another's "
-       "samples in each epoch. It opens every path of the set at its start: for a shard that is not staged give it "
+       "these shards are enough for readers with stick_to_shard=True: without it, DALI moves each rank to another's "
+       "samples in each epoch. DALI opens every path of the set at its start: for a shard that is not staged, give it "
        "the path at the source, and an index for each"});
   return result;
 }
@@ -74,21 +75,19 @@ RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const R
 RankShards for_hf(std::size_t count, const Ranks& ranks, const std::string& source) {
   if (are_all(ranks)) return {all_shards(count), {}};
   if (count % ranks.world != 0) {
-    return {
-        all_shards(count),
-        {{"all_shards_needed",
-          fmt::format("{} for {}: Hugging Face datasets deals out shards only where they are a multiple of the ranks; "
-                      "else every rank opens all of them and skips samples, so all are staged. {} writes shards that "
-                      "it can deal out",
-                      format_count(count, "shard"), format_count(ranks.world, "rank"),
-                      remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world)))}}};
+    return {all_shards(count),
+            {{"all_shards_needed", fmt::format("{} for {}: Hugging Face datasets assigns whole shards only if their "
+                                               "number is a multiple of the ranks. Otherwise every rank opens all of "
+                                               "them and skips samples, so all are staged. {} writes a suitable number",
+                                               format_count(count, "shard"), format_count(ranks.world, "rank"),
+                                               remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world)))}}};
   }
   return {dealt_in_turn(count, ranks),
           {{"loader_setting",
-            "these shards are those of split_dataset_by_node as long as the dataset is given neither shuffle() nor "
-            "set_epoch(), which deal out all shards anew. To shuffle, give each rank its own shards as data_files "
-            "instead. It looks for every path of the set at its start and reads the first samples of the first: for a "
-            "shard that is not staged give it the path at the source"}}};
+            "these shards are those of split_dataset_by_node if neither shuffle() nor set_epoch() is called, which "
+            "assign all shards again. To shuffle, give each rank its own shards as data_files instead. It looks for "
+            "every path of the set at its start and reads the first samples of the first: for a shard that is not "
+            "staged, give it the path at the source"}}};
 }
 
 }  // namespace
@@ -106,7 +105,7 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
   }
   if (dash == std::string::npos) ranks.last = ranks.first;
   if (ranks.last < ranks.first) {
-    throw Error(ErrorCode::usage, fmt::format("--rank '{}': the last rank comes before the first", *rank));
+    throw Error(ErrorCode::usage, fmt::format("--rank '{}': the last rank is less than the first", *rank));
   }
   if (ranks.last >= *world) {
     throw Error(ErrorCode::usage, fmt::format("--rank '{}' of --world {}: ranks count from 0, so the last is {}", *rank,

@@ -52,13 +52,13 @@ staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
 
 /// Throws Error{usage} for options that no stage can follow.
 void check(const StageOptions& options) {
-  if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; name a folder on a local disk");
+  if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; give a folder on a local disk");
   check_ranges(options);
   parse_ranks(options.rank, options.world);
-  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
+  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split needs --rank");
 }
 
-/// Bytes that the target lacks, or has without knowing where.
+/// Bytes that the target lacks, or has without a known position.
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
   std::uint64_t missing = 0;
   for (const staging::StageFile& file : wanted)
@@ -66,13 +66,13 @@ std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vecto
   return missing;
 }
 
-/// Room on the target's disk. Throws Error{no_space} when what is still to come exceeds it.
+/// Free space on the target's disk. Throws Error{no_space} if the missing bytes exceed it.
 std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
   const std::uint64_t need = missing_bytes(target, wanted);
   const std::uint64_t free = system::free_bytes(target.folder());
   if (need <= free) return free;
   throw Error(ErrorCode::no_space,
-              fmt::format("{} more are needed, and the file system of '{}' has {} left", format_size(need),
+              fmt::format("{} more are needed, but the file system of '{}' has only {} free", format_size(need),
                           target.folder(), format_size(free)),
               target.folder());
 }
@@ -85,8 +85,8 @@ void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".tar") || name.starts_with('.') || entry.is_directory() || state.files.contains(name))
       continue;
-    ctx.warn("extra_shard", fmt::format("'{}' is no part of the set, but readers of *.tar will take it for one",
-                                        entry.path().string()));
+    ctx.warn("extra_shard",
+             fmt::format("'{}' does not belong to the set, but readers of *.tar will read it", entry.path().string()));
   }
 }
 
@@ -98,7 +98,7 @@ void check_apart(const StageOptions& options) {
     if (!std::filesystem::is_directory(operand, error)) continue;
     if (!system::is_below(target, std::filesystem::canonical(operand))) continue;
     throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' lies in the source; choose another folder", options.target),
+                fmt::format("the target '{}' is inside the source; choose another folder", options.target),
                 options.target);
   }
 }
@@ -152,13 +152,13 @@ class Stage {
       return copy();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
-      if (is_bad_file(error.code()) && !target_.marker()) share_.drop_lease();  // no repetition will bring it
+      if (is_bad_file(error.code()) && !target_.marker()) share_.drop_lease();  // no repetition can copy it
       throw;
     }
   }
 
  private:
-  /// A source that lies where its copy would: the copy would be the source, and an eviction would take it.
+  /// For a source at the path of its copy: the copy would be the source, and an eviction would remove it.
   void refuse_own_files() const {
     for (const staging::StageFile& file : wanted_) {
       const std::string from = source_.address_of(file.object.name);
@@ -171,24 +171,23 @@ class Stage {
 
   void warn_of_missing_manifest() {
     if (set_.has_manifest() || options_.manifest == "none") return;
-    ctx_.warn(
-        "no_manifest",
-        fmt::format("'{}' has no manifest of shardkit, so nothing says which bytes are right: files are pinned by size "
-                    "and version only; 'shardctl index' makes one for shards",
-                    source_.location()));
+    ctx_.warn("no_manifest",
+              fmt::format("'{}' has no shardkit manifest, so stage cannot tell whether the bytes are correct: files "
+                          "are pinned only by size and version; 'shardctl index' creates one for shards",
+                          source_.location()));
   }
 
-  /// Copies without dot files lack them. The manifest says which bytes of the shards are right.
+  /// Copies made without dot files lack them. The manifest has the right bytes of the shards.
   void warn_of_missing_indexes() {
     if (!set_.has_manifest()) return;
     const std::size_t shards = set_.samples_per_shard().size();
     const auto missing = shards - static_cast<std::size_t>(std::ranges::count_if(
                                       wanted_, [](const auto& file) { return file.indexed.has_value(); }));
     if (missing == 0) return;
-    ctx_.warn("indexes_missing",
-              fmt::format("{} of '{}' without an index in '{}': staged without; shards are checked against the "
-                          "manifest all the same",
-                          format_count(missing, "shard"), source_.location(), formats::kStateFolder));
+    ctx_.warn(
+        "indexes_missing",
+        fmt::format("{} of '{}' without an index in '{}': staged without; shards are still compared with the manifest",
+                    format_count(missing, "shard"), source_.location(), formats::kStateFolder));
   }
 
   void keep_ranks() {
@@ -201,8 +200,8 @@ class Stage {
     subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world, enum_name(split));
   }
 
-  /// Files that follow their source without a manifest are brought up to date. What was staged and is not asked for now
-  /// may go only with a whole source, which has it no more.
+  /// Files that follow their source without a manifest are updated. Staged files that are not requested now may only be
+  /// removed with a whole source that no longer has them.
   bool is_update(const staging::StagedMarker& found) const {
     if (set_.has_manifest() || found.source != source_.location()) return false;
     const staging::StageJournal::State state = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
@@ -214,7 +213,7 @@ class Stage {
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
-    copier.bring(wanted_);
+    copier.copy_all(wanted_);
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
     target_.finish(set_.manifest_text(), marker(), wanted_, set_.whole());
@@ -230,7 +229,7 @@ class Stage {
     return result;
   }
 
-  /// What copy() would bring. Throws for files that the source lacks or has another size of, as copy() does.
+  /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
   StageResult foretold() const {
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {
@@ -251,7 +250,7 @@ class Stage {
 
   void warn_of_repeated_work() const {
     const std::uint64_t left = missing_bytes(target_, wanted_);
-    const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that came and were not kept are in both
+    const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that were received and discarded are in both
     ctx_.warn("read_again", fmt::format("the next run reads {}, {} of that again", format_size(left),
                                         format_size(counted - std::min(counted, bytes()))));
   }
@@ -280,7 +279,7 @@ class Stage {
     return result;
   }
 
-  /// Of a folder that holds all.
+  /// For a complete folder.
   StageResult result_in_place(const std::vector<io::ObjectInfo>& foreign) const {
     StageResult result = this->result();
     std::vector<staging::ExpectedFile> files = set_.expected();
@@ -341,12 +340,11 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   };
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
   if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("--manifest none needs a listing, which HTTP does not have; leave it out to stage what '{}' "
-                    "lists, or name the files by a pattern or a list",
-                    set.source->address_of(set.manifest)),
-        set.source->location());
+    throw Error(ErrorCode::usage,
+                fmt::format("--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
+                            "'{}' lists, or give the files as a pattern or a list",
+                            set.source->address_of(set.manifest)),
+                set.source->location());
   }
   const bool remote = set.source->location().find("://") != std::string::npos;
   staging::CopyLimits limits = copy_limits(options, remote);

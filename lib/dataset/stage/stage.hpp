@@ -55,18 +55,18 @@ struct StageResult {
   void describe(FieldVisitor& v);
 };
 
-/// Brings a set of files, or what some ranks read of it, to a local folder: `shardctl stage`. Every byte is held
-/// against the manifest where there is one. The same call after a kill goes on inside the files it was copying; once
-/// all is in place it reads no data but the manifest, and brings only other readers' indexes that came to the source
-/// since. Any number of calls may bring the same set to one folder at once: each file is fetched by one of them.
+/// Copies a set of files, or the part that some ranks read, to a local folder: `shardctl stage`. Compares every byte
+/// with the manifest if there is one. After a kill, the same call continues inside the files it was copying. If the
+/// copy is complete, it reads only the manifest, and copies only new indexes of other readers. Any number of calls may
+/// copy the same set to one folder at once: each file is fetched by one of them.
 ///
-/// Throws Error{not_found} for a missing source, manifest or file; Error{corrupt} for source bytes that are not what
-/// the manifest says, also when read again; Error{no_space} when the limit or the disk is too small, before anything is
-/// copied; Error{conflict} for a target that holds something else; Error{unsupported} for a target on a network file
-/// system; Error{io} for a source that changes meanwhile, Error{network, denied} of object stores.
+/// Throws Error{not_found} for a missing source, manifest or file; Error{corrupt} for source bytes that differ from the
+/// manifest, also when read again; Error{no_space} if the limit or the disk is too small, before anything is copied;
+/// Error{conflict} for a target with other content; Error{unsupported} for a target on a network file system; Error{io}
+/// for a source that changes meanwhile, Error{network, denied} of object stores.
 StageResult stage(const StageOptions& options, Context& ctx);
 
-/// The same over given seams, for tests; `options.sources`, `manifest` and `access` are not looked at.
+/// The same with given interfaces, for tests; `options.sources`, `manifest` and `access` are ignored.
 StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
                      const StageOptions& options, Context& ctx, const staging::CopyLimits& limits = {});
 

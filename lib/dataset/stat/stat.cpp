@@ -17,7 +17,7 @@
 namespace shardkit::dataset {
 namespace {
 
-/// What one thread has seen; sums, so that it does not matter who saw what.
+/// The counts of one thread; sums, so that the distribution over threads does not matter.
 class Tally {
  public:
   void start_shard() {
@@ -66,7 +66,7 @@ class Tally {
   std::uint64_t samples = 0;
   std::uint64_t members = 0;
   std::uint64_t unlabelled = 0;
-  std::uint64_t neighbours = 0;        ///< pairs of labelled samples that stand together in a shard
+  std::uint64_t neighbours = 0;        ///< pairs of labelled samples that are neighbours in a shard
   std::uint64_t equal_neighbours = 0;  ///< those of one label
   stats::LogHistogram sizes;
   std::unordered_map<std::uint64_t, Seen> labels;
@@ -161,9 +161,10 @@ class Statistics {
 
   void describe_classes() {
     if (total_.too_many_labels) {
-      ctx_.warn("too_many_labels", fmt::format("there are more than {} different labels, so they are taken for no "
-                                               "classes and not counted",
-                                               format_count(StatResult::kMostClasses)));
+      ctx_.warn(
+          "too_many_labels",
+          fmt::format("there are more than {} different labels, so they are not treated as classes and not counted",
+                      format_count(StatResult::kMostClasses)));
     }
     if (total_.labels.empty()) return;
     std::map<std::uint64_t, StatClass> classes;
@@ -223,50 +224,50 @@ StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(op
 
 void StatOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
-  v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
+  v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 
 void SpreadStep::describe(FieldVisitor& v) {
   v.field({"from", "a power of two, or 0"}, from);
-  v.field({"to", "the largest value of this step"}, to);
-  v.field({"values", Unit::count, "how many lie between, both included"}, count);
+  v.field({"to", "largest value of this row"}, to);
+  v.field({"values", Unit::count, "how many values are in this row, both ends included"}, count);
 }
 
 void Spread::describe(FieldVisitor& v) {
-  v.field({"min", "the smallest"}, min);
-  v.field({"median", "half are no larger; of sample sizes within 1 %"}, median);
-  v.field({"max", "the largest"}, max);
-  v.field({"histogram", "by powers of two"}, histogram);
+  v.field({"min", "minimum"}, min);
+  v.field({"median", "median; for sample sizes within 1 %"}, median);
+  v.field({"max", "maximum"}, max);
+  v.field({"histogram", "histogram by powers of two"}, histogram);
 }
 
 void StatClass::describe(FieldVisitor& v) {
   v.field({"label", "as in the .cls members"}, label);
-  v.field({"name", "the manifest's; empty without one"}, name);
-  v.field({"samples", Unit::count, "of this class"}, samples);
+  v.field({"name", "name in the manifest; empty without one"}, name);
+  v.field({"samples", Unit::count, "samples of this class"}, samples);
 }
 
 void ClassBalance::describe(FieldVisitor& v) {
-  v.field({"classes", Unit::count, "different labels that occur"}, classes);
+  v.field({"classes", Unit::count, "number of different labels"}, classes);
   v.field({"smallest", Unit::count, "samples of the smallest class"}, smallest);
   v.field({"largest", Unit::count, "samples of the largest class"}, largest);
-  v.field({"largest_to_smallest", Unit::factor, "one over the other"}, largest_to_smallest);
+  v.field({"largest_to_smallest", Unit::factor, "largest divided by smallest"}, largest_to_smallest);
 }
 
 void StatResult::describe(FieldVisitor& v) {
-  v.field({"shards", Unit::count, "shards looked at"}, shards);
-  v.field({"shards_by_index", Unit::count, "those whose index was read instead of their headers"}, shards_by_index);
-  v.field({"samples", Unit::count, "in these shards"}, samples);
+  v.field({"shards", Unit::count, "shards read"}, shards);
+  v.field({"shards_by_index", Unit::count, "shards whose index was read instead of their headers"}, shards_by_index);
+  v.field({"samples", Unit::count, "samples in these shards"}, samples);
   v.field({"members", Unit::count, "files of these samples, labels included"}, members);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
   v.field({"unlabelled", Unit::count, "samples without a label that is a whole number"}, unlabelled);
-  v.field({"sample_size", Unit::bytes, "contents of a sample's members"}, sample_size);
-  v.field({"samples_per_shard", Unit::count, "how many samples one shard holds"}, shard_samples);
-  v.field({"class_balance", "how even the classes are"}, class_balance);
+  v.field({"sample_size", Unit::bytes, "size of a sample's members together"}, sample_size);
+  v.field({"samples_per_shard", Unit::count, "number of samples per shard"}, shard_samples);
+  v.field({"class_balance", "how balanced the classes are"}, class_balance);
   v.field({"classes_per_shard", "how well the classes are mixed over the shards"}, classes_per_shard);
-  v.field({"mixed", "neighbours within shards are of different classes, as in shuffled shards"}, mixed);
+  v.field({"mixed", "true if neighbours within shards have different classes, as in shuffled shards"}, mixed);
   shuffle_buffer.describe(v);
-  v.field({"classes", "by label"}, classes);
+  v.field({"classes", "samples by label"}, classes);
 }
 
 }  // namespace shardkit::dataset

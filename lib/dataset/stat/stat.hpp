@@ -20,7 +20,7 @@ struct StatOptions {
   void describe(FieldVisitor& v);
 };
 
-/// How many values lie between two powers of two.
+/// The number of values between two powers of two.
 struct SpreadStep {
   std::uint64_t from = 0;
   std::uint64_t to = 0;  ///< included
@@ -29,7 +29,7 @@ struct SpreadStep {
   void describe(FieldVisitor& v);
 };
 
-/// How a size is spread. min and max are exact, the median of sample sizes is off by less than 1 %.
+/// The distribution of a size. min and max are exact, the median of sample sizes is off by less than 1 %.
 struct Spread {
   std::uint64_t min = 0;
   std::uint64_t median = 0;
@@ -41,7 +41,7 @@ struct Spread {
 
 struct StatClass {
   std::uint64_t label = 0;
-  std::string name;  ///< by the manifest; several classes of one label are parted by ", "
+  std::string name;  ///< by the manifest; several classes of one label are separated by ", "
   std::uint64_t samples = 0;
 
   void describe(FieldVisitor& v);
@@ -58,7 +58,7 @@ struct ClassBalance {
 };
 
 struct StatResult {
-  /// More different labels than this are no classes: an identifier, a regression target.
+  /// More different labels than this are not classes: an identifier, a regression target.
   static constexpr std::size_t kMostClasses = 100'000;
 
   std::uint64_t shards = 0;
@@ -73,15 +73,15 @@ struct StatResult {
   std::optional<ClassesPerShard> classes_per_shard;  ///< empty without labels
   bool mixed = true;
   ShuffleBuffer shuffle_buffer;
-  std::vector<StatClass> classes;  ///< by label; with those that the manifest knows and no shard holds
+  std::vector<StatClass> classes;  ///< by label; includes classes of the manifest without samples
 
   void describe(FieldVisitor& v);
 };
 
-/// Counts and sizes of shards, ours or made by others: `shardctl stat`. From indexes where they fit, else from headers
+/// Counts and sizes of shards, from shardctl or other programs: `shardctl stat`. Uses indexes that fit, else headers
 /// and labels; several shards at a time. Memory grows with shards and classes, not with samples. A damaged shard is a
-/// warning and counts as far as it can be read. Throws what resolve_shards() and SampleLister throw. The result does
-/// not depend on threads.
+/// warning; its readable part is counted. Throws the errors of resolve_shards() and SampleLister. The result does not
+/// depend on threads.
 StatResult stat(const StatOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

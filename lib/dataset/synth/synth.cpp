@@ -31,7 +31,7 @@ constexpr std::uint64_t kMaxPerClass = 100'000'000;
 /// Class folders look like ImageNet's, but no such id exists in WordNet.
 std::string class_name(std::uint64_t index) { return fmt::format("n{:08}", index); }
 
-/// What the marker holds: a tree is the same as this call's when the texts are equal. The first number changes whenever
+/// The content of the marker: equal texts mean that a tree is from the same options. The first number changes whenever
 /// the generator does.
 std::string marker_text(const SynthOptions& options) {
   return fmt::format("shardkit synth 1\nclasses {}\nper-class {}\nseed {}\n", options.classes, options.per_class,
@@ -56,18 +56,18 @@ void claim(io::FileSystem& files, const std::string& folder, const std::string& 
   if (std::filesystem::exists(marker)) {
     if (const std::string found = io::read_text_file(marker); found != text) {
       throw Error(ErrorCode::conflict,
-                  fmt::format("'{}' holds a synth tree made with other options; '{}' lists them. Use the same, "
-                              "name another folder or remove this one",
+                  fmt::format("'{}' contains a synth tree made with other options; '{}' lists them. Use the same "
+                              "options, choose another folder or remove this one",
                               folder, marker),
                   folder);
     }
     return;
   }
   if (const std::string entry = foreign_entry(folder); !entry.empty()) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' already holds '{}', which synth did not make: name a new or empty folder", folder, entry),
-        folder);
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' already contains '{}', which synth did not create: give a new or empty folder",
+                            folder, entry),
+                folder);
   }
   io::publish(files, marker, as_bytes(text));
 }
@@ -79,7 +79,7 @@ std::uint64_t finished_size(const std::string& path) {
   return image::header_problem(as_bytes(bytes), ".jpeg") ? 0 : bytes.size();
 }
 
-/// Makes all images, each thread the next one that nobody has taken.
+/// Makes all images; each thread takes the next free one.
 class Maker {
  public:
   Maker(const SynthOptions& options, io::FileSystem& files, Context& context)
@@ -133,20 +133,21 @@ class Maker {
 }  // namespace
 
 void SynthOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "folder to make; must be new, empty or an earlier synth's", Role::positional, kOutputFolder}, target);
-  v.field({"classes", Unit::count, "class folders to make", between(1, kMaxClasses)}, classes);
-  v.field({"per-class", Unit::count, "images in each class", between(1, kMaxPerClass)}, per_class);
-  v.field({"seed", "what all images depend on", "SEED"}, seed);
-  v.field(system::threads_field("threads; default: the CPUs this process may use"), threads);
+  v.field({"DIR", "folder to create; must be new, empty or from an earlier synth", Role::positional, kOutputFolder},
+          target);
+  v.field({"classes", Unit::count, "number of class folders", between(1, kMaxClasses)}, classes);
+  v.field({"per-class", Unit::count, "number of images in each class", between(1, kMaxPerClass)}, per_class);
+  v.field({"seed", "seed of all images", "SEED"}, seed);
+  v.field(system::threads_field("threads; default: CPUs available to the process"), threads);
 }
 
 void SynthResult::describe(FieldVisitor& v) {
   v.field({"images", Unit::count, "images in the tree"}, images);
   v.field({"classes", Unit::count, "class folders in the tree"}, classes);
   v.field({"bytes", Unit::bytes, "size of all images"}, bytes);
-  v.field({"images_kept", Unit::count, "images that an earlier call had made"}, images_kept);
+  v.field({"images_kept", Unit::count, "images that already existed"}, images_kept);
   v.field({"mean_image_bytes", Unit::bytes, "mean size of an image"}, mean_image_bytes);
-  v.field({"images_per_second", Unit::per_second, "images made or found in a second"}, images_per_second);
+  v.field({"images_per_second", Unit::per_second, "images created or found per second"}, images_per_second);
 }
 
 SynthResult synth(const SynthOptions& options, Context& context) {

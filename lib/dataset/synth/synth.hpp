@@ -34,9 +34,9 @@ struct SynthResult {
 /// decode cost are close to ImageNet's (docs/synth.md). Each image is a function of the seed, its class and its number,
 /// the same for any number of threads.
 ///
-/// Files appear whole, by rename, but are not synced. A hidden file in DIR names the options, so that the same call
-/// goes on where one was killed and keeps what is whole. Throws Error{conflict} when DIR holds anything else,
-/// Error{usage} for no classes, images or threads.
+/// Files appear complete, by rename, but are not synced. A hidden file in DIR names the options, so that the same call
+/// continues after a kill and keeps complete files. Throws Error{conflict} if DIR contains anything else, Error{usage}
+/// for no classes, images or threads.
 SynthResult synth(const SynthOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -11,7 +11,7 @@ namespace {
 /// Values at the quantiles 0, 0.1, ... 1; the ends are pulled in so that straight lines between them keep the mean.
 using Deciles = std::array<double, 11>;
 
-/// One kind of file in ImageNet, as measured (docs/synth.md says how).
+/// One kind of file in ImageNet, as measured (see docs/synth.md).
 struct Kind {
   double share;
   image::Subsampling subsampling;
@@ -111,15 +111,15 @@ std::uint8_t to_byte(int level) { return static_cast<std::uint8_t>(std::clamp(le
 }  // namespace
 
 NoiseTile::NoiseTile(Prng& prng) : levels_(std::size_t{kSide} * kSide) {
-  // Octaves of equal energy are what a 1/f amplitude spectrum has in two dimensions.
+  // A 1/f amplitude spectrum has octaves of equal energy in two dimensions.
   constexpr std::array<std::uint32_t, 6> kPeriods{1, 2, 4, 8, 16, 32};
   constexpr float kDeviation = 32.0F;
   std::vector<float> sum(levels_.size());
   for (const std::uint32_t period : kPeriods) {
     const Lattice lattice(kSide / period, prng);
     const float step = 1.0F / static_cast<float>(period);
-    // Bilinear interpolation between lattice points takes 5/9 of the variance away. The finest octave is weaker: lenses
-    // and scaling have softened it in most of ImageNet, and a decoder pays most for a byte of it.
+    // Bilinear interpolation between lattice points removes 5/9 of the variance. The finest octave is weaker: lenses
+    // and scaling have softened it in most of ImageNet, and its bytes cost a decoder most.
     const float gain = period == 1 ? 0.5F : 1.5F;
     for (std::uint32_t y = 0; y < kSide; ++y) {
       for (std::uint32_t x = 0; x < kSide; ++x) {
@@ -178,7 +178,7 @@ struct SynthPainter::Region {
 };
 
 void SynthPainter::fill(const Region& region) {
-  // Light and the two colours look at far apart places of the one tile, where its noise is unrelated.
+  // Light and the two colours use distant parts of the one tile, where its noise is unrelated.
   constexpr std::uint32_t kBlueShift = 171;
   constexpr std::uint32_t kRedShift = 343;
   for (std::uint32_t y = 0; y < height_; ++y) {

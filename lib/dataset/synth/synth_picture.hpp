@@ -10,7 +10,7 @@
 
 namespace shardkit::dataset {
 
-/// What one synthetic photograph is to be like.
+/// The properties of one synthetic photograph.
 struct SynthProfile {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
@@ -19,9 +19,9 @@ struct SynthProfile {
   double bytes_per_pixel = 0;  ///< of the whole file
 };
 
-/// Draws a photograph as ImageNet's training set has them: mostly pictures that a photo site has scaled to 500 pixels
-/// and stored at quality 96 without subsampling (76 %), then files in the camera's or web page's own subsampling
-/// (4:2:0) at many sizes and qualities, and a few in gray. Every property follows quantiles measured on ImageNet.
+/// Draws the properties of a photograph of ImageNet's training set: mostly pictures that a photo site has scaled to 500
+/// pixels and stored at quality 96 without subsampling (76 %), then files with 4:2:0 subsampling at many sizes and
+/// qualities, and a few in gray. Every property follows quantiles measured on ImageNet.
 SynthProfile draw_synth_profile(Prng& prng);
 
 /// A square of noise whose amplitude spectrum falls as 1/f, as photographs' does (Field, 1987), that repeats
@@ -50,7 +50,7 @@ class SynthPainter {
   Bytes make_jpeg(const SynthProfile& profile, Prng& prng);
 
  private:
-  /// What stands at a pixel before its texture is scaled: colour and texture, each for light, blue and red.
+  /// The values of a pixel before its texture is scaled: colour and texture, each for light, blue and red.
   struct Site {
     std::int16_t light, blue, red;
     std::int16_t light_texture, blue_texture, red_texture;

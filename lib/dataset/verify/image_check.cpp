@@ -37,7 +37,7 @@ class ImageCheck::Collector final : public MemberWatcher {
   void end() override {
     const std::uint64_t cost = image_.bytes.size();
     if (owner_.queue_.push(std::move(image_), cost, owner_.stop_)) return;
-    throw Error(ErrorCode::cancelled, "stopped while images were checked");
+    throw Error(ErrorCode::cancelled, "interrupted while images were checked");
   }
 
  private:
@@ -62,7 +62,7 @@ void ImageCheck::decode(const std::stop_token& stop) {
   }
 }
 
-/// Images by their names which no loader of this kind of set takes for images.
+/// Images by their names that loaders of this kind of set do not treat as images.
 void ImageCheck::count_other(std::string_view extension) {
   constexpr std::array kKinds{"gif"sv, "heic"sv, "heif"sv, "avif"sv, "jxl"sv, "jp2"sv, "svg"sv, "exr"sv};
   const std::string last = lower_case(extension.substr(extension.rfind('.') + 1));

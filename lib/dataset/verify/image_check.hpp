@@ -17,31 +17,31 @@
 
 namespace shardkit::dataset {
 
-/// Decodes the images of many shards on threads of its own while others read the shards: a set of one shard keeps all
-/// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder; of what is found in a
-/// shard no more is kept than its ProblemLog lists.
+/// Decodes the images of many shards on its own threads while others read the shards, so that even a set of one shard
+/// uses all cores. At most 128 MiB of images wait, and one more for each reader and each decoder; of each shard's
+/// findings, only those are kept that its ProblemLog lists.
 class ImageCheck {
  public:
   /// Stops handing out images when `stop` does.
   ImageCheck(std::size_t shards, std::stop_token stop) : queue_(kWaiting), stop_(std::move(stop)), shards_(shards) {}
 
-  /// Collects the images of one shard; to be used by the one thread that reads it.
+  /// Collects the images of one shard; used by the thread that reads it.
   std::unique_ptr<MemberWatcher> collector(std::size_t shard);
 
-  /// What a decoding thread does until close() or a stop.
+  /// The loop of a decoding thread until close() or a stop.
   void decode(const std::stop_token& stop);
 
-  /// No more images come.
+  /// Call this after the last image.
   void close() { queue_.close(); }
 
-  /// The images that were looked at. To be called when all decoding threads have ended, as what follows.
+  /// The images that were checked. Call this, and the functions below, after all decoding threads have ended.
   std::uint64_t images() const { return images_; }
-  /// Those of kinds that nothing here decodes.
+  /// Those of kinds without a decoder.
   std::uint64_t not_decoded() const;
-  /// "BMP 2, .gif 1"; empty when all were decoded.
+  /// "BMP 2, .gif 1"; empty if all were decoded.
   std::string kinds_not_decoded() const;
 
-  /// Adds what was found in a shard to its log, in the shard's order; once.
+  /// Adds the findings of a shard to its log, in the shard's order; once.
   void note(std::size_t shard, ProblemLog& log);
 
  private:
@@ -73,7 +73,7 @@ class ImageCheck {
 
   sync::BoundedQueue<Image> queue_;
   std::stop_token stop_;
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::uint64_t images_ = 0;
   std::map<std::string, std::uint64_t> not_decoded_;  ///< by kind
   std::vector<ShardFindings> shards_;

@@ -50,7 +50,7 @@ class RepeatFinder final : public formats::TarHandler {
     if (!std::exchange(first.seen, true)) {
       first = {true, sample.key, shard_, sample.offset, std::move(extensions)};
     } else if (first.key == sample.key) {
-      // What the sample has already is another sample of that key, else it is a piece of it.
+      // An extension that the sample already has means another sample of that key, else a piece of it.
       const auto is_there = [&](const std::string& extension) { return first.extensions.contains(extension); };
       const bool is_piece = first.shard == shard_ && std::ranges::none_of(extensions, is_there);
       if (is_piece) first.extensions.merge(extensions);
@@ -161,7 +161,7 @@ void SetChecker::check_labels(bool labels_compared) {
     report.log.add(ProblemCode::missing_label, report.first_unlabelled_offset, report.first_unlabelled, {},
                    report.unlabelled);
   }
-  if (!is_whole()) return;  // a subset holds fewer of each class
+  if (!is_whole()) return;  // a subset contains fewer of each class
   if (set_.manifest) check_class_counts();
   check_label_gaps();
 }
@@ -182,7 +182,8 @@ void SetChecker::check_class_counts() {
   }
 }
 
-/// Classes of the manifest without a sample, such as in a small set of a split, are no gaps: their counts are compared.
+/// Classes of the manifest without a sample, such as in a small set of a split, are not gaps: their counts are
+/// compared.
 void SetChecker::check_label_gaps() {
   std::set<std::uint64_t> labels;
   for (const auto& [label, samples] : samples_by_label_) labels.insert(label);
@@ -231,7 +232,7 @@ void SetChecker::compare_shard_lists() {
   }
 }
 
-/// Compares a shard with what another reader's index says of it.
+/// Compares a shard with its index of another reader.
 void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
                                const formats::ShardCount& count) {
   const std::string_view shard = count.shard;

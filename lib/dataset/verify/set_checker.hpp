@@ -32,7 +32,7 @@ class KeyTable {
     std::vector<std::uint64_t> hashes;  ///< in ascending order, at most `limit`
     std::uint64_t total = 0;            ///< with those above the limit
   };
-  /// The hashes that were added more than once. Sorts; to be called once, when nothing more is added.
+  /// The hashes that were added more than once. Sorts; call it once, after the last add().
   Repeated repeated(std::size_t limit);
 
  private:
@@ -43,36 +43,35 @@ class KeyTable {
 };
 
 /// Reads the shards' headers again and notes every further sample whose key's hash is in `hashes` and whose key really
-/// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are passed over.
+/// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are skipped.
 void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
                         std::vector<ShardReport>& reports, Context& ctx);
 
-/// Checks what no single shard shows: keys that repeat, labels, classes, and whether the shards are those that the
-/// manifest and other programs' indexes list. What the constructor gets stays the caller's.
+/// Checks that need all shards: repeated keys, labels, classes, and whether the shards are those that the manifest and
+/// other programs' indexes list. The caller keeps the constructor's arguments alive.
 class SetChecker {
  public:
-  /// `staged`: the part of the set that stage brought, where it did.
+  /// `staged`: the part of the set that stage copied, if it did.
   SetChecker(const catalog::ShardSet& set, const catalog::FolderManifests& manifests,
              const std::vector<ExpectedShard>& expected, std::vector<ShardReport>& reports,
              const std::optional<StagedPart>& staged)
       : set_(set), manifests_(manifests), expected_(expected), reports_(reports), staged_(staged), log_("") {}
 
-  /// Takes over what is needed of a shard that has been read, so that thousands of reports do not each keep theirs.
-  /// Thread-safe.
+  /// Copies the needed facts of a shard that was read, so that thousands of reports do not stay in memory. Thread-safe.
   void add(ShardReport& report);
 
-  /// When all shards were added: notes what is wrong, in the reports where it is of one shard. Rereads headers where
-  /// keys repeat. `labels_compared`: missing labels have been noted, by comparison with the source.
+  /// After all shards were added: notes problems, in the report of the shard they belong to. Rereads headers if keys
+  /// repeat. `labels_compared`: missing labels have already been noted, by comparison with the source.
   void finish(bool labels_compared, Context& ctx);
 
   /// Whether every shard that the manifest lists was read, and each to its end.
   bool is_whole() const;
-  /// What the labels of the whole set are like; empty without labels.
+  /// The kind of labels of the whole set; empty without labels.
   std::optional<VerifyClasses> classes() const;
   ProblemLog& log() { return log_; }
-  /// Readers whose indexes beside the shards say something else than these: "wids".
+  /// Readers whose indexes beside the shards disagree with them: "wids".
   const std::set<std::string>& wrong_readers() const { return wrong_readers_; }
-  /// Problems of shards that were not there.
+  /// Problems of missing shards.
   std::vector<ProblemLog>& missing() { return missing_; }
 
  private:

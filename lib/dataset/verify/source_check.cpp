@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
 
-/// The parts of an option's text, which has commas between them; none where the manifest lacks it.
+/// The parts of an option's text, separated by commas; none if the manifest lacks it.
 std::vector<std::string_view> option_parts(const formats::Manifest& manifest, const std::string& name) {
   std::vector<std::string_view> parts;
   const auto option = manifest.options.find(name);
@@ -85,7 +85,7 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest, const std::stri
   if (const auto fields = options.find("fields"); fields != options.end()) {
     for (const std::string& field : field_templates(fields->second, folder)) add_new(facts.made.fields, field);
   }
-  // Templates count from the folder that holds the sets, but where the sets are those of a split.
+  // Templates start at the folder that contains the sets, unless the sets are those of a split.
   if (const auto set = options.find("set"); set != options.end() && !options.contains("split")) facts.set = set->second;
   for (const formats::ManifestClass& item : manifest.classes) {
     facts.labels.emplace(item.name, item.label);
@@ -143,14 +143,14 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
   return labels;
 }
 
-/// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
+/// Scanned as one tree, its sets would be treated as classes, and every member as missing.
 void refuse_set_folders(const catalog::SourceFolder& source, bool labelled) {
-  Context quiet;  // what convert warned of
+  Context quiet;  // reported by convert as a warning
   const catalog::SetFolders sets = catalog::find_set_folders(source, quiet, labelled);
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
-      fmt::format("'{}' holds the sets {}: compare the shards of each with its own folder, such as --against {}",
+      fmt::format("'{}' contains the sets {}: compare the shards of each with its own folder, such as --against {}",
                   source.path, fmt::join(sets.names, ", "), source.path_of(sets.names.front())),
       source.path);
 }
@@ -165,8 +165,9 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
     return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
   }
   if (facts.listed) {
-    throw Error(ErrorCode::usage,
-                "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
+    throw Error(
+        ErrorCode::usage,
+        "these shards were made from a list of images: also give the list (--list, --path-column, --label-column)");
   }
   refuse_set_folders(source, !facts.made.unlabeled);
   return catalog::scan_image_folder(source, options, ctx);
@@ -192,15 +193,16 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
 
 std::string SourceCheck::not_compared() const {
   std::string text;
-  if (facts_.resized) text += "; the bytes of images not, as they were resized";
-  if (facts_.noted) text += "; .json members that hold rows of tables not";
-  if (!left_out_.empty()) text += fmt::format("; not {} that convert left out", format_count(left_out_.size(), "file"));
+  if (facts_.resized) text += "; without the bytes of images, because they were resized";
+  if (facts_.noted) text += "; without .json members that contain rows of tables";
+  if (!left_out_.empty())
+    text += fmt::format("; without {} that convert left out", format_count(left_out_.size(), "file"));
   if (facts_.part_of_split) text += "; images of other sets of the split are not missed";
   return text;
 }
 
-/// The keys that convert gives come first: an image that lies at <a>/<stem> with another label does not take the key
-/// of one that has label <a>.
+/// The keys that convert gives come first: an image at <a>/<stem> with another label does not take the key of one that
+/// has label <a>.
 void SourceCheck::add_keys() {
   keys_.reserve(scan_.images());
   std::size_t count = 0;
@@ -220,7 +222,7 @@ void SourceCheck::add_keys() {
 }
 
 void SourceCheck::add_key(std::string_view key, const Place& place) {
-  keys_.try_emplace(xxh3_64(as_bytes(key)), place);  // of two images with one stem the convert's keys tell them apart
+  keys_.try_emplace(xxh3_64(as_bytes(key)), place);  // for two images with one stem, the convert's keys decide
 }
 
 const SourceCheck::Place* SourceCheck::find(std::string_view key) const {
@@ -320,12 +322,12 @@ class SourceCheck::Comparer final : public MemberWatcher {
       const std::string path = in_class.path_of(member.file);
       if (owner_.facts_.noted && lower_case(path).ends_with(".json")) continue;
       log_.add(ProblemCode::missing_field, sample.offset, sample.key,
-               fmt::format("'{}', which is to be .{}", path, owner_.scan_.member_name(member)));
+               fmt::format("'{}', expected .{}", path, owner_.scan_.member_name(member)));
     }
   }
 
  private:
-  /// False when the sizes tell the difference already.
+  /// False if the sizes already differ.
   bool open(const catalog::ScannedClass& in_class, const catalog::ScannedFile& file, std::uint64_t size) {
     try {
       file_ = owner_.open(*place_, file);

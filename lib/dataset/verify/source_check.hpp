@@ -19,51 +19,50 @@
 
 namespace shardkit::dataset {
 
-/// What manifests say of the convert that made their shards, as far as it explains where these differ from its source.
+/// The convert options in the manifests that explain why shards differ from their source.
 struct ConvertFacts {
-  bool listed = false;         ///< the images are of a list
-  bool resized = false;        ///< images are others by intent
+  bool listed = false;         ///< the images come from a list
+  bool resized = false;        ///< images were changed on purpose
   bool noted = false;          ///< .json members hold rows of tables
   bool skipped_bad = false;    ///< files that cannot be read were left out
   bool nested_keys = false;    ///< keys have the folders below the class
   bool part_of_split = false;  ///< other images of the source are in sets that are not among these
   /// A class map numbered the classes, so that numbers in a list may be names.
   bool class_map = false;
-  ShardingOptions made;                         ///< side-cars, fields, primaries and `unlabeled` as convert was told
-  std::string set;                              ///< folder of the set in the source that convert was given
+  ShardingOptions made;                         ///< side-cars, fields, primaries and `unlabeled` as given to convert
+  std::string set;                              ///< folder of the set in the source given to convert
   std::map<std::string, std::uint64_t> labels;  ///< by class name
 };
 
-/// Compares shards with the ImageFolder tree they were made from: every byte of every image and side-car, every label,
-/// and whether all of them are there. Samples are found by the key that convert gives them, or by <class>/<stem> as
-/// other converters name them.
+/// Compares shards with the ImageFolder tree of their source: every byte of every image and side-car, every label, and
+/// whether all of them exist. Samples are found by the key that convert gives them, or by <class>/<stem> as other
+/// converters name them.
 class SourceCheck {
  public:
-  /// Scans `source`, or takes the images of a list, with the side-cars that convert was given. Labels are those that
-  /// the manifests of the shards' folders give to the class names, or, where they have none, the classes' positions by
-  /// name. Throws what scan_source() throws, and Error{corrupt} for an option of a manifest that convert does not
-  /// write.
+  /// Scans `source`, or takes the images of a list, with the side-cars given to convert. Labels are those that the
+  /// manifests of the shards' folders give to the class names, or, without any, the classes' positions by name. Throws
+  /// the errors of scan_source(), and Error{corrupt} for an option of a manifest that convert does not write.
   SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
               const catalog::FolderManifests& manifests, Context& ctx);
 
-  /// Whether samples have to have labels.
+  /// Whether samples must have labels.
   bool is_labelled() const { return scan_.labelled(); }
 
-  /// Whether images come over the network: then many shards are to be compared at a time.
+  /// Whether images come over the network: then many shards should be compared at a time.
   bool is_remote() const { return source_.store != nullptr; }
 
-  /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
+  /// Compares one shard's members; used by the thread that reads it. The caller keeps `log` alive.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
 
-  /// Notes the files that cannot be read, such as links that lead nowhere, unless convert left such out.
+  /// Notes the files that cannot be read, such as broken links, unless convert left such files out.
   void note_unreadable(ProblemLog& log) const;
 
-  /// Notes the images that no shard held and no plan or index names as left out. To be called when all shards were
+  /// Notes the images that no shard contained and no plan or index names as left out. Call this after all shards were
   /// read.
   void note_missing(ProblemLog& log) const;
 
   std::uint64_t images() const { return scan_.images(); }
-  /// What of the shards the source cannot tell; empty when nothing.
+  /// The facts about the shards that the source cannot confirm; empty if none.
   std::string not_compared() const;
 
  private:
@@ -76,7 +75,7 @@ class SourceCheck {
   void add_keys();
   void add_key(std::string_view key, const Place& place);
   const Place* find(std::string_view key) const;
-  /// The file that a member was made from; null when there is none.
+  /// The source file of a member; null if there is none.
   const catalog::ScannedFile* file_of(const Place& place, std::string_view extension) const;
   std::span<const catalog::ScannedMember> members_of(const Place& place) const;
   /// Opens one of the files of a class.

@@ -49,7 +49,7 @@ class Verification {
         set_checker_(set_, manifests_, expected_, reports_, staged_) {
     check(options.images);
     if (options.against.empty() && !options.images.list.empty()) {
-      throw Error(ErrorCode::usage, "--list says what --against compares with; there is no --against");
+      throw Error(ErrorCode::usage, "--list needs --against");
     }
     result_.strict = options.strict;
     if (staged_) result_.staged_parts = staged_->parts;
@@ -91,8 +91,8 @@ class Verification {
     if (options_.depth == VerifyDepth::auto_) return has_checksums() ? VerifyDepth::checksum : VerifyDepth::structure;
     if (options_.depth == VerifyDepth::checksum && !has_checksums()) {
       throw Error(ErrorCode::not_found,
-                  fmt::format("there are no checksums to compare with: neither a {} beside the shards nor an index for "
-                              "each; {} makes them from the shards as they are now",
+                  fmt::format("there are no checksums to compare with: neither a {} next to the shards nor an index "
+                              "for each; {} creates them from the shards as they are now",
                               formats::kManifestName, remedy::in_text(remedy::index(options_.shards))),
                   set_.folder.empty() ? set_.shards.front().path : set_.folder);
     }
@@ -162,11 +162,11 @@ class Verification {
     result_.verdict = verdict();
   }
 
-  /// One line: sound or not, how far that was looked at, and what is wrong.
+  /// One line: sound or not, the depth of the check, and the problems.
   std::string verdict() const {
     const std::string shards = format_count(result_.shards, "shard");
     if (result_.errors > 0) {
-      return fmt::format("not sound: {} of {} with errors, {} and {} in all",
+      return fmt::format("not sound: {} of {} with errors, {} and {} in total",
                          format_count(shards_with_errors_, "shard"), format_count(result_.shards + missing_shards_),
                          format_count(result_.errors, "error"), format_count(result_.warnings, "warning"));
     }
@@ -180,9 +180,9 @@ class Verification {
   }
   bool has_findings() const { return result_.has_findings(); }
 
-  /// `index_fits`: only headers and padding can differ where no sample's content does.
+  /// `index_fits`: no sample's content can differ, only headers and padding.
   void collect(ProblemLog& log, bool index_fits = false) {
-    // What a reader makes of the pieces of a sample that do not stand together.
+    // How a reader treats the separated pieces of a sample.
     constexpr std::array kOfPieces{ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
                                    ProblemCode::differing_members};
     if (log.has(ProblemCode::split_sample)) log.drop(kOfPieces);
@@ -212,7 +212,7 @@ class Verification {
                                     set_.manifest_path));
     }
     if (staged_) {
-      checked.push_back(fmt::format("{} of the {} of the set: stage brought {}",
+      checked.push_back(fmt::format("{} of the {} of the set, staged by {}",
                                     count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
                                     set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
     }
@@ -227,7 +227,8 @@ class Verification {
       checked.push_back(fmt::format(
           "members and labels against {} in '{}'{}{}", format_count(source_->images(), "image"), options_.against,
           source_->not_compared(),
-          set_checker_.is_whole() ? "" : "; not all shards were read whole, so none of its images is missed"));
+          set_checker_.is_whole() ? ""
+                                  : "; not all shards could be read completely, so missing images are not reported"));
     }
     if (result_.depth == VerifyDepth::structure && !source_) {
       checked.push_back("no content: images were not read or decoded");
@@ -246,7 +247,7 @@ class Verification {
                             needs_[Remedy::drop_bad] > 0};
     if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
     repairs.rename = "=" + *nameless_kinds_.begin();
-    // A label beside a member without an extension is no orphan once that has one.
+    // A label beside a member without an extension is not an orphan after that member gets one.
     if (orphans_ == needs_[Remedy::drop_bad] && orphans_ <= needs_[Remedy::rename]) repairs.drop_bad = false;
     return repairs;
   }
@@ -263,15 +264,15 @@ class Verification {
              "again from their source: no command repairs their bytes");
     }
     const remedy::Repairs repairs = repairs_needed();
-    std::string effect = "the same samples under names and headers that every reader knows";
-    if (repairs.salvage) effect += ", of damaged shards those before the damage and those that did not change";
-    if (repairs.mark_duplicates) effect += ", each under a name of its own";
-    if (repairs.drop_bad) effect += ", without those that are bad";
+    std::string effect = "the same samples with names and headers that every reader supports";
+    if (repairs.salvage) effect += ", for damaged shards those before the damage and those that did not change";
+    if (repairs.mark_duplicates) effect += ", each with its own name";
+    if (repairs.drop_bad) effect += ", without bad ones";
     if (repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename)) {
       advise(remedy::reshard(options_.shards, repairs), effect);
     }
     for (const std::string& reader : set_checker_.wrong_readers()) {
-      advise(remedy::index(options_.shards, reader), "writes this reader's indexes again");
+      advise(remedy::index(options_.shards, reader), "writes the indexes of this reader again");
     }
   }
 
@@ -290,7 +291,7 @@ class Verification {
   std::string kinds_not_decoded_;
   std::uint64_t shards_with_errors_ = 0;  ///< missing ones too
   std::uint64_t missing_shards_ = 0;
-  std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of what each would repair
+  std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of the problems that each would repair
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
   std::uint64_t orphans_ = 0;
 };
@@ -302,46 +303,46 @@ VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verific
 void VerifyOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field({"depth",
-           "what to check: headers and samples; every byte too; or every byte and image. auto reads every byte where "
-           "there are checksums"},
+           "what to check: headers and samples; also every byte; or also every image. auto checks every byte if there "
+           "are checksums"},
           depth);
   v.field({"against",
-           "compare every byte and label with the ImageFolder tree that the shards were made from, here or at an s3:// "
-           "URL, or with the images of --list, and name what is missing, extra or different",
+           "compare every byte and label with the source of the shards, and report what is missing, extra or "
+           "different: an ImageFolder tree, local or at an s3:// URL, or the images of --list",
            Role::input_file, "SRC"},
           against);
   images.describe(v);
   v.field({"strict", "count warnings as findings"}, strict);
-  v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
+  v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 
 void VerifyResult::describe(FieldVisitor& v) {
-  v.field({"verdict", "whether the shards are sound, in one line"}, verdict);
-  v.field({"depth", "what was really checked"}, depth);
+  v.field({"verdict", "verdict in one line"}, verdict);
+  v.field({"depth", "depth of the check"}, depth);
   v.field({"checked", "the same in words"}, checked);
   v.field({"shards", Unit::count, "shards read"}, shards);
-  v.field({"staged_parts", "the parts of the set that stage brought to this folder; empty: all of it"}, staged_parts);
+  v.field({"staged_parts", "the parts of the set that were staged to this folder; empty: all of it"}, staged_parts);
   v.field({"samples", Unit::count, "samples found in them"}, samples);
   v.field({"members", Unit::count, "tar members found in them"}, members);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
-  v.field({"images", Unit::count, "images looked at, with --depth decode"}, images);
-  v.field({"images_not_decoded", Unit::count, "images among them of other formats than JPEG, PNG and WebP"},
+  v.field({"images", Unit::count, "images checked, with --depth decode"}, images);
+  v.field({"images_not_decoded", Unit::count, "images among them with other formats than JPEG, PNG and WebP"},
           images_not_decoded);
   v.field({"classes", "the labels found"}, classes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards over wall time"}, bytes_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
   v.field({"errors", Unit::count, "problems by which readers lose or confuse data"}, errors);
-  v.field({"warnings", Unit::count, "problems over which some reader stumbles"}, warnings);
-  v.field({"problems", "the problems, repetitions within a shard in one line, at most 10,000 lines"}, problems);
-  v.field({"remedies", "commands that mend what can be mended"}, remedies);
+  v.field({"warnings", Unit::count, "problems that affect only some readers"}, warnings);
+  v.field({"problems", "problems; repetitions within a shard are one line; at most 10,000 lines"}, problems);
+  v.field({"remedies", "commands that repair what can be repaired"}, remedies);
 }
 
 void VerifyClasses::describe(FieldVisitor& v) {
-  v.field({"count", Unit::count, "labels with samples"}, count);
-  v.field({"largest_label", "the largest of them"}, largest_label);
-  v.field({"fewest_samples", Unit::count, "of the smallest class"}, fewest_samples);
-  v.field({"most_samples", Unit::count, "of the largest class"}, most_samples);
+  v.field({"count", Unit::count, "number of labels with samples"}, count);
+  v.field({"largest_label", "largest label"}, largest_label);
+  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
+  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
 }
 
 }  // namespace shardkit::dataset

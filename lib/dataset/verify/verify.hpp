@@ -16,10 +16,10 @@
 namespace shardkit::dataset {
 
 enum class VerifyDepth {
-  auto_,      ///< checksum where manifest or indexes hold checksums, else structure
+  auto_,      ///< checksum if manifest or indexes contain checksums, else structure
   structure,  ///< headers, names, labels, counts
   checksum,   ///< also every byte
-  decode,     ///< also every image; bytes are compared where there are checksums
+  decode,     ///< also every image; bytes are compared if there are checksums
 };
 constexpr auto enum_names(VerifyDepth) {
   return std::to_array<std::string_view>({"auto", "structure", "checksum", "decode"});
@@ -70,13 +70,13 @@ struct VerifyResult {
   std::vector<std::string> shard_names;  ///< of those read, for reports
 
   void describe(FieldVisitor& v);
-  /// True when readers would lose or confuse data, or, with `strict`, when some reader would stumble.
+  /// True if readers would lose or confuse data or, with `strict`, if some reader would have trouble.
   bool has_findings() const { return errors > 0 || (strict && warnings > 0); }
 };
 
-/// Checks shards, ours or made by others: `shardctl verify`. Each shard is read once; several are read at a time. What
-/// is wrong with a shard is a problem in the result, not an exception. Throws Error{not_found} when `checksum` is
-/// asked for and there is nothing to compare with, and what resolve_shards() throws. The result but for
+/// Checks shards, from shardctl or other programs: `shardctl verify`. Each shard is read once; several are read at a
+/// time. A fault of a shard is a problem in the result, not an exception. Throws Error{not_found} if `checksum` is
+/// requested and there is nothing to compare with, and the errors of resolve_shards(). The result except
 /// `bytes_per_second` does not depend on threads.
 VerifyResult verify(const VerifyOptions& options, Context& ctx);
 

@@ -57,7 +57,7 @@ TEST_CASE("wishes that contradict themselves say which option to change") {
   CHECK(refusal(wish("llama4", 1, {}, {})).find("llama3-8b, llama3-70b, llama3-405b") != std::string::npos);
   CHECK(refusal(wish("llama3-8b", 1, 4096, {})).find("--scale") != std::string::npos);
   CHECK(refusal(wish("llama3-8b", 1, {}, 9)).find("8 ranks") != std::string::npos);
-  CHECK(refusal(wish({}, 0.5, {}, {})).find("--model and --job") != std::string::npos);
+  CHECK(refusal(wish({}, 0.5, {}, {})).find("--model or --job") != std::string::npos);
   CHECK(refusal(wish({}, 1, 4096, 2)).find("--bytes") != std::string::npos);
   CHECK(refusal(wish({}, 1, ~0ULL, 1)).find("--bytes") != std::string::npos);
 }

@@ -138,7 +138,7 @@ TEST_CASE("what follows from other metrics is shown and decides nothing, unless 
   const CompareResult same = compare_paths(base, only_predicted);
   CHECK(same.verdict == ChangeVerdict::pass);
   CHECK(says(same.text, "in 1 metric"));
-  CHECK(says(row_of(same, predicted).text, "follows from the others and does not count"));
+  CHECK(says(row_of(same, predicted).text, "follows from others and does not count"));
   CHECK(compare_paths(base, only_predicted, {.metric = {predicted}}).verdict == ChangeVerdict::regressed);
   CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == ChangeVerdict::regressed);
 }
@@ -222,16 +222,16 @@ TEST_CASE("options that make no sense are refused") {
     CAPTURE(failure.text);
     return failure == ErrorCode::usage && failure.says(part);
   };
-  CHECK(refused({}, "expected BASE and NEW"));
-  CHECK(refused({.base = base, .threshold = {"fast"}}, "'fast' is no share"));
-  CHECK(refused({.base = base, .threshold = {"500%"}}, "'500%' is no share"));
-  CHECK(refused({.base = base, .threshold = {"0"}}, "is no share"));
-  CHECK(refused({.base = base, .threshold = {"read.speed=3%"}}, "no metric 'read.speed'"));
-  CHECK(refused({.base = base, .metric = {"nothing"}}, "no metric 'nothing'"));
+  CHECK(refused({}, "give BASE and NEW"));
+  CHECK(refused({.base = base, .threshold = {"fast"}}, "'fast' is not a share"));
+  CHECK(refused({.base = base, .threshold = {"500%"}}, "'500%' is not a share"));
+  CHECK(refused({.base = base, .threshold = {"0"}}, "is not a share"));
+  CHECK(refused({.base = base, .threshold = {"read.speed=3%"}}, "unknown metric 'read.speed'"));
+  CHECK(refused({.base = base, .metric = {"nothing"}}, "unknown metric 'nothing'"));
   CHECK(refused({.base = base, .metric = {"decode.samples_per_second"}}, "does not measure"));
-  CHECK(refused({.base = base, .allow_different = {"enigne"}}, "neither result tells 'enigne'"));
+  CHECK(refused({.base = base, .allow_different = {"enigne"}}, "neither result contains 'enigne'"));
   CHECK(refused({.threshold = {"5%"}, .save_baseline = "x"}, "--threshold needs BASE"));
-  CHECK(refused({.base = base, .save_baseline = "x"}, "in a call of its own"));
+  CHECK(refused({.base = base, .save_baseline = "x"}, "with a second command"));
   CHECK(refused({.allow_different = {"host"}, .save_baseline = "x"}, "--allow-different needs BASE"));
 }
 

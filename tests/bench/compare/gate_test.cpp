@@ -107,14 +107,14 @@ TEST_CASE("a gate that is wrong says which requirement and how, before results a
     std::string text, part;
   };
   const std::vector<Row> rows{
-      {gate_text(R"({"metric":"read.speed","min":1})"), "no metric 'read.speed'"},
+      {gate_text(R"({"metric":"read.speed","min":1})"), "unknown metric 'read.speed'"},
       {gate_text(R"({"min":1})"), "requirement 1: a metric is missing"},
       {gate_text(R"({"metric":"read.bytes_per_second"})"), "expected min, max or both"},
       {gate_text(R"({"metric":"read.bytes_per_second","min":"fast"})"), "'min' is \"fast\""},
       {gate_text(R"({"metric":"read.bytes_per_second","min":-1})"), "'min' is -1"},
-      {gate_text(R"({"metric":"read.bytes_per_second","minimum":1})"), "no member 'minimum'"},
+      {gate_text(R"({"metric":"read.bytes_per_second","minimum":1})"), "unknown member 'minimum'"},
       {gate_text(R"({"metric":"read.bytes_per_second","min":"5GB/s","max":"1GB/s"})"), "min is more than max"},
-      {gate_text(R"({"metric":"read.bytes_per_second","min":1,"cache":"cool"})"), "no state of the cache 'cool'"},
+      {gate_text(R"({"metric":"read.bytes_per_second","min":1,"cache":"cool"})"), "unknown cache state 'cool'"},
       {gate_text(R"({"metric":"read.bytes_per_second","min":1},3)"), "requirement 2: expected an object"},
       {gate_text(""), "expected at least one requirement"},
       {R"({"schema":"shardkit/gate","schema_version":1,"requirements":3})", "expected a list"},
@@ -131,5 +131,5 @@ TEST_CASE("a gate that is wrong says which requirement and how, before results a
   write_file(dir.path("gate.json"), "min: 3");
   const auto failure = shardkit_test::failure_of([&] { read_gate(dir.path("gate.json")); });
   CHECK(failure == ErrorCode::corrupt);
-  CHECK(failure.says("is no JSON of shardkit; name a gate"));
+  CHECK(failure.says("is not a shardkit result file; expected a gate"));
 }

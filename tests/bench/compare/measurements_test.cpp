@@ -49,7 +49,7 @@ TEST_CASE("the result of a run that failed is refused with its error") {
 "error":{"code":"io","text":"cannot read /data/a.tar"},"status":"failed"})");
   auto failure = failure_with_new(dir.path("x.json"));
   CHECK(failure == ErrorCode::conflict);
-  CHECK(failure.says("failed: cannot read /data/a.tar; leave it out"));
+  CHECK(failure.says("failed run: cannot read /data/a.tar; leave it out"));
   write_file(dir.path("x.json"), R"({"schema":"shardkit/read","result":{"bytes_per_second":1},"status":"failed"})");
   CHECK(failure_with_new(dir.path("x.json")) == ErrorCode::conflict);
 }

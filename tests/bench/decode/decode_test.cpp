@@ -266,9 +266,9 @@ TEST_CASE("a type or layout of values that nothing augments is refused, with the
   };
   const auto type = refusal([](DecodeBenchOptions& o) { o.dtype = TensorType::u8; });
   CHECK(type == ErrorCode::usage);
-  CHECK(type.says("--dtype: "));
-  CHECK(type.says("add --augment imagenet"));
+  CHECK(type.says("--dtype needs "));
+  CHECK(type.says("needs --augment imagenet"));
   const auto layout = refusal([](DecodeBenchOptions& o) { o.layout = TensorLayout::nhwc; });
   CHECK(layout == ErrorCode::usage);
-  CHECK(layout.says("--layout: "));
+  CHECK(layout.says("--layout needs "));
 }

@@ -84,7 +84,7 @@ TEST_CASE("wrong pixels are told with the image's name, the engine and the measu
   CHECK(failure == ErrorCode::corrupt);
   CHECK(failure.path == "1");
   CHECK(failure.says("with its hybrid engine"));
-  CHECK(failure.says("dB against libjpeg-turbo"));
+  CHECK(failure.says("dB compared with libjpeg-turbo"));
 }
 
 TEST_CASE("pixels that an earlier batch left in the memory do not pass for an image's own") {

@@ -127,7 +127,7 @@ TEST_CASE("GPU links: lost lanes are a warning, a slow link of an idle GPU a hin
   CHECK(codes(links) == Codes{"gpu_pcie_width", "gpu_pcie_speed"});
   CHECK(find(links, "gpu_pcie_width")->measured == "x8");
   CHECK(find(links, "gpu_pcie_width")->normal == "x16");
-  CHECK(find(links, "gpu_pcie_speed")->text.find("idle GPU does so to save power") != std::string::npos);
+  CHECK(find(links, "gpu_pcie_speed")->text.find("idle GPU does this to save power") != std::string::npos);
 }
 
 TEST_CASE("a card in a slot that offers less is a hint about the slot, not about the link") {

@@ -97,17 +97,16 @@ TEST_CASE("heat that slows a GPU down is a warning with the clock and the temper
   const Finding& finding = *find(machine, "gpu_slowdown");
   CHECK(finding.severity == kWarning);
   CHECK(finding.measured == "sw_thermal_slowdown at 88 degrees C, 1200 of 1980 MHz");
-  CHECK(finding.remedy.starts_with("fans, dust"));
-  CHECK(finding.text.starts_with("GPU 0 at 0000:17:00.0 is slowed down: "));
+  CHECK(finding.remedy.starts_with("check fans, dust"));
+  CHECK(finding.text.starts_with("GPU 0 at 0000:17:00.0 is throttled: "));
 }
 
 TEST_CASE("a power brake asks for power; a slowdown by hardware that says no more asks for both") {
   const auto remedy_of = [](const char* limit) {
     return find(look_at_one([&](GpuState& gpu) { gpu.clock_limits = {limit}; }), "gpu_slowdown")->remedy;
   };
-  CHECK(remedy_of("hw_power_brake_slowdown").starts_with("power supplies"));
-  CHECK(
-      remedy_of("hw_slowdown").starts_with("fans, dust and the temperature of the air that comes in; power supplies"));
+  CHECK(remedy_of("hw_power_brake_slowdown").starts_with("check power supplies"));
+  CHECK(remedy_of("hw_slowdown").starts_with("check fans, dust and intake air temperature; check power supplies"));
 }
 
 TEST_CASE("limits that a GPU which is well has too are none") {

@@ -160,11 +160,11 @@ TEST_CASE("messages name what the user gave, not a file found in it") {
   Context context;
   const std::string docs = folder.path("docs");
   CHECK(named_text(find(docs)) == "'" + docs + "'");
-  CHECK(named_text(find_input({docs, docs + "/a.md"}, context)) == "'" + docs + "' and what was named beside it");
+  CHECK(named_text(find_input({docs, docs + "/a.md"}, context)) == "'" + docs + "' and the other paths");
   CHECK(first_named(spread(find(docs))) == docs);
 }
 
 TEST_CASE("a part of a set that names nothing is named by its first file") {
   const InputSet part{{{"x/a.jpg", 1, false, 1}, {"x/b.jpg", 1, false, 1}}, 2};
-  CHECK(named_text(part) == "'x/a.jpg' and what was named beside it");
+  CHECK(named_text(part) == "'x/a.jpg' and the other paths");
 }

@@ -239,7 +239,7 @@ TEST_CASE("a pipeline is a supply of samples, limited by the stage that set its 
   const ModelResult result = model(options, context);
   CHECK(result.limiting_stage == "augment");
   CHECK(result.headroom_ratio.value() == Approx(0.5));
-  CHECK(result.text.starts_with("augment limits: 5,120 of 10,240 samples/s"));
+  CHECK(result.text.starts_with("augment is the bottleneck: 5,120 samples/s available, 10,240 needed"));
   CHECK(result.supply->pipeline_stage == "augment");
   CHECK(result.supply->cache_state == "cold");
   CHECK(result.required->decode_cores.value() == Approx(20.48));
@@ -427,12 +427,12 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
     REQUIRE(has_warning(own, "not_measured"));
     CHECK(own.warnings().back().text.find("`iobench run DATA --json FILE`") != std::string::npos);
   };
-  check(kRead, "storage is enough: 20,000 of 10,240 samples/s; decoding was not measured", "decode");
+  check(kRead, "storage is enough: 20,000 samples/s available, 10,240 needed; decoding was not measured", "decode");
   check(R"({"schema":"shardkit/pipeline","result":{"source":"shards","decode":"null","limiting_stage":"read",
         "samples_per_second":20000,"bytes_per_second":2.6e9,"cache":{"state":"cold"}}})",
-        "storage is enough: 20,000 of 10,240 samples/s; decoding was not measured", "decode");
+        "storage is enough: 20,000 samples/s available, 10,240 needed; decoding was not measured", "decode");
   check(R"({"schema":"shardkit/decode","result":{"samples_per_second":20000}})",
-        "decoding is enough: 20,000 of 10,240 samples/s; reading was not measured", "read");
+        "decoding is enough: 20,000 samples/s available, 10,240 needed; reading was not measured", "read");
   job.decode_rate = 20'000;
   CHECK(modelled_from(job, kRead, context).requirement == RequirementState::met);
   CHECK_FALSE(has_warning(context, "not_measured"));
@@ -444,7 +444,7 @@ TEST_CASE("a measured stage that is short is a miss, whatever was not measured")
   job.gpus = 80;
   const ModelResult result = modelled_from(job, kRead, context);
   CHECK(result.has_findings());
-  CHECK(result.text.starts_with("read limits: 20,000 of 102,400 samples/s"));
+  CHECK(result.text.starts_with("read is the bottleneck: 20,000 samples/s available, 102,400 needed"));
   CHECK(has_warning(context, "not_measured"));
 }
 
@@ -464,14 +464,14 @@ TEST_CASE("decoding alone says nothing of samples that are not decoded: that is 
   job.preset = "unet3d-a100";
   const ModelResult result =
       modelled_from(job, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
-  CHECK(
-      result.text ==
-      "1 GPU takes 11 samples/s, 1.61 GB/s from storage; whether that is there is not known: reading was not measured");
+  CHECK(result.text ==
+        "1 GPU takes 11 samples/s, 1.61 GB/s from storage; whether that is available is unknown: reading was not "
+        "measured");
   CHECK_FALSE(result.requirement);
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings().front().code == "not_measured");
   CHECK(context.warnings().front().text.starts_with("samples of this job are not decoded"));
-  CHECK(context.warnings().front().text.find("may be what limits") == std::string::npos);
+  CHECK(context.warnings().front().text.find("may be the bottleneck") == std::string::npos);
 }
 
 TEST_CASE("a rate of one sample is in the singular") {
@@ -486,12 +486,12 @@ TEST_CASE("without a job one stage feeds images at most so many GPUs") {
   const ModelResult read = modelled_from({}, kRead, context);
   CHECK(read.text.starts_with("feeds 1 x unet3d-a100, "));
   CHECK(read.text.find(", at most 27 x resnet50-a100, ") != std::string::npos);  // 2.6e9 / 114660 / (0.9 * 919.5)
-  CHECK(read.text.ends_with(" by storage alone; decoding was not measured"));
+  CHECK(read.text.ends_with(" (judged only by storage); decoding was not measured"));
   CHECK(has_warning(context, "not_measured"));
   const ModelResult decode =
       modelled_from({}, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
   CHECK(decode.text.starts_with("feeds at most 1 x resnet50-a100, "));
-  CHECK(decode.text.ends_with(" by decoding alone; reading was not measured"));
+  CHECK(decode.text.ends_with(" (judged only by decoding); reading was not measured"));
 }
 
 TEST_CASE("where samples of another size were measured the line says for which size it speaks") {
@@ -500,8 +500,8 @@ TEST_CASE("where samples of another size were measured the line says for which s
   job.preset = "unet3d-h100";
   job.gpus = 2;
   CHECK(modelled_from(job, kRead, context)
-            .text.starts_with(
-                "read limits: 18 of 43 samples/s of 140 MiB (measured with samples of 127 KiB), predicted AU 41 %"));
+            .text.starts_with("read is the bottleneck: 18 samples/s available, 43 needed (140 MiB per sample, measured "
+                              "with 127 KiB), predicted AU 41 %"));
 }
 
 TEST_CASE("a checkpoint that training waited for says nothing of copies, and its share stands in the first line") {
@@ -513,7 +513,7 @@ TEST_CASE("a checkpoint that training waited for says nothing of copies, and its
       {"mode":"sync","bytes":1000000000,"block_seconds":4,"durable_seconds":4,"bytes_per_second":0.25e9}]}})",
                     context);
   CHECK_FALSE(result.required->checkpoint->asynchronous_share_ratio);
-  CHECK(result.text.starts_with("checkpoints take 16.7 % of the running time when training waits for them; 8 GPUs"));
+  CHECK(result.text.starts_with("checkpoints take 16.7 % of the running time if training waits for them; 8 GPUs"));
   CHECK(context.warnings().empty());
 }
 

@@ -172,7 +172,7 @@ TEST_CASE("more batches than slots are a mistake of ours, and found") {
 TEST_CASE("a GPU that damages what is copied to it is found before anything is measured") {
   const auto failure = failure_with({.damaged_copy = 0}, small_loader());
   CHECK(failure == ErrorCode::corrupt);
-  CHECK(failure.says("GPU 0 (fake GPU) holds 1 wrong bytes of"));
+  CHECK(failure.says("GPU 0 (fake GPU) has 1 wrong bytes of"));
 }
 
 TEST_CASE("so is one that normalises otherwise than the processor") {
@@ -181,7 +181,7 @@ TEST_CASE("so is one that normalises otherwise than the processor") {
   settings.form = SampleForm::crop;
   const auto failure = failure_with({.damaged_kernel = 0}, settings);
   CHECK(failure == ErrorCode::corrupt);
-  CHECK(failure.says("normalises otherwise than the processor, from byte 0 of"));
+  CHECK(failure.says("normalises differently from the CPU, from byte 0 of"));
 }
 
 TEST_CASE("batches that the GPU has no room for are refused with the options to change") {

@@ -86,7 +86,7 @@ TEST_CASE("what needs a GPU is refused where there is none") {
         })}) {
     const auto failure = failure_of([&] { measure(options, {}); });
     CHECK(failure == ErrorCode::unsupported);
-    CHECK(failure.says(std::string(*option_for_gpu(options)) + ": no GPU can be used"));
+    CHECK(failure.says(std::string(*option_for_gpu(options)) + ": no GPU is available"));
   }
 }
 
@@ -95,15 +95,15 @@ TEST_CASE("options about GPUs that contradict each other or are absurd are usage
   CHECK(refusal(with([](auto& o) {
           o.sink = SinkKind::host;
           o.pinned = PinnedChoice::on;
-        })).starts_with("--pinned: with --sink host"));
-  CHECK(refusal(with([](auto& o) { o.step = StepKind::spin; })).starts_with("--step spin: name the --step-time"));
+        })).starts_with("--pinned needs a GPU, which --sink host"));
+  CHECK(refusal(with([](auto& o) { o.step = StepKind::spin; })).starts_with("--step spin needs --step-time"));
   for (const char* list : {"x", ",", "0,0", "-1", "0 1"}) {
-    CHECK(refusal(with([&](auto& o) { o.device = list; })).starts_with("--device: expected different numbers"));
+    CHECK(refusal(with([&](auto& o) { o.device = list; })).starts_with("--device: expected different GPU numbers"));
   }
   CHECK(refusal(with([](auto& o) {
           o.device = "0,1";
           o.gpus = 1;
-        })).starts_with("--device: 2 GPUs listed, and 1 to step together"));
+        })).starts_with("--device: 2 GPUs listed, but 1 step together"));
 }
 
 TEST_CASE("GPUs that are named take the batches, and as many step as are named") {
@@ -117,7 +117,7 @@ TEST_CASE("GPUs that are named take the batches, and as many step as are named")
   CHECK(second.copies() == 0);
   const auto failure = failure_of([&] { measure(with([](auto& o) { o.device = "3"; }), {&first, &second, &third}); });
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.says("--device 3: there is no such GPU; this process may use 3 GPUs"));
+  CHECK(failure.says("--device 3: there is no such GPU; this process can use 3 GPUs"));
 }
 
 TEST_CASE("more GPUs than there are share those, which is warned of") {
@@ -146,7 +146,7 @@ TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs"
   CHECK(threads == std::vector<unsigned>{2, 2});
   const auto failure = failure_of([&] { decoders({&first, &second, &other}); });
   CHECK(failure == ErrorCode::unsupported);
-  CHECK(failure.says("GPUs of one model are needed, and GPU 0 is 'fake GPU', GPU 2 'another GPU'"));
+  CHECK(failure.says("all GPUs must be of one model, but GPU 0 is 'fake GPU' and GPU 2 is 'another GPU'"));
 }
 
 TEST_CASE("normalising on the GPU takes a quarter of the bytes of f32 over the bus, and of the memory for batches") {

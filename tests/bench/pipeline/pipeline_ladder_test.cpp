@@ -69,7 +69,7 @@ TEST_CASE("each rung is measured on the same data and says what it adds") {
     CHECK(row.au_ratio);
     CHECK_FALSE(row.limiting_stage.empty());
   }
-  CHECK(names == std::vector<std::string>{"naive", "pinned, one batch ahead", "normalised on the GPU", "nvJPEG",
+  CHECK(names == std::vector<std::string>{"naive", "pinned, one batch prefetched", "normalised on the GPU", "nvJPEG",
                                           "all overlapped"});
   CHECK_FALSE(result.ladder[0].pinned);
   CHECK(result.ladder[0].prefetch == 0);
@@ -124,7 +124,9 @@ TEST_CASE("options that the ladder sets itself, or that are of one run, are usag
   CHECK(refusal([](auto& o) { o.prefetch = "1"; }).starts_with("--prefetch: with --ladder"));
   CHECK(refusal([](auto& o) { o.prefetch = "2,4"; }).starts_with("--prefetch: with --ladder"));
   CHECK(refusal([](auto& o) { o.trace = "t.json"; }).starts_with("--trace"));
-  CHECK(refusal([](auto& o) { o.sink = SinkKind::host; }).starts_with("--ladder: with --sink host"));
+  CHECK(refusal([](auto& o) {
+          o.sink = SinkKind::host;
+        }).starts_with("--ladder needs a GPU, which --sink host does not use"));
   CHECK(refusal([](auto& o) {
           o.checkpoint_every = 1;
           o.checkpoint_bytes = 1;

@@ -129,7 +129,7 @@ TEST_CASE("a budget that ends before the first image is said to be too short") {
   options.budget = 1e-9;
   const auto failure = failure_of([&] { run(options); });
   CHECK(failure == ErrorCode::usage);
-  CHECK(failure.says("--budget: no image came from"));
+  CHECK(failure.says("--budget: no image was read from"));
 }
 
 TEST_CASE("a trace or a checkpoint that cannot be written is said before anything is measured") {

@@ -63,11 +63,11 @@ TEST_CASE("folders are listed, and each file is opened, looked at, read and clos
 TEST_CASE("files that are no images by their names are pointed at, once") {
   const TempDir dir;
   write_tree(dir);
-  CHECK_FALSE(has_hint(read_quietly(folder_options(dir.path("t"))), "by name no image"));
+  CHECK_FALSE(has_hint(read_quietly(folder_options(dir.path("t"))), "not an image by name"));
   write_file(dir.path("t/dog/shard.tar"), "x");
   const ReadResult result = read_quietly(folder_options(dir.path("t")));
   CHECK(result.samples == 24);
-  CHECK(has_hint(result, "of 24 files 1 is by name no image"));
+  CHECK(has_hint(result, "of 24 files, 1 is not an image by name"));
 }
 
 TEST_CASE("a sample of the files tells what an epoch of all takes") {

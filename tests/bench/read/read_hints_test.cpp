@@ -43,7 +43,7 @@ DeviceActivity activity(std::uint64_t bytes, double request, double wait) {
 
 TEST_CASE("a device that answers late or in small pieces is pointed at, with what waited") {
   const ReadResult result = with_hints(activity(kBytes, 8192, 0.02));
-  CHECK(has_hint(result, "answered after 20 ms on average, 64 requests waiting"));
+  CHECK(has_hint(result, "answered after 20 ms on average, with 64 requests waiting"));
   CHECK(has_hint(result, "requests to the device were 8192 bytes"));
   CHECK(with_hints(activity(kBytes, 262'144, 0.001)).hints.empty());
 }
@@ -55,7 +55,7 @@ TEST_CASE("small requests that were asked for are no news") {
 TEST_CASE("what the device did for others is not held against it") {
   const ReadResult result = with_hints(activity(kBytes / 100, 4096, 0.05));
   CHECK(result.hints.size() == 1);
-  CHECK(has_hint(result, "something between has a copy"));
+  CHECK(has_hint(result, "another layer caches the data"));
 }
 
 TEST_CASE("a reading too short for a steady rate is told the options of its command: run has no --min-time") {
@@ -69,7 +69,7 @@ TEST_CASE("a reading too short for a steady rate is told the options of its comm
   ReadOptions options;
   CHECK(has_hint(hints_of(options), "--min-time with --cache cold"));
   options.prepare_seconds = 1;  // set by run
-  CHECK(has_hint(hints_of(options), "reading took 0.50 s; more data, or --cache direct, gives a steadier rate"));
+  CHECK(has_hint(hints_of(options), "reading took only 0.50 s; more data, or --cache direct, gives a steadier rate"));
   options.direct = true;
   CHECK(has_hint(hints_of(options), "a longer --budget gives a steadier rate"));
   CHECK_FALSE(has_hint(hints_of(options), "--min-time"));
@@ -81,13 +81,13 @@ TEST_CASE("why there are no samples: nothing was read, nothing whole, or there a
   ReadOptions options;
   ReadResult result;
   const auto why = [&](const std::vector<InputFile>& files) { return why_no_samples(options, files, result); };
-  CHECK(why(tensors).find("nothing was read in the time there was; a longer --budget") != std::string::npos);
+  CHECK(why(tensors).find("nothing was read within the time limit; use a longer --budget") != std::string::npos);
   result.bytes = 10 * kMiB;
-  CHECK(why(tensors).find("nothing of 1 file was read to its end, and each counts as one sample") == 0);
+  CHECK(why(tensors).find("none of 1 file was read to its end, and each counts as one sample") == 0);
   CHECK(why(tensors).find("--sample-bytes") != std::string::npos);
-  CHECK(why(shards).find("no sample of the shards was read whole; a longer --budget") == 0);
+  CHECK(why(shards).find("no sample of the shards was read completely; use a longer --budget") == 0);
   result.bytes = kBytes;
-  CHECK(why(shards).find("the shards hold no sample") == 0);
+  CHECK(why(shards).find("the shards contain no samples") == 0);
   options.store.sample_bytes = 2 * kBytes;
-  CHECK(why(tensors) == "1000 MiB were read, less than one sample of 1.95 GiB; a longer --budget reads more");
+  CHECK(why(tensors) == "only 1000 MiB were read, less than one sample of 1.95 GiB; use a longer --budget");
 }

@@ -151,11 +151,11 @@ TEST_CASE("where the shards cannot all stay open the result says what its times 
   write_shards(folder);
   ReadOptions options = read_options(folder.path());
   options.mode = ReadMode::random;
-  CHECK_FALSE(has_hint(read_quietly(options), "more shards than may be open"));
+  CHECK_FALSE(has_hint(read_quietly(options), "more shards than files that may be open"));
   const OpenFileLimit limit(65);
   const ReadResult result = read_quietly(options);
   CHECK(result.samples == 42);
-  CHECK(has_hint(result, "more shards than may be open"));
+  CHECK(has_hint(result, "more shards than files that may be open"));
 }
 
 TEST_CASE("the mean size of a sample is that of whole ones") {

@@ -43,14 +43,15 @@ TEST_CASE("stages that share cores add up: 2 cores / (0.1 ms + 2.4 ms) are 800 s
   CHECK(conclusion.predicted.gpus_fed == 0);
   CHECK_FALSE(conclusion.verdict.ok);
   CHECK(conclusion.verdict.limiting_stage == "decode");
-  CHECK(conclusion.verdict.text == "decode limits: 800 of 2,000 samples/s, predicted AU 40 %");
+  CHECK(conclusion.verdict.text ==
+        "decode is the bottleneck: 800 samples/s available, 2,000 needed, predicted AU 40 %");
 }
 
 TEST_CASE("what would close a decode gap is in cores: 2000/s * 2.5 ms are 5, of which 2 are there") {
   const Conclusion conclusion = conclude(small_node(), thousand_each(2), float_crops());
   CHECK(contains(conclusion.verdict.remedy, "3.0 more cores"));
-  CHECK(contains(conclusion.verdict.remedy, "(5.0 in all)"));
-  CHECK_FALSE(contains(conclusion.verdict.remedy, "short too"));
+  CHECK(contains(conclusion.verdict.remedy, "(5.0 in total)"));
+  CHECK_FALSE(contains(conclusion.verdict.remedy, "also too slow"));
 }
 
 TEST_CASE(
@@ -59,7 +60,7 @@ TEST_CASE(
   node.decode_samples_per_second = 400;  // 2 cores alone would give 830
   const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
   CHECK(contains(conclusion.verdict.remedy, "8.0 more cores"));
-  CHECK(contains(conclusion.verdict.remedy, "(10.0 in all)"));
+  CHECK(contains(conclusion.verdict.remedy, "(10.0 in total)"));
 }
 
 TEST_CASE("what would close a read gap is in bytes: 2000/s of 100 kB are 200 MB/s, of which 50 are there") {
@@ -67,9 +68,9 @@ TEST_CASE("what would close a read gap is in bytes: 2000/s of 100 kB are 200 MB/
   node.read_bytes_per_second = 50e6;
   const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
   CHECK(conclusion.verdict.limiting_stage == "read");
-  CHECK(conclusion.verdict.text == "read limits: 500 of 2,000 samples/s, predicted AU 25 %");
+  CHECK(conclusion.verdict.text == "read is the bottleneck: 500 samples/s available, 2,000 needed, predicted AU 25 %");
   CHECK(contains(conclusion.verdict.remedy, "150 MB/s more"));
-  CHECK(contains(conclusion.verdict.remedy, "decode is short too (800 samples/s)"));
+  CHECK(contains(conclusion.verdict.remedy, "decode is also too slow (800 samples/s)"));
 }
 
 TEST_CASE("augmenting shares the decoding threads: 1 / (1/830 + 1/8300) are 755 samples/s") {
@@ -95,10 +96,10 @@ TEST_CASE("a pipeline that was measured is what the verdict goes by, and the pre
   CHECK(conclusion.predicted.samples_per_second == Approx(800));
   CHECK(*conclusion.predicted.of_measured_ratio == Approx(1.25));
   CHECK(conclusion.predicted.au_ratio.value() == Approx(0.32));
-  CHECK(conclusion.verdict.text == "decode limits: 640 of 2,000 samples/s, predicted AU 32 %");
+  CHECK(conclusion.verdict.text == "decode is the bottleneck: 640 samples/s available, 2,000 needed, predicted AU 32 %");
   CHECK(conclusion.ladder.back().stage == "pipeline");
   CHECK(conclusion.ladder.back().headroom_ratio.value() == Approx(0.32));
-  CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "decode limits at 640 samples/s"));
+  CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "decode is the bottleneck at 640 samples/s"));
   // What a pipeline gives, each of its stages gives.
   node.pipeline_samples_per_second = 9000;
   CHECK(conclude(node, thousand_each(2), float_crops()).verdict.limiting_stage == "compute");
@@ -112,7 +113,7 @@ TEST_CASE("half a core that a control group allows is half a core: 0.5 / 2.5 ms 
   const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
   CHECK(conclusion.predicted.samples_per_second == Approx(200));
   CHECK(contains(conclusion.verdict.remedy, "4.5 more cores"));
-  CHECK(contains(conclusion.verdict.remedy, "CPU limit of 0.50 cuts in"));
+  CHECK(contains(conclusion.verdict.remedy, "CPU limit of 0.50 cores"));
 }
 
 TEST_CASE("threads that were asked for and leave cores idle are part of the remedy") {
@@ -135,7 +136,7 @@ TEST_CASE("image files that storage gives too slowly are to be sharded, with wha
   node.read_bytes_per_second = 50e6;
   node.shards_gain_ratio = 2.84;
   CHECK(contains(conclude(node, thousand_each(2), float_crops()).verdict.remedy,
-                 "shards (`shardctl convert`) spare each file's opening and closing: at least 2.8 times"));
+                 "shards (`shardctl convert`) avoid opening and closing each file: at least 2.8 times"));
 }
 
 TEST_CASE("rows of the ladder have the intervals of their stages") {
@@ -189,7 +190,7 @@ TEST_CASE("a lower utilisation may be enough, and then the limit is told without
   const Conclusion conclusion = conclude(small_node(), thousand_each(1, 0.8), float_crops());
   CHECK(conclusion.verdict.ok);
   CHECK(conclusion.verdict.limiting_stage == "decode");
-  CHECK(contains(conclusion.verdict.text, "enough, though decode limits: 800 of 1,000"));
+  CHECK(contains(conclusion.verdict.text, "enough; decode is the bottleneck: 800 samples/s available, 1,000"));
   CHECK(conclusion.verdict.remedy.empty());
 }
 
@@ -198,7 +199,7 @@ TEST_CASE("when input is fast enough compute limits") {
   const Conclusion conclusion = conclude(small_node(), slow, float_crops());
   CHECK(conclusion.verdict.ok);
   CHECK(conclusion.verdict.limiting_stage == "compute");
-  CHECK(contains(conclusion.verdict.text, "the GPUs are fed"));
+  CHECK(contains(conclusion.verdict.text, "GPUs are fed"));
 }
 
 TEST_CASE("the first line says warm where storage was not measured") {
@@ -210,7 +211,7 @@ TEST_CASE("the first line says warm where storage was not measured") {
     CHECK(contains(conclude(node, {}, float_crops()).verdict.text, words));
   }
   node.cache_state = CacheState::unknown;
-  CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "not known"));
+  CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "unknown"));
 }
 
 TEST_CASE("without a job it tells what each preset's GPUs would get, in tenths") {
@@ -219,7 +220,7 @@ TEST_CASE("without a job it tells what each preset's GPUs would get, in tenths")
   CHECK_FALSE(conclusion.requirement);
   CHECK(conclusion.presets.size() == presets().size());
   CHECK(contains(conclusion.verdict.text, "0.9 x resnet50-a100,"));  // 800 / (0.9 * 919.5) = 0.967
-  CHECK(contains(conclusion.verdict.text, "decode limits at 800 samples/s"));
+  CHECK(contains(conclusion.verdict.text, "decode is the bottleneck at 800 samples/s"));
 }
 
 TEST_CASE("a workload that is no JPEG is held against bytes alone") {
@@ -228,7 +229,7 @@ TEST_CASE("a workload that is no JPEG is held against bytes alone") {
   CHECK(conclusion.verdict.limiting_stage == "read");
   CHECK(conclusion.predicted.au_ratio.value() == Approx(800e6 / 1.61353e9).epsilon(0.001));
   CHECK(conclusion.ladder.size() == 1);
-  CHECK(contains(conclusion.verdict.text, "; samples of unet3d-a100 are no JPEGs: judged by reading alone"));
+  CHECK(contains(conclusion.verdict.text, "; samples of unet3d-a100 are not JPEGs: judged only by reading"));
 }
 
 TEST_CASE("volumes are read and moved as they are stored, and no processor time goes into decoding them") {
@@ -250,17 +251,17 @@ TEST_CASE("data without images has only its reading to judge") {
   CHECK(conclusion.ladder.size() == 1);
   CHECK(conclusion.ladder.front().headroom_ratio.value() == Approx(0.8));
   CHECK(conclude(node, {}, float_crops()).verdict.text ==
-        "reads 8,000 samples/s (800 MB/s); the data holds no JPEGs: decoding was not measured");
+        "reads 8,000 samples/s (800 MB/s); the data contains no JPEGs: decoding was not measured");
 }
 
 TEST_CASE("where nothing was decoded the first line says so, and no GPU of a JPEG workload counts as fed") {
   MeasuredNode node = small_node();
-  CHECK_FALSE(contains(conclude(node, thousand_each(2), float_crops()).verdict.text, "no JPEGs"));
+  CHECK_FALSE(contains(conclude(node, thousand_each(2), float_crops()).verdict.text, "contains no JPEGs"));
   CHECK(conclude(node, {}, float_crops()).presets.size() == presets().size());
   node.decode_samples_per_second.reset();
   CHECK(conclude(node, thousand_each(2), float_crops()).verdict.text ==
-        "the GPUs are fed: 8,000 of 2,000 samples/s, predicted AU 100 %; the data holds no JPEGs: decoding was not "
-        "measured");
+        "GPUs are fed: 8,000 samples/s available, 2,000 needed, predicted AU 100 %; the data contains no JPEGs: "
+        "decoding was not measured");
   const std::vector<PresetRow> rows = conclude(node, {}, float_crops()).presets;
   CHECK_FALSE(rows.empty());
   for (const PresetRow& row : rows) CHECK_FALSE(find_preset(row.name).jpeg);
@@ -322,7 +323,7 @@ TEST_CASE("copies to the GPU are a row of the ladder: 50 GB/s are 83,041 crops o
   CHECK(*row.measured_per_second == Approx(50e9 / 602112));
   CHECK(row.interval->low == Approx(49e9 / 602112));
   CHECK(*row.headroom_ratio == Approx(83.04).epsilon(0.001));
-  CHECK(row.note == "50.0 GB/s to the GPU from pinned memory, 147 MiB a copy");
+  CHECK(row.note == "50.0 GB/s to the GPU from pinned memory, 147 MiB per copy");
   CHECK(conclusion.verdict.limiting_stage == "decode");
 }
 
@@ -330,7 +331,7 @@ TEST_CASE("each GPU of a job has a link of its own, measured or not") {
   const Conclusion conclusion = conclude(node_with_gpu(), thousand_each(8), float_crops());
   CHECK(*conclusion.ladder.back().measured_per_second == Approx(8 * 50e9 / 602112));
   CHECK(conclusion.ladder.back().note ==
-        "50.0 GB/s to each of 8 GPUs from pinned memory, 147 MiB a copy; measured on 1, each alone");
+        "50.0 GB/s to each of 8 GPUs from pinned memory, 147 MiB per copy; measured on 1, one at a time");
 }
 
 TEST_CASE("a link that is too slow limits, and what would close the gap is in bytes for each GPU") {
@@ -338,14 +339,14 @@ TEST_CASE("a link that is too slow limits, and what would close the gap is in by
   node.transfer_bytes_per_second = 0.3e9;  // 498 crops a second
   const Conclusion conclusion = conclude(node, thousand_each(2, 0.9), float_crops());
   CHECK(conclusion.verdict.limiting_stage == "decode");
-  CHECK(contains(conclusion.verdict.remedy, "transfer is short too (996 samples/s)"));
+  CHECK(contains(conclusion.verdict.remedy, "transfer is also too slow (996 samples/s)"));
   node.decode_samples_per_second = 1e6;
   node.decode_cpu_seconds = 1e-6;
   node.read_cpu_seconds = 1e-6;
   const Conclusion link = conclude(node, thousand_each(2, 0.9), float_crops());
   CHECK(link.verdict.limiting_stage == "transfer");
   CHECK(link.predicted.samples_per_second == Approx(2 * 0.3e9 / 602112));
-  CHECK(contains(link.verdict.remedy, "242 MB/s more to each GPU would close it (542 MB/s in all)"));
+  CHECK(contains(link.verdict.remedy, "242 MB/s more to each GPU would close the gap (542 MB/s in total)"));
   CHECK(contains(link.verdict.remedy, "--dtype u8"));
 }
 
@@ -356,8 +357,8 @@ TEST_CASE("a pipeline of the host is held against the host's stages alone") {
   const Conclusion conclusion = conclude(node, thousand_each(1), float_crops());
   CHECK(*conclusion.predicted.of_measured_ratio == Approx(1.25));
   CHECK(conclusion.verdict.limiting_stage == "transfer");
-  CHECK(conclusion.verdict.text.starts_with("transfer limits: 100 of 1,000"));
-  CHECK(contains(conclusion.verdict.remedy, "decode is short too (640 samples/s)"));
+  CHECK(conclusion.verdict.text.starts_with("transfer is the bottleneck: 100 samples/s available, 1,000"));
+  CHECK(contains(conclusion.verdict.remedy, "decode is also too slow (640 samples/s)"));
 }
 
 TEST_CASE("without a job the link may be what limits") {

@@ -57,11 +57,11 @@ TEST_CASE("data without images is judged by reading alone") {
   Context first;
   const RunResult result = run(options, first);
   CHECK_FALSE(result.decode);
-  CHECK(contains(result.conclusion.verdict.text, "the data holds no JPEGs: decoding was not measured"));
+  CHECK(contains(result.conclusion.verdict.text, "the data contains no JPEGs: decoding was not measured"));
   options.preset = "unet3d-a100";
   Context context;
-  CHECK(contains(run(options, context).conclusion.verdict.text, "; the data holds no JPEGs"));
-  CHECK(contains(warning_of(context, "nothing_to_decode"), "there are no images in '" + dir.path() + "'"));
+  CHECK(contains(run(options, context).conclusion.verdict.text, "; the data contains no JPEGs"));
+  CHECK(contains(warning_of(context, "nothing_to_decode"), "found no images in '" + dir.path() + "'"));
 }
 
 TEST_CASE("a job of JPEGs cannot be judged by other data: what was named is told, and what to do") {
@@ -72,7 +72,7 @@ TEST_CASE("a job of JPEGs cannot be judged by other data: what was named is told
   options.preset = "resnet50-a100";
   const auto error = failure(options);
   CHECK(error == ErrorCode::not_found);
-  CHECK(error.says("there are no images in '" + dir.path("docs") + "', and samples of resnet50-a100 are JPEGs"));
+  CHECK(error.says("found no images in '" + dir.path("docs") + "', but samples of resnet50-a100 are JPEGs"));
   CHECK(error.says("another --preset"));
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("images of which none can be decoded are an error, with a preset of JP
   RunOptions options = run_options(dir.path("bad"));
   const auto error = failure(options);
   CHECK(error == ErrorCode::corrupt);
-  CHECK(error.says("not one of 3 images from '" + dir.path("bad") + "' can be decoded as a JPEG (2 of another"));
-  CHECK(error.says("name JPEGs, or measure reading alone with `iobench read`"));
+  CHECK(error.says("none of 3 images from '" + dir.path("bad") + "' can be decoded as JPEG (2 of another"));
+  CHECK(error.says("Choose JPEGs, or measure only reading with `iobench read`"));
   options.preset = "resnet50-a100";
   CHECK(failure(options) == ErrorCode::corrupt);
   options.preset.reset();
@@ -125,7 +125,7 @@ TEST_CASE("that a pipeline made too few steps for a row of the ladder is said, o
   for (std::uint64_t i = 0; i < turns.size(); ++i) turns[i].pipeline.emplace().steps = 3 + i;
   warn_of_steps(turns, context);
   REQUIRE(context.warnings().size() == 1);
-  CHECK(contains(context.warnings().front().text, "made 3 steps in its time, and 5 are needed"));
+  CHECK(contains(context.warnings().front().text, "made only 3 steps, but 5 are needed"));
 }
 
 TEST_CASE("a pipeline of enough steps, and images that all decode, are warned of by nobody") {

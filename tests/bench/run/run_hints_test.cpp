@@ -26,13 +26,13 @@ PipelineShares busy(double PipelineShares::*stage, double share = 0.9) {
 
 TEST_CASE("advice of the pipeline names the options that run has") {
   CHECK(advice_at(busy(&PipelineShares::read)) ==
-        std::vector<std::string>{"faster storage, or the data staged on a local disk (shardctl stage) would help"});
-  CHECK(advice_at(busy(&PipelineShares::transfer)) == std::vector<std::string>{"a smaller --dtype would help"});
+        std::vector<std::string>{"use faster storage, or stage the data to a local disk (shardctl stage)"});
+  CHECK(advice_at(busy(&PipelineShares::transfer)) == std::vector<std::string>{"use a smaller --dtype"});
   PipelineShares shared = busy(&PipelineShares::decode);
   shared.worker_core = 0.5;
   const std::vector<std::string> advice = advice_at(shared);
   REQUIRE(advice.size() == 2);
-  CHECK(advice.back().ends_with("a CPU limit or more --threads than cores take the rest"));
+  CHECK(advice.back().ends_with("a CPU limit or more --threads than cores use the rest"));
 }
 
 TEST_CASE("advice on settings that run does not have is left out") {

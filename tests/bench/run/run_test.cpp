@@ -178,14 +178,14 @@ TEST_CASE("where the cache cannot be dropped storage is read past it, named so, 
   CHECK(result.read.direct);
   CHECK(result.read.cache.state == CacheState::direct);
   for (const RunTurn& turn : result.repetitions) CHECK(turn.read.cache_state == CacheState::direct);
-  CHECK(contains(result.conclusion.verdict.text, "past the page cache (O_DIRECT)"));
+  CHECK(contains(result.conclusion.verdict.text, "bypassed the page cache (O_DIRECT)"));
   CHECK(contains(result.conclusion.ladder.front().note, ", direct"));
   REQUIRE(result.pipeline);
   CHECK(result.pipeline->cache.state == CacheState::warm);
   CHECK(result.conclusion.ladder.back().stage != "pipeline");  // it read what was in the cache
-  CHECK(contains(warning_of(context, "not_cold"), "--cache auto took the next best"));
+  CHECK(contains(warning_of(context, "not_cold"), "--cache auto used the next state"));
   CHECK_FALSE(contains(warning_of(context, "not_cold"), "use --cache"));  // which would measure less than this did
-  CHECK(contains(warning_of(context, "pipeline_cached"), "the pipeline's rate does not tell of storage"));
+  CHECK(contains(warning_of(context, "pipeline_cached"), "Its rate does not show the speed of storage"));
   CHECK(warning_of(context, "not_direct").empty());
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("a file too large for the budget is no folder without samples") {
   options.cache = RunCache::any;
   const auto failure = shardkit_test::failure_of([&] { run_quietly(options); });
   CHECK(failure == ErrorCode::usage);
-  CHECK(failure.says("read to its end, and each counts as one sample: a longer --budget"));
+  CHECK(failure.says("read to its end, and each counts as one sample; use a longer --budget"));
 }
 
 TEST_CASE("jobs and data that make no sense are errors before anything is measured") {

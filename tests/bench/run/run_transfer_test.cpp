@@ -53,7 +53,7 @@ TEST_CASE("of several GPUs each is measured, as many as the job has, and the slo
   CHECK(stage.rows.size() == 6);
   CHECK(*stage.pinned_h2d == Approx(12e9));
   CAPTURE(stage.text);
-  CHECK(stage.text.starts_with("pinned memory to each of 2 GPUs alone, the slowest: 12.0 GB/s"));
+  CHECK(stage.text.starts_with("pinned memory to each of 2 GPUs, one at a time, the slowest: 12.0 GB/s"));
   CHECK(unused.copies() == 0);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("a GPU that cannot be used leaves the run going, with a warning") {
   Context context;
   const TransferStage stage = measure_transfer(gpus_of({&full}), megabytes(), context);
   CHECK_FALSE(stage.measured);
-  CHECK(stage.text == "not measured: GPU 0 has no memory left");
+  CHECK(stage.text == "not measured: GPU 0 has no free memory");
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings().front().code == "transfer_not_measured");
   CHECK(stage.rows.empty());

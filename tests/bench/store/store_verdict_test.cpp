@@ -15,7 +15,7 @@ TEST_CASE("a store with a reserve of a fifth is streamed from, and staging never
   CHECK(verdict.epoch_stall_seconds == 0);
   CHECK_FALSE(verdict.break_even_epochs);
   CHECK(verdict.text ==
-        "stream: the store gives 1.20 kB/s, 1.20 times the 1.00 kB/s required; staging would win no time");
+        "stream: the store delivers 1.20 kB/s, 1.20 times the 1.00 kB/s required; staging would save no time");
 }
 
 TEST_CASE("a store that just keeps up has too little reserve, though staging wins no time") {
@@ -36,5 +36,5 @@ TEST_CASE("a slower store stalls each epoch, and staging has paid once the stall
   CHECK(verdict.epoch_stall_seconds == Approx(750));
   REQUIRE(verdict.break_even_epochs);
   CHECK(*verdict.break_even_epochs == Approx(2000.0 / 750));
-  CHECK(verdict.text.find("paid after 2.7 epochs") != std::string::npos);
+  CHECK(verdict.text.find("pays off after 2.7 epochs") != std::string::npos);
 }

@@ -51,10 +51,10 @@ TEST_CASE("only a regular file of a page or more is brought to a GPU; a pipe is 
   for (const std::string& path : {dir.path("pipe"), dir.path(), std::string("/dev/zero")}) {
     const auto failure = failure_of([&] { check_transfer_file(path); });
     CHECK(failure == ErrorCode::usage);
-    CHECK(failure.says("--gds wants a regular file"));
+    CHECK(failure.says("is not a regular file"));
   }
   write_file(dir.path("short"), "x");
-  CHECK(failure_of([&] { check_transfer_file(dir.path("short")); }).says("a page (4 KiB) or more"));
+  CHECK(failure_of([&] { check_transfer_file(dir.path("short")); }).says("smaller than a page (4 KiB)"));
   CHECK(failure_of([&] { check_transfer_file(dir.path("none")); }) == ErrorCode::not_found);
 }
 
@@ -96,13 +96,13 @@ TEST_CASE("the mode is the way that the reads took") {
 TEST_CASE("where cuFile is missing one line says why, and the other way is measured all the same") {
   Bench bench;
   bench.machine.open_storage = [](const Device&) -> std::unique_ptr<DirectStorage> {
-    throw Error(ErrorCode::unsupported, "no GPUDirect Storage here: libcufile.so.0 cannot be loaded");
+    throw Error(ErrorCode::unsupported, "GPUDirect Storage is not available: cannot load libcufile.so.0");
   };
   const FileTransfer result = bench.run(bench.path);
   CHECK(result.rows.size() == 1);
   CHECK(result.rows.front().way == FileReader::pread);
   REQUIRE(result.missing);
-  CHECK(result.missing->starts_with("no GPUDirect Storage"));
+  CHECK(result.missing->find("GPUDirect Storage") != std::string::npos);
   CHECK(bench.context.warnings().front().code == "gds_missing");
 }
 

@@ -112,16 +112,16 @@ TEST_CASE("gaps in lists, what is named twice and a GPU that is no number are us
     CHECK(complaint([&](TransferOptions& o) { o.bytes = list; }).starts_with("--bytes: '"));
   }
   CHECK(complaint([](TransferOptions& o) { o.directions = "h2d,h2d"; }) ==
-        "--directions: 'h2d,h2d' is not a list that names each once");
+        "--directions: 'h2d,h2d' is not a list without repetitions");
   CHECK(complaint([](TransferOptions& o) { o.kinds = "pinned,pinned"; }).starts_with("--kinds"));
   CHECK(complaint([](TransferOptions& o) { o.streams = "1,1"; }).starts_with("--streams"));
   CHECK(complaint([](TransferOptions& o) { o.device = "x"; }) == "--device: 'x' is not the number of a GPU, or all");
 }
 
 TEST_CASE("an option that would change nothing is refused, with what it needs beside it") {
-  CHECK(complaint([](TransferOptions& o) { o.shape = "3x4"; }).find("add --batch N") != std::string::npos);
-  CHECK(complaint([](TransferOptions& o) { o.dtype = TensorType::f32; }).find("add --batch N") != std::string::npos);
-  CHECK(complaint([](TransferOptions& o) { o.threads = 2; }).find("add --gds FILE") != std::string::npos);
+  CHECK(complaint([](TransferOptions& o) { o.shape = "3x4"; }).find("needs --batch N") != std::string::npos);
+  CHECK(complaint([](TransferOptions& o) { o.dtype = TensorType::f32; }).find("needs --batch N") != std::string::npos);
+  CHECK(complaint([](TransferOptions& o) { o.threads = 2; }).find("needs --gds FILE") != std::string::npos);
 }
 
 TEST_CASE("a GPU is chosen by its number, or all are") {
@@ -133,5 +133,5 @@ TEST_CASE("a GPU is chosen by its number, or all are") {
   CHECK(failure_of([&] { chosen_devices("first", both); }) == ErrorCode::usage);
   const auto absent = failure_of([&] { chosen_devices("2", both); });
   CHECK(absent == ErrorCode::unsupported);
-  CHECK(absent.says("this process may use 2 GPUs, counted from 0"));
+  CHECK(absent.says("this process can use 2 GPUs, counted from 0"));
 }

@@ -102,7 +102,7 @@ TEST_CASE("a batch is said in samples") {
   CHECK(*result.rows[0].samples_per_second == doctest::Approx(1e5));
   CHECK(*result.rows[1].samples_per_second == doctest::Approx(1e5));
   CHECK(result.rows[1].streams == 2);
-  CHECK(result.verdict == "pinned host to device 1.00 GB/s (its PCIe link is not known)");
+  CHECK(result.verdict == "pinned host to device 1.00 GB/s (PCIe link unknown)");
 }
 
 TEST_CASE("of several GPUs the slowest is the verdict's") {
@@ -128,7 +128,7 @@ TEST_CASE("without pinned copies to the device the verdict is of what was measur
   TransferOptions options = options_of("registered", "1MiB");
   options.directions = "d2h";
   CHECK(transfer(options, machine_of({&device}, tree), context).verdict ==
-        "registered device to host 40.0 GB/s (its PCIe link is not known)");
+        "registered device to host 40.0 GB/s (PCIe link unknown)");
 }
 
 TEST_CASE("a link below what device and slot can do is warned of") {
@@ -137,7 +137,7 @@ TEST_CASE("a link below what device and slot can do is warned of") {
   const RecordedTree tree = machine_with_link("8.0 GT/s PCIe");
   transfer(options_of("pinned", "4KiB"), machine_of({&device}, tree), context);
   REQUIRE(has_warning(context, "pcie_link_below_max"));
-  CHECK(context.warnings().front().text.find("PCIe 3 x16 where device and slot can do PCIe 5 x16") !=
+  CHECK(context.warnings().front().text.find("is PCIe 3 x16, but device and slot support PCIe 5 x16") !=
         std::string::npos);
 }
 

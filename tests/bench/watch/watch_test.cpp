@@ -65,7 +65,7 @@ TEST_CASE("each interval is handed on as it ends, and the verdict is of all of t
       watch_moments({calm, stalled, storage_stalls(calm, 4000000), storage_stalls(calm, 4000000)}, intervals(3));
   CHECK(watched.lines == std::vector{Shortage::storage, Shortage::storage, Shortage::nothing});
   CHECK(watched.result.verdict.short_of == Shortage::storage);
-  CHECK(watched.result.verdict.text == "storage is short in 67 % of the time");
+  CHECK(watched.result.verdict.text == "storage was the bottleneck 67 % of the time");
   CHECK(watched.result.ended == WatchEnd::count);
   CHECK(watched.result.rows.size() == 3);
   CHECK(watched.result.command == "python");

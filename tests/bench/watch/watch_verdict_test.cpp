@@ -103,15 +103,15 @@ TEST_CASE("the shortage that took the most time is the verdict, from a tenth of 
       verdict_of({interval(Shortage::storage, 5), interval(Shortage::cores, 2), interval(Shortage::nothing, 3)});
   CHECK(verdict.short_of == Shortage::storage);
   CHECK(verdict.share == Approx(0.5));
-  CHECK(verdict.text == "storage is short in 50 % of the time");
+  CHECK(verdict.text == "storage was the bottleneck 50 % of the time");
   CHECK(verdict_of({interval(Shortage::storage, 1), interval(Shortage::nothing, 9.5)}).short_of == Shortage::nothing);
-  CHECK(verdict_of({interval(Shortage::cores, 1)}).text == "processor cores are short in 100 % of the time");
+  CHECK(verdict_of({interval(Shortage::cores, 1)}).text == "CPU was the bottleneck 100 % of the time");
 }
 
 TEST_CASE("busy GPUs are the verdict when nothing is short for a tenth of the time") {
   const WatchVerdict busy = verdict_of({with_gpu(0.95, Shortage::compute), with_gpu(0.85, Shortage::compute)});
   CHECK(busy.short_of == Shortage::compute);
-  CHECK(busy.text == "nothing is short: GPUs are busy 90 % of the time");
+  CHECK(busy.text == "no bottleneck: GPUs were busy 90 % of the time");
   CHECK(busy.remedy.empty());
   CHECK(has_line(busy, "1 GPU in use: busy 90 %"));
   CHECK(verdict_of({interval(Shortage::compute, 8), interval(Shortage::storage, 2)}).short_of == Shortage::storage);
@@ -120,7 +120,7 @@ TEST_CASE("busy GPUs are the verdict when nothing is short for a tenth of the ti
 TEST_CASE("GPUs that wait although nothing is short: what a node does not tell") {
   const WatchVerdict verdict = verdict_of({with_gpu(0.3)});
   CHECK(verdict.short_of == Shortage::nothing);
-  CHECK(verdict.text.find("GPUs are busy 30 % of the time alone") != std::string::npos);
+  CHECK(verdict.text.find("GPUs were busy only 30 % of the time") != std::string::npos);
   CHECK(verdict.remedy.find("num_workers") != std::string::npos);
   CHECK(verdict_of({interval(Shortage::nothing)}).remedy.empty());
 }
@@ -129,7 +129,7 @@ TEST_CASE("no interval is no verdict") {
   const WatchVerdict verdict = judge_watch({}, {});
   CHECK(verdict.short_of == Shortage::nothing);
   CHECK_FALSE(verdict.share);
-  CHECK(verdict.text == "nothing was seen: the watch ended before its first interval");
+  CHECK(verdict.text == "nothing was measured: the watch ended before its first interval");
   CHECK(verdict.remedy.empty());
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("slow storage comes with its figures") {
   CHECK(has_line(verdict, "waiting for storage: some task 64 %, all tasks 58 %"));
   CHECK(has_line(verdict,
                  "disk nvme0n1: read 512 MB/s, 4100 reads/s, of 128 KiB, each 12 ms, written 1.00 MB/s, busy 99 %"));
-  CHECK(has_line(verdict, "page cache: holds of some files of PATH 12 %"));
+  CHECK(has_line(verdict, "page cache: has of sampled files of PATH 12 %"));
   CHECK(verdict.remedy.find("`iobench read /data --cache cold`") != std::string::npos);
   CHECK(verdict.remedy.find("or a faster disk") != std::string::npos);
 }
@@ -165,9 +165,9 @@ TEST_CASE("cores: the job's own load, or that of others") {
   row.node.busy_cores = 8;
   row.job = JobRow();
   row.job->cores = 7;
-  CHECK(verdict_of({row}).remedy.find("more cores") == 0);
+  CHECK(verdict_of({row}).remedy.find("use more cores") == 0);
   row.job->cores = 1;
-  CHECK(verdict_of({row}).remedy.find("other processes have 7.0 of the 8.0 cores in use") == 0);
+  CHECK(verdict_of({row}).remedy.find("other processes use 7.0 of the 8.0 busy cores") == 0);
   row.node.cpu_busy = 0.5;
   row.job->processors = 1;
   CHECK(verdict_of({row}).remedy.find("the job may run on 1 of 16 processors and uses them all") == 0);
@@ -180,9 +180,9 @@ TEST_CASE("the CPU limit is named in cores") {
   row.group.cpu_limit = 7.65;
   row.group.throttled = 0.34;
   const WatchVerdict verdict = verdict_of({row});
-  CHECK(verdict.text == "the CPU limit is short in 100 % of the time");
+  CHECK(verdict.text == "the CPU limit was the bottleneck 100 % of the time");
   CHECK(verdict.remedy.find("above 7.65 cores") != std::string::npos);
-  CHECK(has_line(verdict, "CPU limit: 7.65 cores, cuts in 34 %"));
+  CHECK(has_line(verdict, "CPU limit: 7.65 cores, throttles 34 %"));
 }
 
 TEST_CASE("memory and /dev/shm tell how little was left") {
@@ -190,12 +190,12 @@ TEST_CASE("memory and /dev/shm tell how little was left") {
   row.node.memory = 64ULL << 30U;
   row.node.memory_available = 1ULL << 30U;
   row.node.pressure.memory = 0.4;
-  CHECK(has_line(verdict_of({row}), "memory: some task waits 40 %, least available 1.00 GiB, of 64.0 GiB"));
+  CHECK(has_line(verdict_of({row}), "memory: some task waits 40 %, lowest available 1.00 GiB, of 64.0 GiB"));
   row = interval(Shortage::dev_shm);
   row.node.dev_shm_size = 64 << 20U;
   row.node.dev_shm_free = 1 << 20U;
-  CHECK(has_line(verdict_of({row}), "/dev/shm: least free 1.00 MiB, of 64.0 MiB"));
-  CHECK(verdict_of({row}).text == "room in /dev/shm is short in 100 % of the time");
+  CHECK(has_line(verdict_of({row}), "/dev/shm: lowest free 1.00 MiB, of 64.0 MiB"));
+  CHECK(verdict_of({row}).text == "space in /dev/shm was the bottleneck 100 % of the time");
 }
 
 TEST_CASE("findings: a disk that answers late, in small pieces") {

@@ -80,7 +80,7 @@ class Listing(CacheTest):
                   f"{shardctl} stage {self.folder}/src/a {self.cache}/a --manifest none --lease 0 && "
                   f"{shardctl} stage {self.folder}/src/a {self.cache}/a --manifest none")
         finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
-        self.assert_error(finished, 4, "all is in place", "--lease 0")
+        self.assert_error(finished, 4, "the set is complete", "--lease 0")
 
     def test_names_cannot_steer_the_terminal(self):
         self.stage_well("a", "--owner", "\x1b[31mred")
@@ -159,7 +159,7 @@ class Room(CacheTest):
         self.assertEqual(finished.stdout.split()[-1], "2")
 
     def test_a_target_outside_of_the_cache_is_exit_2(self):
-        self.assert_error(self.stage("a", "--cache", self.folder / "other", "--limit", "1GB"), 2, "does not lie in the cache")
+        self.assert_error(self.stage("a", "--cache", self.folder / "other", "--limit", "1GB"), 2, "is not inside the cache")
 
 
 class Collecting(CacheTest):
@@ -327,7 +327,7 @@ class Sharing(CacheTest):
         for verb in (("warm",), ("gc", "--limit", "0")):
             finished = self.verb_as(self.BERT, *verb)
             self.assertEqual(finished.returncode, 0, finished.stderr)
-            self.assertIn("was passed over", finished.stderr)
+            self.assertIn("was skipped", finished.stderr)
         self.assertFalse((self.cache / "b/1.bin").exists())
         self.assertTrue((self.cache / "a/1.bin").exists())
         self.stage_as(self.BERT, "b", "--cache", self.cache, "--limit", "2MiB", "--lease", "0")
@@ -340,7 +340,7 @@ class Sharing(CacheTest):
         self.stage_as(self.BERT, "c", *limit, "4MiB")
         self.assertTrue((self.cache / "a/1.bin").exists())
         self.assertFalse((self.cache / "b/1.bin").exists())
-        self.assert_error(self.run_as(self.BERT, *self.command("b", *limit, "3MiB")), 5, "is beyond this user")
+        self.assert_error(self.run_as(self.BERT, *self.command("b", *limit, "3MiB")), 5, "is not accessible to this user")
 
     def test_leases_that_may_not_be_removed_are_named_after_the_others_have_ended(self):
         self.stage_as(self.ANNA, "a", "--owner", "anna", umask=0o022)

@@ -50,7 +50,7 @@ class Cat(FolderTest):
 
     def test_what_is_not_there_is_exit_4_with_the_nearest_key(self):
         finished = run("shardctl", "cat", self.shards, "class_1/img_0031")
-        self.assert_error(finished, 4, "nearest is 'class_1/img_003'")
+        self.assert_error(finished, 4, "closest is 'class_1/img_003'")
         self.assertEqual(finished.stdout, "")
         self.assert_error(run("shardctl", "cat", self.shards, "class_1/img_003.png"), 4, "jpg")
 

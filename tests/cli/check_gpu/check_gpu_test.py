@@ -69,12 +69,12 @@ class WithoutGpu(FolderTest):
             self.skipTest("SKIPPED: a GPU is here")
         done = check_gpu("--programs", PROGRAMS, folder=self.folder)
         self.assertEqual(done.returncode, 4)
-        self.assertRegex(done.stderr, r"\Acheck-gpu: no GPU can be used: [^\n]+\n\Z")
+        self.assertRegex(done.stderr, r"\Acheck-gpu: no GPU is available: [^\n]+\n\Z")
         self.assertEqual(done.stdout, "")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["gpu-check.json"])
         result = json.loads((self.folder / "gpu-check.json").read_text())
         self.assertEqual((result["status"], result["exit_code"]), ("failed", 4))
-        self.assertIn("no GPU can be used", result["error"])
+        self.assertIn("no GPU is available", result["error"])
 
     def test_programs_that_are_not_there_are_a_wrong_option(self):
         done = check_gpu("--programs", self.folder, folder=self.folder)
@@ -196,10 +196,10 @@ class WithGpu(FakeGpuTest):
         self.assertIn("slowed down by sw_thermal_slowdown", self.output)
 
     def test_what_cannot_be_had_is_skipped_aloud(self):
-        self.fail("nvjpeg", 4, "unsupported", "no nvJPEG here: libnvjpeg.so.13 cannot be loaded")
+        self.fail("nvjpeg", 4, "unsupported", "nvJPEG is not available: cannot load libnvjpeg.so.13")
         self.check(0)
-        self.assertIn("no nvJPEG here", self.steps["decode nvjpeg"]["skipped"])
-        self.assertRegex(self.output, r"decode nvjpeg +skipped .* no nvJPEG here")
+        self.assertIn("nvJPEG is not available", self.steps["decode nvjpeg"]["skipped"])
+        self.assertRegex(self.output, r"decode nvjpeg +skipped .* nvJPEG is not available")
 
     def test_a_step_that_fails_is_a_missed_bar_with_its_words(self):
         self.fail("ladder", 1, "io", "the GPU fell off the bus")
@@ -267,9 +267,9 @@ class WithGpu(FakeGpuTest):
                 self.assertIn("decode cpu", [step["name"] for step in result["steps"]])
 
     def test_where_there_is_no_gpu_the_file_that_was_asked_for_says_so(self):
-        self.fail("transfer", 4, "unsupported", "no GPU can be used: no NVIDIA driver here")
+        self.fail("transfer", 4, "unsupported", "no GPU is available: there is no NVIDIA driver")
         result = self.check(4)
-        self.assertEqual(result["error"], "no GPU can be used: no NVIDIA driver here")
+        self.assertEqual(result["error"], "no GPU is available: there is no NVIDIA driver")
         self.assertEqual(result["status"], "failed")
         self.assertEqual(self.output, "")
 

@@ -31,7 +31,7 @@ class Checkpoint(FolderTest):
     def test_checkpoints_that_pile_up_are_a_finding(self):
         done = self.checkpoint("--bytes", "2MiB", "--step-time", "0.000001", "--every", 1)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("they pile up", done.stdout)
+        self.assertIn("checkpoints cannot keep up", done.stdout)
 
     def test_a_signal_ends_it_within_two_seconds_and_leaves_nothing(self):
         for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
@@ -64,20 +64,20 @@ class Checkpoint(FolderTest):
     def test_a_disk_that_fills_is_exit_5_and_leaves_nothing(self):
         small = self.folder / "small"
         done = self.on_small_disk("8m", small, "--bytes", "64MiB", "--budget", "60s", "--mode", "sync")
-        self.assert_error(done, 5, f"No space left in '{small}'", "--bytes makes it smaller")
+        self.assert_error(done, 5, f"no space left in '{small}'", "use --bytes to make it smaller")
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
     def test_a_job_without_room_for_its_files_is_told_what_makes_them_smaller(self):
         small = self.folder / "small"
         done = self.on_small_disk("8m", small, "--job", "seq-write")
-        self.assert_error(done, 5, f"'{small}' has 8.00 MiB left", "40.0 GiB", "--scale makes it smaller")
+        self.assert_error(done, 5, f"'{small}' has 8.00 MiB free", "40.0 GiB", "use --scale to make it smaller")
         self.assertNotIn("--bytes", done.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
     def test_a_full_drain_target_is_named_as_the_user_named_it(self):
         small = self.folder / "small"
         done = self.on_small_disk("1m", self.folder, "--bytes", "2MiB", "--drain-to", small)
-        self.assert_error(done, 5, f"'{small}' has", "--bytes makes it smaller")
+        self.assert_error(done, 5, f"'{small}' has", "use --bytes to make it smaller")
         self.assertNotIn(".shardkit-checkpoint", done.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("strace"), "SKIPPED: needs root and strace")

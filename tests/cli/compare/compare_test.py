@@ -80,7 +80,7 @@ class Verdicts(CompareTest):
         new = self.repetitions("new", 0.9e9, cache="warm", version="0.2.0")
         report = self.compare(base, new).stdout
         order = [report.index(part) for part in ("incomparable: ", "measured differently:",
-                                                 "read.cache.state: cold -> warm  makes them incomparable",
+                                                 "read.cache.state: cold -> warm  not comparable",
                                                  "tool.version: 0.1.0 -> 0.2.0", "-10.0 %: 1.00 GB/s to")]
         self.assertEqual(order, sorted(order), report)
         finished = self.compare(base, new, "--allow-different", "cache.state")
@@ -102,7 +102,7 @@ class Verdicts(CompareTest):
         self.compare(base, self.repetitions("warm", 1e9, cache="warm"), *reports)
         suite = ElementTree.parse(junit).getroot().find("testsuite")
         self.assertEqual(suite.find("testcase[failure]").get("name"), "read.cache.state")
-        self.assertIn("| `read.cache.state` | cold | warm | makes them incomparable |", markdown.read_text())
+        self.assertIn("| `read.cache.state` | cold | warm | not comparable |", markdown.read_text())
         self.compare(base, self.folder / "none", *reports)
         self.assertIsNotNone(ElementTree.parse(junit).getroot().find("testsuite/testcase/error"))
         self.assertIn("failed", markdown.read_text())
@@ -129,10 +129,10 @@ class BadInput(CompareTest):
         self.assert_error(self.compare(base, bad), 4, bad, "disk died")
         mixed = self.repetitions("mixed", 1e9)
         (mixed / "x.json").write_text(json.dumps({**envelope(1), "schema": "shardkit/decode"}))
-        self.assert_error(self.compare(base, mixed), 2, mixed / "x.json", "no repetitions of one measurement")
+        self.assert_error(self.compare(base, mixed), 2, mixed / "x.json", "not repetitions of one measurement")
         (self.folder / "empty").mkdir()
-        self.assert_error(self.compare(base, self.folder / "empty"), 4, "holds no result")
-        self.assert_error(self.compare(base), 2, "expected BASE and NEW")
+        self.assert_error(self.compare(base, self.folder / "empty"), 4, "contains no result")
+        self.assert_error(self.compare(base), 2, "give BASE and NEW")
         self.assert_error(self.compare(base, base, "--threshold", "much"), 2, "'much'")
 
     def test_a_baseline_that_cannot_be_written_is_an_error(self):
@@ -174,7 +174,7 @@ class Repetitions(CompareTest):
         result = self.folder / "run.json"
         finished = run("iobench", "run", photos, "--repeat", "9", "--budget", "1s", "--cache", "any", "--json", result)
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertIn("median of 9 turns", finished.stdout)
+        self.assertIn("median of 9 repetitions", finished.stdout)
         self.assertRegex(finished.stdout, r"read\.bytes_per_second +\S+ .B/s \(.*\); the same run again: ")
         written = json.loads(result.read_text())["result"]
         self.assertEqual(len(written["repetitions"]), 9)

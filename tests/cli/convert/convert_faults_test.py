@@ -52,7 +52,7 @@ class Kills(FolderTest):
         self.assertLess(time.monotonic() - sent, 10)  # strace slows the leaving; the program alone is held to 2 s
         self.assertEqual(process.returncode, 143)
         self.assertRegex(stderr, r"the next run reads \S+ [KM]iB again: those of 1 unfinished shard")
-        self.assertIn("the same command again goes on from here", stderr)
+        self.assertIn("run the same command again to continue", stderr)
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
 
 
@@ -126,7 +126,7 @@ class Targets(FolderTest):
                       f"exit $code")
             finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
             self.assertEqual(finished.returncode, 5, finished.stdout + finished.stderr)
-            self.assertIn("make room", finished.stderr)
+            self.assertIn("free space", finished.stderr)
 
     def test_a_read_only_target_is_exit_4(self):
         if not can_mount():

@@ -32,12 +32,12 @@ std::string report(const std::string& machine, const std::string& path = "/data"
 
 TEST_CASE("findings come first, each with what is, what is normal and what to do") {
   const std::string text = report("nfs");
-  CHECK(
-      text.starts_with("2 warnings, 2 hints (1.00 s)\n"
-                       "warning: NFS is mounted with one connection; nconnect=8 or more lets several streams run\n"
-                       "  is      nconnect=1\n"
-                       "  normal  nconnect=8 to 16\n"
-                       "  do      mount -o nconnect=8 "));
+  CHECK(text.starts_with(
+      "2 warnings, 2 hints (1.00 s)\n"
+      "warning: NFS is mounted with one connection; nconnect=8 or more allows several streams in parallel\n"
+      "  is      nconnect=1\n"
+      "  normal  nconnect=8 to 16\n"
+      "  do      mount -o nconnect=8 "));
   CHECK(contains(text, "echo 15360 > /sys/class/bdi/0:53/read_ahead_kb"));
   CHECK(text.find("hint: ") < text.find("\ncpu "));
 }

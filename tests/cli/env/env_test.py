@@ -39,7 +39,7 @@ class Env(FolderTest):
         self.env("/dev/shm", "--strict", code=3)
         report = run("iobench", "env", "/dev/shm").stdout
         self.assertRegex(report, r"\A([0-9]+ errors?, )?[0-9]+ warning")
-        self.assertLess(report.index("warning: the data lies on tmpfs"), report.index("\ncpu "))
+        self.assertLess(report.index("warning: the data is on tmpfs"), report.index("\ncpu "))
 
     def test_a_loader_that_does_not_fit_is_an_error(self):
         options = ("--gpus", "8", "--workers", "100", "--batch", "100000")

@@ -113,7 +113,7 @@ class LocalInputs(FolderTest):
         for lines in ([url, self.tars[0]], [self.tars[0], url]):
             done = self.go("iobench", "read", self.write("mixed.txt", *lines), "--endpoint-url", "http://127.0.0.1:9",
                            "--anonymous")
-            self.assert_error(done, 2, "measure them apart")
+            self.assert_error(done, 2, "measure them separately")
 
     def test_another_programs_manifest_is_none(self):
         foreign = self.folder / "foreign"
@@ -126,7 +126,7 @@ class LocalInputs(FolderTest):
                     self.assertEqual(self.shardctl(name)["stat"], 6)
                     self.assertEqual(self.iobench(name), {"read": 1, "decode": 6, "pipeline": 6})
                     stderr = self.ok("shardctl", "ls", name).stderr
-                    self.assertEqual(stderr.count("foreign/manifest.json' is not a manifest of shardkit"), warnings)
+                    self.assertEqual(stderr.count("foreign/manifest.json' is not a shardkit manifest"), warnings)
         self.assert_error(self.go("shardctl", "index", "foreign"), 4, "--output DIR")
         self.assertEqual((foreign / "manifest.json").read_text(), text)
 

@@ -76,8 +76,8 @@ class Measuring(PipelineTest):
     def test_the_report_begins_with_the_stage_that_sets_the_pace(self):
         finished = run("iobench", "pipeline", self.shards, "--batch", 4, "--crop", 32, "--epochs", 2)
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertRegex(finished.stdout.splitlines()[0], rf"^({'|'.join(STAGES)}) sets the pace: ")
-        for words in ("boundary stall", "the tool itself", *STAGES):
+        self.assertRegex(finished.stdout.splitlines()[0], rf"^({'|'.join(STAGES)}) is the bottleneck: ")
+        for words in ("boundary stall", "overhead of iobench", *STAGES):
             self.assertIn(words, finished.stdout)
 
     def test_metrics_are_written(self):
@@ -105,11 +105,11 @@ class WithoutGpu(PipelineTest):
                 done = run("iobench", "pipeline", self.shards, *args)
                 self.assertEqual(done.returncode, 4)
                 self.assertEqual(done.stdout, "")
-                self.assertRegex(done.stderr, r"\Aiobench: error: no GPU can be used: [^\n]+\n\Z")
+                self.assertRegex(done.stderr, r"\Aiobench: error: no GPU is available: [^\n]+\n\Z")
 
     def test_a_slip_is_told_before_what_the_machine_lacks(self):
-        for args, text in ((["--sink", "host", "--pinned", "on"], "--pinned: with --sink host"),
-                           (["--step", "spin"], "--step spin: name the --step-time"),
+        for args, text in ((["--sink", "host", "--pinned", "on"], "--pinned needs a GPU"),
+                           (["--step", "spin"], "--step spin needs --step-time"),
                            (["--ladder", "--prefetch", "0,1"], "--prefetch: with --ladder"),
                            (["--decode", "nvjpeg", "--normalize", "cpu"], "--normalize cpu: with --decode nvjpeg"),
                            (["--device", "first"], "--device: expected")):
@@ -177,7 +177,7 @@ class BadInput(PipelineTest):
 
     def test_a_report_is_not_written_over_the_trace(self):
         file = self.folder / "both.json"
-        self.expect(2, self.shards, "--trace", file, "--json", file, says=[file, "name another file"])
+        self.expect(2, self.shards, "--trace", file, "--json", file, says=[file, "choose another file"])
         self.assertFalse(file.exists())
 
     def test_pipes_and_devices_are_refused(self):

@@ -83,11 +83,11 @@ class OtherPrograms(ReshardTest):
             with self.subTest(command[0]):
                 done = run("shardctl", *command)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn(f"passed over; `shardctl reshard {shards} OUT`", done.stderr)
+                self.assertIn(f"skipped; `shardctl reshard {shards} OUT`", done.stderr)
         (shards / "b.tar").unlink()
         for command in commands:
             with self.subTest(command[0]):
-                self.assert_error(run("shardctl", *command), 4, "compressed tars alone", f"shardctl reshard {shards} OUT")
+                self.assert_error(run("shardctl", *command), 4, "only compressed tars", f"shardctl reshard {shards} OUT")
 
     @unittest.skipUnless(shutil.which("zstd"), "zstd is not installed")
     def test_zstd(self):
@@ -168,7 +168,7 @@ class BadInput(ReshardTest):
             bomb.write(header.tobuf())
             for _ in range(64):
                 bomb.write(bytes(1 << 20))
-        self.refused(4, "x.tar.gz", "'a.jpg' at byte 0", "claims 7.00 GiB", "unpack it by hand")
+        self.refused(4, "x.tar.gz", "'a.jpg' at byte 0", "has size 7.00 GiB", "unpack it yourself")
 
     def test_a_gzip_bomb_behind_a_header_stops_at_what_the_disk_has(self):
         if not can_mount():
@@ -201,7 +201,7 @@ class BadInput(ReshardTest):
         write_tar(self.folder / "y.tar.gz", files[:60], "w:gz")
         disk = self.folder / "disk"
         disk.mkdir()
-        beside = ["the shards need 5", "beside the 5", "of unpacked inputs"]
+        beside = ["the shards need 5", "in addition to the 5", "of unpacked inputs"]
         for operand, megabytes, option, texts in [
             ("x.tar", 9, "", ["the shards need 11"]),  # one of the two sets alone would fit
             ("x.tar", 9, "--dry-run", ["the shards need 11"]),
@@ -248,7 +248,7 @@ class WholeSets(FolderTest):
     def test_a_shard_that_the_manifest_lists_is_gone(self):
         self.assertEqual(run("shardctl", "convert", self.source, self.shards, "--samples", 3).returncode, 0)
         (self.shards / "shard-000001.tar").unlink()
-        self.assert_refused("the first being 'shard-000001.tar'")
+        self.assert_refused("the first is 'shard-000001.tar'")
         salvaged = run("shardctl", "reshard", self.shards, self.folder / "rest", "--salvage")
         self.assertEqual(salvaged.returncode, 0, salvaged.stderr)
         self.assertIn("shard-000001.tar", salvaged.stderr)
@@ -256,7 +256,7 @@ class WholeSets(FolderTest):
     def test_a_convert_that_has_not_ended(self):
         finished = run("shardctl", "convert", self.source, self.shards, "--samples", 3, "--part", "0/2")
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assert_refused("has not ended")
+        self.assert_refused("has not finished")
         verified = run("shardctl", "verify", self.shards)
         self.assertEqual(verified.returncode, 3, verified.stdout)
         self.assertIn("set_unfinished", verified.stdout)

@@ -164,7 +164,7 @@ class Sources(StageTest):
         content = bytearray(shard.read_bytes())
         content[1000] ^= 1
         shard.write_bytes(content)
-        self.assert_error(run("shardctl", "stage", shards, self.folder / "out"), 4, shard, "the manifest says XXH3-128")
+        self.assert_error(run("shardctl", "stage", shards, self.folder / "out"), 4, shard, "the manifest has XXH3-128")
         self.assertFalse((self.folder / "out/.shardkit/staged.json").exists())
 
     def test_a_truncated_shard_is_exit_4(self):
@@ -182,8 +182,8 @@ class Sources(StageTest):
         shards = self.make_shards()
         self.assert_error(run("shardctl", "stage", self.folder / "absent", self.folder / "out"), 4, "absent")
         self.assert_error(run("shardctl", "stage", "gs://bucket/x", self.folder / "out"), 4, "gs:")
-        self.assert_error(run("shardctl", "stage", shards, shards / "copy"), 2, "lies in the source")
-        self.assert_error(run("shardctl", "stage", shards, shards), 2, "lies in the source")
+        self.assert_error(run("shardctl", "stage", shards, shards / "copy"), 2, "is inside the source")
+        self.assert_error(run("shardctl", "stage", shards, shards), 2, "is inside the source")
 
     def test_any_files_are_staged_without_a_manifest(self):
         source = self.make_tree(classes=2, per_class=5)

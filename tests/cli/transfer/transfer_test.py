@@ -23,7 +23,7 @@ class WithoutGpu(FolderTest):
         done = run("iobench", "transfer")
         self.assertEqual(done.returncode, 4)
         self.assertEqual(done.stdout, "")
-        self.assertRegex(done.stderr, r"\Aiobench: error: no GPU can be used: [^\n]+\n\Z")
+        self.assertRegex(done.stderr, r"\Aiobench: error: no GPU is available: [^\n]+\n\Z")
 
     def test_the_envelope_says_it_too(self):
         (self.folder / "any").write_bytes(bytes(4096))
@@ -31,7 +31,7 @@ class WithoutGpu(FolderTest):
         self.assertEqual(done.returncode, 4)
         envelope = result_of(done)
         self.assertEqual(envelope["error"]["code"], "unsupported")
-        self.assertIn("no GPU can be used", envelope["error"]["text"])
+        self.assertIn("no GPU is available", envelope["error"]["text"])
         self.assertIsNone(envelope["result"])
 
     def test_nothing_is_left_in_the_working_folder(self):
@@ -78,13 +78,13 @@ class BadInput(FolderTest):
             (("--bytes", "4K,x"), "--bytes: 'x' is not a size"),
             (("--streams", "9"), "--streams: '9' is not a number from 1 to 8"),
             (("--batch", "8", "--shape", "3x0"), "--shape: '3x0' is not sides"),
-            (("--batch", "8", "--bytes", "4K"), "give one of them"),
+            (("--batch", "8", "--bytes", "4K"), "exclude each other"),
             (("--numa", "near"), "--numa"),
             (("--device", "x"), "--device: 'x' is not the number of a GPU, or all"),
             (("--bytes", "1KiB,,2"), "--bytes: '1KiB,,2' is not a list of sizes"),
-            (("--directions", "h2d,h2d"), "--directions: 'h2d,h2d' is not a list that names each once"),
-            (("--shape", "3x4"), "add --batch N"),
-            (("--threads", "2"), "add --gds FILE"),
+            (("--directions", "h2d,h2d"), "--directions: 'h2d,h2d' is not a list without repetitions"),
+            (("--shape", "3x4"), "needs --batch N"),
+            (("--threads", "2"), "needs --gds FILE"),
             (("--gds", os.devnull), "--gds"),
         ):
             with self.subTest(arguments):

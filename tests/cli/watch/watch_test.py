@@ -68,11 +68,11 @@ class Job(WatchTest):
         finished = run("iobench", "watch", self.data, "--pid", self.job().pid, "--interval", "300ms", "--count", "3")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         lines, report = finished.stdout.split("\n\n", 1)
-        self.assertRegex(lines.splitlines()[0], r"\A +UTC +cores .*short of\Z")
+        self.assertRegex(lines.splitlines()[0], r"\A +UTC +cores .*bottleneck\Z")
         self.assertEqual(len(lines.splitlines()), 4)
         for line in lines.splitlines()[1:]:
             self.assertRegex(line, r"\A\d\d:\d\d:\d\d ")
-        self.assertRegex(report.splitlines()[0], r"short|GPUs")
+        self.assertRegex(report.splitlines()[0], r"bottleneck|GPUs")
         self.assertRegex(report, r"(?m)^watched +process \d+ \(.*\), ")
 
     def test_what_a_process_and_its_child_do_is_told_by_the_figures(self):
@@ -121,7 +121,7 @@ class Job(WatchTest):
         job.wait()
         for options in ((), ("--lines", "json")):
             finished = run("iobench", "watch", "--pid", job.pid, *options)
-            self.assert_error(finished, 4, f"no process {job.pid}")
+            self.assert_error(finished, 4, f"process {job.pid} does not exist")
             self.assertEqual(finished.stdout, "")
 
     def test_another_users_process_is_watched_as_far_as_it_is_told(self):
@@ -148,7 +148,7 @@ class Stop(WatchTest):
     def test_is_the_usual_end_and_no_failure(self):
         for stop in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(stop), self.watch(self.data) as watch:
-                self.assertIn("short of", watch.stdout.readline())
+                self.assertIn("bottleneck", watch.stdout.readline())
                 self.assertRegex(watch.stdout.readline(), r"\A\d\d:")  # lines come while it runs
                 watch.send_signal(stop)
                 rest, err = watch.communicate(timeout=10)
@@ -210,7 +210,7 @@ class Forms(WatchTest):
     def test_the_verdict_alone(self):
         finished = run("iobench", "watch", "--lines", "none", "--interval", "200ms", "--count", "1")
         self.assertNotIn("UTC", finished.stdout)
-        self.assertRegex(finished.stdout, r"\A[^\n]*(short|GPUs)")
+        self.assertRegex(finished.stdout, r"\A[^\n]*(bottleneck|GPUs)")
         self.assertRegex(finished.stdout, r"(?m)^watched +the whole node$")
 
     def test_bad_options_and_operands_are_told_apart(self):

@@ -299,7 +299,7 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   SUBCASE("another label by a class map") {
     write_file(source.dir.path("map"), "class_2\nclass_1\nclass_0\n");
     options.sharding.class_map = source.dir.path("map");
-    CHECK(contains(refusal(options, ErrorCode::conflict), "class 'class_0' has label 0 in the set, and 2 now"));
+    CHECK(contains(refusal(options, ErrorCode::conflict), "class 'class_0' has label 0 in the set, but 2 now"));
   }
   SUBCASE("a set that reshard made") {
     Context ctx;
@@ -355,7 +355,7 @@ TEST_CASE("a set to which an --append is under way is not taken for a whole one"
   ReshardOptions resharding;
   resharding.inputs = {source.dir.path("set")};
   resharding.target = source.dir.path("other");
-  CHECK_THROWS_WITH_AS(reshard(resharding, ctx), doctest::Contains("has not ended: run it again"), Error);
+  CHECK_THROWS_WITH_AS(reshard(resharding, ctx), doctest::Contains("has not finished: run it again"), Error);
 }
 
 TEST_CASE("an unfinished --append whose source has changed can be given up by what its message says") {

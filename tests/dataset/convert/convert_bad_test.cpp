@@ -241,7 +241,7 @@ TEST_CASE("--max-bad limits what is left out, and the message has the value that
   enough.sharding.max_bad = "12";
   CHECK(run(enough).skipped == 12);
   enough.sharding.max_bad = "5%";
-  CHECK(contains(refusal(enough, ErrorCode::corrupt), "--max-bad allows to leave out 6"));
+  CHECK(contains(refusal(enough, ErrorCode::corrupt), "--max-bad allows only 6"));
   enough.sharding.max_bad = "10%";
   CHECK(run(enough).skipped == 12);
   for (const char* none : {"x", "-1", "101%", "%", "1.5"}) {
@@ -271,10 +271,10 @@ TEST_CASE("a source that went away stops the run, also where bad files are skipp
   fs::rename(f.dir.path("away"), f.tree.root);
 
   fs::rename(f.tree.root + "/class_1", f.dir.path("away"));
-  CHECK(contains(refusal(options, ErrorCode::io), "class_1' of the plan is gone"));
+  CHECK(contains(refusal(options, ErrorCode::io), "class_1' of the plan no longer exists"));
   fs::create_directory(f.tree.root + "/class_1");  // 40 files gone at once
   const std::string text = refusal(options, ErrorCode::io);
-  CHECK(contains(text, "are gone: is all of it mounted?"));
+  CHECK(contains(text, "no longer exist: is all of it mounted?"));
   CHECK(contains(text, "--max-bad 40`"));
   fs::remove(f.tree.root + "/class_1");
   fs::rename(f.dir.path("away"), f.tree.root + "/class_1");
@@ -288,7 +288,7 @@ TEST_CASE("a source that went away stops the run, also where bad files are skipp
   scanning.target = f.dir.path("scanned2");
   run(scanning);
   fs::rename(f.tree.root + "/class_1", f.dir.path("away"));
-  CHECK(contains(refusal(scanning, ErrorCode::io), "class folder 'class_1' of the plan is gone"));
+  CHECK(contains(refusal(scanning, ErrorCode::io), "class folder 'class_1' of the plan no longer exists"));
 }
 
 TEST_CASE("one file that is gone is a bad file, which only --on-bad skip leaves out") {

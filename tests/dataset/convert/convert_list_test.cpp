@@ -160,7 +160,7 @@ TEST_CASE("metadata becomes each sample's .json, in trees and in lists") {
   CHECK(pool.samples().at("pool/7.jpg").members.at("json") == R"({"width":"14"})");
   rows.replace(rows.find("7.jpg,14"), 8, "7.jpg,15");
   options.sharding.metadata = pool.table("m.csv", rows);
-  CHECK(contains(refusal(options, ErrorCode::conflict), "the .json of 'pool/7.jpg' is another"));
+  CHECK(contains(refusal(options, ErrorCode::conflict), "the .json of 'pool/7.jpg' is different"));
   options.target = pool.dir.path("tree");
   options.sharding.images = {};
   run(options);
@@ -250,7 +250,7 @@ TEST_CASE("what changed in a list of numbers is told by number, not by text") {
   pool.table("l.csv", "path,label\npool/1.jpg,2\npool/2.jpg,10\npool/3.jpg,3\n");
   CHECK(contains(refusal(options, ErrorCode::conflict), "class '3' is new"));
   pool.table("l.csv", "path,label\npool/1.jpg,2\n");
-  CHECK(contains(refusal(options, ErrorCode::conflict), "class '10' is gone"));
+  CHECK(contains(refusal(options, ErrorCode::conflict), "class '10' no longer exists"));
 }
 
 TEST_CASE("a listed image that is not there, or fails validation, is left out and its class counted right") {
@@ -284,18 +284,18 @@ TEST_CASE("a list splits by --split as a tree does") {
 TEST_CASE("options that need a list are refused without one") {
   const Pool pool;
   ConvertOptions options = pool.options("");
-  CHECK(contains(refusal(options, ErrorCode::usage), "there is none"));
+  CHECK(contains(refusal(options, ErrorCode::usage), "need --list"));
   options = pool.options(pool.list());
   options.sharding.images.label_column.clear();
   options.sharding.images.label_separator = ";";
   CHECK(contains(refusal(options, ErrorCode::usage), "--label-column"));
   options.sharding.images.label_separator.clear();
   options.sharding.class_map = pool.table("classes.txt", "c0\nc1\n");
-  CHECK(contains(refusal(options, ErrorCode::usage), "--class-map numbers the labels"));
+  CHECK(contains(refusal(options, ErrorCode::usage), "--class-map needs --label-column"));
   options = pool.options("");
   options.sharding.images.label_column.clear();
   options.sharding.images.path_column = "file";
-  CHECK(contains(refusal(options, ErrorCode::usage), "there is neither"));
+  CHECK(contains(refusal(options, ErrorCode::usage), "needs --list or --metadata"));
 }
 
 TEST_CASE("a .json too long for a plan is refused with a way out") {
@@ -304,5 +304,6 @@ TEST_CASE("a .json too long for a plan is refused with a way out") {
   options.sharding.images = {};
   options.sharding.on_bad = OnBad::keep;
   options.sharding.metadata = pool.table("m.csv", "path,w\npool/3.jpg," + std::string(500'000, 'x') + "\n");
-  CHECK(contains(refusal(options, ErrorCode::unsupported), "500,008 bytes, a plan holds at most 400,000; keep such"));
+  CHECK(
+      contains(refusal(options, ErrorCode::unsupported), "500,008 bytes, but a plan stores at most 400,000; put such"));
 }

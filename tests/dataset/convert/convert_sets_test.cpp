@@ -232,12 +232,12 @@ TEST_CASE("train and val folders become sets of their own, with one label for a 
   CHECK(ctx.warnings().at(0).code == "set_lacks_classes");
 
   options.split = {"a=0.5", "b=0.5"};
-  CHECK(contains(refusal(options, ErrorCode::usage), "divided into train, val already"));
+  CHECK(contains(refusal(options, ErrorCode::usage), "already divided into train, val"));
 
   PlanOptions planning;
   planning.source = options.source;
   planning.output = f.dir.path("plan");
-  CHECK_THROWS_WITH_AS(plan(planning, ctx), doctest::Contains("a plan is of one set"), Error);
+  CHECK_THROWS_WITH_AS(plan(planning, ctx), doctest::Contains("a plan is for one set"), Error);
 }
 
 TEST_CASE("files skipped in a set are named below the source") {

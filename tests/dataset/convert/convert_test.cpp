@@ -346,10 +346,10 @@ TEST_CASE("merge says of a folder without parts what to do") {
   CHECK(refusal("out") == "merged");
   fs::remove(f.dir.path("out/manifest.json"));
   CHECK(refusal("out") ==
-        " has no parts to merge: no part has ended, or the command had no --part; run it again to finish the set");
+        " has no parts to merge: no part has finished, or the command had no --part; run it again to finish the set");
   run(f.options("out"));
   fs::remove_all(f.dir.path("out/.shardkit"));
-  CHECK(refusal("out") == " has no parts to merge: its manifest.json describes the whole set already");
+  CHECK(refusal("out") == " has no parts to merge: its manifest.json already describes the whole set");
   fs::remove(f.dir.path("out/manifest.json"));
   CHECK(refusal("out") ==
         " has no parts to merge: `shardctl index " + f.dir.path("out") + "` writes a manifest for its shards");

@@ -173,7 +173,7 @@ TEST_CASE("a list names images anywhere, also where nothing can be listed") {
   write_file(images.folder.path("foreign.csv"), "path,label\ns3://other/photos/bee/3.png,7\n");
   CHECK(failure_of([&] {
           images.convert(with_list(kBucket, "foreign", "foreign.csv"));
-        }).says("does not lie in the source 's3://bucket/photos'"));
+        }).says("is not inside the source 's3://bucket/photos'"));
 }
 
 TEST_CASE("a folder behind HTTP needs a list or a plan") {

@@ -143,7 +143,7 @@ TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one
 TEST_CASE("a cut shard is refused with the command that salvages it") {
   const std::string whole = numbered_samples(3, "k").bytes();
   const OneTar tar(TarBuilder().raw(whole.substr(0, 2570)));
-  CHECK(says(failure(tar.options()), "--salvage` takes what stands before that"));
+  CHECK(says(failure(tar.options()), "--salvage` takes the samples before that"));
   std::string damaged = whole;
   damaged[4096] = 'X';  // in the header of the third sample
   const OneTar flipped(TarBuilder().raw(damaged));
@@ -200,5 +200,5 @@ TEST_CASE("classes are merged by name only where manifests name them") {
   const OneTar tar(numbered_samples(3, "k"));
   ReshardOptions options = tar.options();
   options.merge_classes = true;
-  CHECK(says(failure(options), "no manifest.json names any"));
+  CHECK(says(failure(options), "but no manifest.json has any"));
 }

@@ -348,7 +348,7 @@ TEST_CASE("reshard keeps groups of keys together and has no table to group by") 
   CHECK(sets.size() == 10);
   for (const auto& [digit, of_digit] : sets) CHECK(of_digit.size() == 1);
   options.group_by = "column:patient";
-  CHECK_THROWS_WITH_AS(run(options), doctest::Contains("only convert reads"), Error);
+  CHECK_THROWS_WITH_AS(run(options), doctest::Contains("only convert has"), Error);
 }
 
 TEST_CASE("--drop-bad leaves out samples whose image does not decode, names them, and counts classes without them") {

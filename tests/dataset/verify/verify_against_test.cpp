@@ -81,7 +81,7 @@ TEST_CASE("of a list without labels, and of metadata, what lies in files is comp
   source.convert();
   const VerifyResult sound = source.verify();
   CHECK(codes(sound).empty());
-  CHECK(checked(sound, ".json members that hold rows of tables not"));
+  CHECK(checked(sound, "without .json members that contain rows of tables"));
   std::string changed = make_jpeg();
   changed.back() = 'x';
   source.write("b/3.jpg", changed);
@@ -142,7 +142,8 @@ TEST_CASE("each of a source's own sets is held against its own folder") {
   fs::remove_all(source.options.source);
   for (const char* path : {"train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg"}) source.write(path, make_jpeg());
   source.convert();
-  CHECK_THROWS_WITH_AS(source.verify({"out/train", "out/val"}), doctest::Contains("holds the sets train, val"), Error);
+  CHECK_THROWS_WITH_AS(source.verify({"out/train", "out/val"}), doctest::Contains("contains the sets train, val"),
+                       Error);
   source.options.source = source.dir.path("src/val");
   CHECK(codes(source.verify({"out/val"})).empty());
 }
