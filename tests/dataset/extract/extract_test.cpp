@@ -106,7 +106,8 @@ TEST_CASE("class folders are not put among the shards") {
   folder.write("shards/s.tar", good_samples(2));
   fs::create_symlink(folder.path("shards"), folder.path("link"));
   for (const char* target : {"shards", "link", "shards/../shards/"}) {
-    CHECK_THROWS_WITH_AS(extract_to(folder.path("shards"), folder.path(target)), doctest::Contains("lie in"), Error);
+    CHECK_THROWS_WITH_AS(extract_to(folder.path("shards"), folder.path(target)), doctest::Contains("themselves are in"),
+                         Error);
   }
   CHECK(tree_content(folder.path("shards")).size() == 1);
   CHECK_NOTHROW(extract_to(folder.path("shards"), folder.path("shards/tree")));
@@ -290,7 +291,8 @@ TEST_CASE("a damaged shard, and content that is not what its index says, is an e
   other.write("s.tar", good_samples(3));
   index_folder(other);
   other.flip("s.tar", 512);
-  CHECK_THROWS_WITH_AS(extract_to(other.path(), folder.path("out")), doctest::Contains("another checksum"), Error);
+  CHECK_THROWS_WITH_AS(extract_to(other.path(), folder.path("out")), doctest::Contains("differs from the checksum"),
+                       Error);
   CHECK(tree_content(folder.path("out")).empty());
 }
 

@@ -463,7 +463,7 @@ TEST_CASE("a changed option or input is refused with what changed, and nothing i
   CHECK(says(failure(options), "option order was input, is key"));
   options = f.options("out");
   options.inputs.pop_back();
-  CHECK(says(failure(options), "input 'y.tar' is gone"));
+  CHECK(says(failure(options), "input 'y.tar' no longer exists"));
   f.folder.write("b/y.tar", numbered_samples(6, "b"));
   CHECK(failure(f.options("out")).code() == ErrorCode::conflict);
   CHECK(says(failure(f.options("out")), "input 'y.tar' had"));

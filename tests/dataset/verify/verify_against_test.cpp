@@ -155,7 +155,7 @@ TEST_CASE("files that cannot be read are not missed where convert left such out,
   source.convert();
   const VerifyResult sound = source.verify();
   CHECK(codes(sound).empty());
-  CHECK(checked(sound, "not 1 file that convert left out"));
+  CHECK(checked(sound, "without 1 file that convert left out"));
   source.options.sharding.on_bad = OnBad::fail;
   source.options.target = source.dir.path("strict");
   source.options.sharding.images.list = source.table("l.csv", "path\na/1.jpg\n");

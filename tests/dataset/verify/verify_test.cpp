@@ -217,9 +217,9 @@ TEST_CASE("the verdict says in one line whether the shards are sound") {
   const IndexedFolder folder;
   CHECK(verify_path(folder.path()).verdict == "sound: 2 shards, 5 samples, 12.0 KiB");
   folder.flip("a.tar", 514);
-  CHECK(verify_path(folder.path()).verdict == "not sound: 1 shard of 2 with errors, 1 error and 0 warnings in all");
+  CHECK(verify_path(folder.path()).verdict == "not sound: 1 shard of 2 with errors, 1 error and 0 warnings in total");
   fs::remove(folder.path("b.tar"));
-  CHECK(verify_path(folder.path()).verdict == "not sound: 2 shards of 2 with errors, 2 errors and 0 warnings in all");
+  CHECK(verify_path(folder.path()).verdict == "not sound: 2 shards of 2 with errors, 2 errors and 0 warnings in total");
 }
 
 TEST_CASE("missing and extra shards are errors when the folder is named, a subset by name is fine") {
