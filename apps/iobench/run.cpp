@@ -131,7 +131,7 @@ cli::Answer answer_run(const bench::RunResult& result) {
   if (result.pipeline && !is_fed) {
     for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
   }
-  answer.next = {result.command};
+  fmt::format_to(to, "repeat: {}\n", cli::printable(result.command));
   return answer;
 }
 

@@ -16,7 +16,8 @@ cli::Answer answer_convert(const dataset::ConvertOptions& options, const dataset
   again.dry_run = false;
   cli::Answer answer = answer_of(result, options, options.target, command_text("shardctl convert", again));
   auto& facts = answer.facts;
-  facts.emplace_back("before", count_text(result.samples_before, "sample"));
+  if (result.samples == 0 && result.samples_before > 0) answer.headline = "nothing new";
+  facts.emplace_back("set had", count_text(result.samples_before, "sample"));
   facts.emplace_back("left out", count_text(result.skipped, "file"));
   facts.emplace_back("kept bad", count_text(result.kept_bad, "image"));
   facts.emplace_back("resized", count_text(result.resized, "image"));
@@ -47,10 +48,10 @@ cli::Command convert_command() {
                      "imagenet/train and imagenet/val to shards/train and shards/val"},
                     {"shardctl convert photos shards --split train=0.9,val=0.1",
                      "two sets from one tree; images keep their set when others are added"},
-                    {"shardctl convert photos shards --append",
-                     "adds new files of photos to a finished set, in new shards"},
                     {"shardctl convert clips shards --split train=0.9,val=0.1 --group-by dir",
                      "the same, but all frames of a folder go into one set"},
+                    {"shardctl convert photos shards --append",
+                     "adds new files of photos to a finished set, in new shards"},
                     {"shardctl convert pool shards --list labels.csv --path-column file --label-column class",
                      "images listed in a file, without class folders"},
                     {"shardctl convert flat shards --unlabeled", "images without class folders or labels"},

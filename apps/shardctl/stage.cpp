@@ -26,7 +26,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
   answer.facts = {{"fetched", result.bytes_fetched > 0 ? fmt::format("{}, {}", format_size(result.bytes_fetched),
                                                                      format_rate(result.bytes_per_second))
                                                        : "nothing: all files were in place"},
-                  {"kept", result.resumed.value_or("")},
+                  {"resumed", result.resumed.value_or("")},
                   {"verified", result.verified},
                   {"retries", result.retries > 0 ? format_count(result.retries) : ""}};
   return answer;

@@ -32,27 +32,22 @@ cli::Answer answer_of(const dataset::WrittenSets& written, const dataset::WriteO
   if (const auto& dry = written.dry_run) {
     answer.headline =
         fmt::format("dry run: {} to write, {}, checked", format_count(dry->shards, "shard"), format_size(dry->bytes));
-    answer.facts = {{"kept", written.resumed.value_or("")}, {"free", format_size(dry->free_bytes)}};
+    answer.facts = {{"resumed", written.resumed.value_or("")}, {"free", format_size(dry->free_bytes)}};
     answer.next = {again};
     return answer;
   }
   answer.headline = fmt::format("{} -> {}, {}", format_count(written.samples, "sample"),
                                 format_count(written.shards, "shard"), format_size(written.bytes));
   answer.facts.emplace_back("sets", sets_text(written.sets));
-  answer.facts.emplace_back("kept", written.resumed.value_or(""));
+  answer.facts.emplace_back("resumed", written.resumed.value_or(""));
   if (written.shards_written > 0) {
     answer.facts.emplace_back("rate", fmt::format("{} samples/s, {}", format_rounded_count(written.files_per_second),
                                                   format_rate(written.bytes_per_second)));
   }
-  const std::string& set = target;
-  answer.next = {options.in_parts() ? fmt::format("shardctl merge {}  (when all parts have ended)", shell_word(set))
-                                    : fmt::format("shardctl verify {}", shell_word(set))};
-  if (options.in_parts() && written.sets.size() > 1) {
-    answer.next.clear();
-    for (const dataset::WrittenSet& part : written.sets) {
-      answer.next.push_back(
-          fmt::format("shardctl merge {}  (when all parts have ended)", shell_word(target + "/" + part.name)));
-    }
+  for (const dataset::WrittenSet& set : written.sets) {
+    const std::string folder = shell_word(set.name.empty() ? target : target + "/" + set.name);
+    answer.next.push_back(options.in_parts() ? fmt::format("shardctl merge {}  (when all parts have finished)", folder)
+                                             : "shardctl verify " + folder);
   }
   return answer;
 }

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

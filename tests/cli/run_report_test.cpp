@@ -46,7 +46,7 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   CHECK(contains(report, "DataLoader(dataset, num_workers=2)\n  uses 1.00 MiB of /dev/shm\n"));
   CHECK(contains(report, "2 cores (limit 2.50)"));
   CHECK(contains(report, "data on ext4, vda"));
-  CHECK(report.ends_with("hint: the run took 25 ms\nnext: iobench run data --gpus 8\n"));
+  CHECK(report.ends_with("hint: the run took 25 ms\nrepeat: iobench run data --gpus 8\n"));
 }
 
 TEST_CASE("of a headroom beyond a thousand no more is told than that") {

@@ -215,15 +215,30 @@ class Conversion {
     return source;
   }
 
+  formats::PlanHead options_for(const PlanScope& scope) const {
+    formats::PlanHead head;
+    head.name = sharding_.name;
+    head.options = plan_texts(sharding_);
+    head.options.insert(scope.options.begin(), scope.options.end());
+    return head;
+  }
+
+  void warn_of_nothing_new(const ScannedSource& source, const std::string& folder) const {
+    const std::size_t bad = source.scan.problems.size();
+    ctx_.warn("nothing_new", fmt::format("'{}' has no file to add to '{}'{}", source.images.path, folder,
+                                         bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : ""));
+  }
+
   void adopt(TargetSet& set, const ScannedSource& source, PlanScope scope) {
     EarlierSamples::Added added;
     if (options_.append) scope.start = set.target.start();
     if (scope.start) {
+      set.target.refuse_other_options(options_for(scope));
+      set.target.require_earlier_shards(options_.recheck);
       added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
       if (added.samples.empty() && !fails && !set.target.has_plan()) {
-        ctx_.warn("nothing_new",
-                  fmt::format("'{}' has no file that is missing in '{}'", source.images.path, set.target.folder()));
+        warn_of_nothing_new(source, set.target.folder());
         unchanged_.insert(set.name);
         return set.target.cancel_append();
       }

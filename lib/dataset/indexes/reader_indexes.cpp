@@ -248,20 +248,27 @@ std::vector<formats::IndexedShard> index_known_shards(io::FileSystem& files, con
 
 /// Users edit some files: one with another text is kept.
 void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind, const std::string& path,
-                           const formats::SetIndexFile& file, Context& ctx) {
+                           const formats::SetIndexFile& file, const std::string& before, Context& ctx) {
   if (!exists(path)) {
     if (file.unknown.empty()) return io::publish(files, path, as_bytes(file.text));
     return ctx.warn(file.code, file.unknown);
   }
-  if (!file.unknown.empty() || io::read_text_file(path) == file.text) return;
+  const std::string text = io::read_text_file(path);
+  if (!file.unknown.empty() || text == file.text) return;
+  if (text == before) return io::publish(files, path, as_bytes(file.text));
   ctx.warn(fmt::format("{}_file_kept", kind.name),
            fmt::format("'{}' differs from the index for these shards and was kept; remove it to have it written again",
                        path));
 }
 
 void publish_set_index(io::FileSystem& files, const std::string& folder, const formats::IndexKind& kind,
-                       const std::vector<formats::IndexedShard>& shards, Context& ctx) {
-  formats::SetIndex index = kind.write_set(shards, io::join_path(folder, ""));
+                       const std::vector<formats::IndexedShard>& shards, std::size_t earlier, Context& ctx) {
+  const std::string prefix = io::join_path(folder, "");
+  formats::SetIndex index = kind.write_set(shards, prefix);
+  formats::SetIndex before;
+  if (earlier > 0 && earlier < shards.size()) {
+    before = kind.write_set({shards.begin(), shards.begin() + static_cast<std::ptrdiff_t>(earlier)}, prefix);
+  }
   for (Warning& warning : index.warnings) ctx.warn(std::move(warning.code), std::move(warning.text));
   const std::string lies_in = io::parent_folder(io::join_path(folder, kind.set_files.front()));
   if (kind.set_files.front().find('/') != std::string::npos) {
@@ -269,10 +276,11 @@ void publish_set_index(io::FileSystem& files, const std::string& folder, const f
     files.sync_directory(folder);
     io::remove_stale_temps(files, lies_in);
   }
-  for (const formats::SetIndexFile& file : index.files) {
+  for (std::size_t i = 0; i < index.files.size(); ++i) {
+    const formats::SetIndexFile& file = index.files[i];
     const std::string path = io::join_path(folder, file.name);
     if (file.users_edit) {
-      publish_unless_edited(files, kind, path, file, ctx);
+      publish_unless_edited(files, kind, path, file, i < before.files.size() ? before.files[i].text : "", ctx);
     } else {
       io::publish(files, path, as_bytes(file.text));
     }
@@ -312,25 +320,25 @@ IndexKinds index_kinds_of(const std::string& folder, const std::vector<formats::
 }
 
 void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
-                         std::vector<formats::IndexedShard> shards, Context& ctx) {
+                         std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier) {
   if (shards.empty()) return;
   std::ranges::sort(shards, {}, &formats::IndexedShard::name);
   for (const formats::IndexKind* kind : kinds) {
-    if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, shards, ctx);
+    if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, shards, earlier, ctx);
   }
 }
 
 void write_reader_indexes(io::FileSystem& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
-                          unsigned threads, Context& ctx) {
+                          unsigned threads, Context& ctx, std::size_t earlier) {
   if (kinds.empty()) return;
   ctx.progress().start("index for other readers", shards.size());
   std::vector<formats::IndexedShard> facts = index_known_shards(files, folder, shards, kinds, threads, ctx);
-  if (whole_set) publish_set_indexes(files, folder, kinds, std::move(facts), ctx);
+  if (whole_set) publish_set_indexes(files, folder, kinds, std::move(facts), ctx, earlier);
 }
 
 void merge_reader_indexes(io::FileSystem& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, Context& ctx) {
+                          const std::vector<formats::ManifestShard>& shards, Context& ctx, std::size_t earlier) {
   IndexKinds kinds;
   IndexKinds to_count;  // without a file beside each shard: those are there
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
@@ -341,8 +349,8 @@ void merge_reader_indexes(io::FileSystem& files, const std::string& folder,
   }
   if (kinds.empty()) return;
   publish_set_indexes(files, folder, kinds,
-                      index_known_shards(files, folder, shards, to_count, system::thread_count(std::nullopt), ctx),
-                      ctx);
+                      index_known_shards(files, folder, shards, to_count, system::thread_count(std::nullopt), ctx), ctx,
+                      earlier);
 }
 
 }  // namespace shardkit::dataset

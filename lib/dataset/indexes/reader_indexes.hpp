@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -83,8 +84,9 @@ class ReaderIndexScan final : public formats::TarHandler {
 
 /// Publishes the indexes of the whole set: shardindex.json, .nv-meta/. A file that a user edited is kept, with a
 /// warning.
+/// `earlier`: how many of the shards the set had before --append: a file that was written for these is replaced.
 void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
-                         std::vector<formats::IndexedShard> shards, Context& ctx);
+                         std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier = 0);
 
 /// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and the indexes of the set if
 /// all its shards are given. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one,
@@ -92,12 +94,12 @@ void publish_set_indexes(io::FileSystem& files, const std::string& folder, const
 /// before they publish their manifest.
 void write_reader_indexes(io::FileSystem& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
-                          unsigned threads, Context& ctx);
+                          unsigned threads, Context& ctx, std::size_t earlier = 0);
 
 /// After the parts of a convert wrote the indexes of each shard: writes those of the whole set, of the kinds that every
 /// shard has. Warns if only some parts wrote a kind.
 void merge_reader_indexes(io::FileSystem& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, Context& ctx);
+                          const std::vector<formats::ManifestShard>& shards, Context& ctx, std::size_t earlier = 0);
 
 /// Saves a shard's MD5.
 void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,

@@ -137,8 +137,9 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   job.find_finished();
   refuse_missing_shard(set);
   std::vector<formats::IndexSkip> skipped;
-  const formats::Manifest manifest = set.target.with_earlier(set.target.manifest_of(set.shards, skipped));
-  merge_reader_indexes(*files, options.target, manifest.shards, ctx);
+  const formats::Manifest added = set.target.manifest_of(set.shards, skipped);
+  const formats::Manifest manifest = set.target.with_earlier(added);
+  merge_reader_indexes(*files, options.target, manifest.shards, ctx, manifest.shards.size() - added.shards.size());
   const std::string path = job.publish(set, manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
   return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};

@@ -23,6 +23,7 @@ constexpr std::uint64_t kMarkBits = 3;
 /// Files of a finished shard that are not as its plan has them.
 struct Deviations {
   std::set<std::string> left_out;
+  catalog::FileStates bad;  ///< of these, as they were when they were read
   catalog::FileStates corrected;
 };
 
@@ -36,7 +37,8 @@ Deviations deviations_of(const ShardTarget& target, const std::string& shard) {
     for (formats::IndexSkip& skip : skipped) found.left_out.insert(std::move(skip.path));
   }
   for (BadFile& file : bad_files_of(target.folder(), shard)) {
-    if (file.state == BadState::corrected && file.seen.state) found.corrected.emplace(file.path, *file.seen.state);
+    if (!file.seen.state) continue;
+    (file.state == BadState::corrected ? found.corrected : found.bad).emplace(file.path, *file.seen.state);
   }
   return found;
 }
@@ -64,21 +66,22 @@ bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, 
 }
 
 [[noreturn]] void refuse_changed(const std::vector<std::string>& changed, std::uint64_t all) {
-  throw Error(
-      ErrorCode::conflict,
-      fmt::format("{} of the set {} changed since, but --append does not change existing shards: {}{}; give new files "
-                  "other names, or convert into an empty folder. If only times differ, add --identity size",
-                  format_count(all, "file"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
-                  all > changed.size() ? ", ..." : ""),
-      changed.front());
+  throw Error(ErrorCode::conflict,
+              fmt::format("{} of the set {} changed: the image, its label, another file of it or its row in a table: "
+                          "{}{}. --append leaves old shards as they are: restore the files, or convert into an empty "
+                          "folder. If only times differ, add --identity size",
+                          format_count(all, "sample"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
+                          all > changed.size() ? ", ..." : ""),
+              changed.front());
 }
 
+/// `path`: the new file, or the old one of whose key a new file would have had the same.
 [[noreturn]] void refuse_key(const std::string& path, const std::string& key) {
-  throw Error(
-      ErrorCode::conflict,
-      fmt::format("'{}' would get the key '{}', which a sample of the set has or would share; rename the new file",
-                  path, key),
-      path);
+  throw Error(ErrorCode::conflict,
+              fmt::format("a new file and one of the set would both have the key '{}' (see '{}'): their names differ "
+                          "only in the extension or in characters that keys do not have; rename the new file",
+                          key, path),
+              path);
 }
 
 }  // namespace
@@ -121,14 +124,23 @@ void EarlierSamples::add_shard(const formats::PlanReader& plan, std::size_t shar
         });
     if (is_left_out) continue;
     correct(head, found, sample);
-    entries_.push_back({xxh3_128(as_bytes(folder + path)), state_of(sample)});
+    const auto label = sample.class_index ? std::optional(head.classes.at(*sample.class_index).label) : std::nullopt;
+    entries_.push_back({xxh3_128(as_bytes(folder + path)), state_of(sample, label)});
     keys_.push_back(xxh3_64(as_bytes(formats::sample_key(head, sample))));
   }
   left_out_.insert(found.left_out.begin(), found.left_out.end());
+  for (const auto& [bad, state] : found.bad) bad_.insert_or_assign(bad, state);
 }
 
-std::uint64_t EarlierSamples::state_of(const formats::PlannedSample& sample) const {
-  std::string text;
+bool EarlierSamples::is_still_bad(const catalog::ScannedClass& owner, const catalog::ScannedFile& file) const {
+  const auto found = bad_.find(owner.path_of(file));
+  if (found == bad_.end()) return false;
+  const std::optional<std::string> version = owner.version_of(file);
+  return is_same_file(found->second, {file.size, version ? 0 : file.mtime_ns, version}, FileIdentity::mtime);
+}
+
+std::uint64_t EarlierSamples::state_of(const formats::PlannedSample& sample, std::optional<std::uint64_t> label) const {
+  std::string text = label ? fmt::format("{}\t", *label) : std::string();
   const auto add_file = [&](const formats::PlannedFile& file) {
     text += fmt::format("{}\t{}\t", file.path.empty() ? file.extension : file.path, file.size);
     if (identity_ == FileIdentity::mtime) text += fmt::format("{}\t{}", file.mtime_ns, file.version.value_or("-"));
@@ -196,12 +208,13 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
       const formats::PlannedSample sample = planned_sample(source, c, f);
       const std::string key = catalog::image_key(source.scan, owner, owner.files[f]);
       if (const Entry* entry = find(folder + path)) {
-        const std::uint64_t state = state_of(sample);
+        const std::uint64_t state = state_of(sample, source.labels[c]);
         if ((entry->state & kMarkBits) != (state & kMarkBits)) refuse_key(path, key);
         if (entry->state == state || cannot_be_read(sample.image)) continue;
         if (++all_changed <= kMostNamed) changed.push_back(fmt::format("'{}'", path));
         continue;
       }
+      if (is_still_bad(owner, owner.files[f])) continue;
       if (std::ranges::binary_search(keys_, xxh3_64(as_bytes(key)))) refuse_key(path, key);
       result.samples.push_back(number);
       result.readmitted += left_out_.contains(path) ? 1 : 0;

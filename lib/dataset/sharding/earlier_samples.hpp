@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,12 +44,13 @@ class EarlierSamples {
  private:
   struct Entry {
     Hash128 path;             ///< XXH3-128
-    std::uint64_t state = 0;  ///< XXH3-64 of sizes and times; the lowest two bits are the key's mark
+    std::uint64_t state = 0;  ///< XXH3-64 of sizes, times and label; the lowest two bits are the key's mark
   };
   void add_plan(const std::string& path, const ShardTarget& target, const std::string& folder);
   void add_shard(const formats::PlanReader& plan, std::size_t shard, const ShardTarget& target,
                  const std::string& folder);
-  std::uint64_t state_of(const formats::PlannedSample& sample) const;
+  std::uint64_t state_of(const formats::PlannedSample& sample, std::optional<std::uint64_t> label) const;
+  bool is_still_bad(const catalog::ScannedClass& owner, const catalog::ScannedFile& file) const;
   const Entry* find(const std::string& path) const;
 
   FileIdentity identity_;
@@ -56,6 +58,7 @@ class EarlierSamples {
   std::vector<std::uint64_t> keys_;  ///< XXH3-64 of each key, ascending
   std::map<std::string, std::uint64_t> labels_;
   std::set<std::string> left_out_;
+  catalog::FileStates bad_;  ///< of these, those that were read and found bad, as they were then
 };
 
 }  // namespace shardkit::dataset

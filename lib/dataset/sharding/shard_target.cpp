@@ -64,6 +64,9 @@ void ShardTarget::prepare() {
 
 void ShardTarget::refuse_foreign() const {
   if (number_ > 0 || has_plan() || !std::filesystem::exists(folder_)) return;
+  if (!std::filesystem::is_directory(folder_)) {
+    throw Error(ErrorCode::conflict, fmt::format("'{}' is not a folder; choose an empty folder", folder_), folder_);
+  }
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
@@ -79,7 +82,6 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
     dry_plan_ = std::make_unique<io::AtomicFile>(files_, std::filesystem::temp_directory_path() / "shardkit-plan");
     write(*dry_plan_);
     dry_plan_->flush();
-    refuse_other_options(dry_plan_->temp_path());
     if (has_plan()) {
       open_plan();
       return compare_plan(dry_plan_->temp_path(), identity);
@@ -92,8 +94,6 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   if (!has_plan()) {
     io::AtomicFile file(files_, path);
     write(file);
-    file.flush();
-    refuse_other_options(file.temp_path());
     keep_earlier_manifest();
     if (file.commit_new()) {
       open_plan();
@@ -124,10 +124,13 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
                             append_remedy(plan_path())),
                 folder_);
   }
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' contains shards of another plan: {}; choose an empty folder, or remove this one",
-                          folder_, difference),
-              folder_);
+  const bool is_finished = now.head().inputs.empty() && std::filesystem::exists(path_of(formats::kManifestName));
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' contains {} of another plan: {}; {}choose an empty folder{}", folder_,
+                  is_finished ? "a finished set" : "shards", difference,
+                  is_finished ? "add new files with --append, or " : "", is_finished ? "" : ", or remove this one"),
+      folder_);
 }
 
 void ShardTarget::begin_append() {
@@ -198,15 +201,36 @@ std::optional<formats::Manifest> ShardTarget::earlier_manifest() const {
   return formats::read_manifest(io::read_text_file(path), path);
 }
 
-void ShardTarget::refuse_other_options(const std::string& path) const {
+void ShardTarget::require_earlier_shards(bool recheck) const {
   if (!start_) return;
-  const auto head_of = [](const std::string& plan) {
-    io::FileSource file(plan);
-    formats::PlanHead head = formats::PlanReader(file, plan).head();
-    head.options.erase("keys");  // one rule for names that need no other
-    return head;
-  };
-  const std::string difference = option_difference(head_of(earlier_plans().back()), head_of(path));
+  const std::string manifest_path =
+      std::filesystem::exists(earlier_manifest_path()) ? earlier_manifest_path() : path_of(formats::kManifestName);
+  for (const formats::ManifestShard& shard :
+       formats::read_manifest(io::read_text_file(manifest_path), manifest_path).shards) {
+    const std::string path = path_of(shard.name);
+    std::error_code error;
+    const bool is_there = std::filesystem::exists(path, error);
+    if (is_there && std::filesystem::file_size(path, error) == shard.bytes &&
+        (!recheck || file_hash(path) == shard.xxh3_128)) {
+      continue;
+    }
+    throw Error(
+        is_there ? ErrorCode::corrupt : ErrorCode::not_found,
+        fmt::format("shard '{}' of the set is {}; repair the set first: `shardctl verify {}` lists what is wrong", path,
+                    is_there ? "damaged" : "missing", shell_word(folder_)),
+        path);
+  }
+}
+
+void ShardTarget::refuse_other_options(formats::PlanHead head) const {
+  if (!start_) return;
+  io::FileSource file(earlier_plans().back());
+  formats::PlanHead before = formats::PlanReader(file, earlier_plans().back()).head();
+  for (formats::PlanHead* plan : {&before, &head}) {
+    plan->options.erase("keys");           // one rule for names that need no other
+    plan->options.erase("source_folder");  // follows from where the files are
+  }
+  const std::string difference = option_difference(before, head);
   if (difference.empty()) return;
   throw Error(ErrorCode::conflict,
               fmt::format("--append needs the options that '{}' was made with: {}", folder_, difference), folder_);

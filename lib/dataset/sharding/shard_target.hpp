@@ -41,6 +41,11 @@ class ShardTarget {
   /// --append: the next adopt_plan() adds a plan behind those of the set, where the set is finished; an unfinished one
   /// is continued. Throws Error{conflict} for a set that reshard made.
   void begin_append();
+  /// Throws Error{corrupt, not_found} for a shard of the set before the current plan that is missing or has another
+  /// size than its manifest says; with `recheck` also for other bytes.
+  void require_earlier_shards(bool recheck) const;
+  /// Throws Error{conflict} when the set was made with other options than those of `head`.
+  void refuse_other_options(formats::PlanHead head) const;
   /// Nothing is to be added: back to the last plan.
   void cancel_append();
   /// Where the current plan begins; empty for the first.
@@ -85,8 +90,6 @@ class ShardTarget {
   std::string plan_path() const { return state_path(formats::plan_name(number_)); }
   std::string earlier_manifest_path() const;
   void keep_earlier_manifest() const;
-  /// Throws Error{conflict} when the plan at `path`, which is to be added, has other options than the one before it.
-  void refuse_other_options(const std::string& path) const;
   void remove_given_up() const;
   void compare_plan(const std::string& path, FileIdentity identity) const;
 

@@ -276,7 +276,8 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
   if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
   const formats::Manifest manifest = set.target.manifest_of(set.shards, outcome.skipped);
   const formats::Manifest published = part_ ? manifest : set.target.with_earlier(manifest);
-  write_reader_indexes(files_, set.target.folder(), published.shards, kinds_of(set), !part_, cores_, ctx_);
+  write_reader_indexes(files_, set.target.folder(), published.shards, kinds_of(set), !part_, cores_, ctx_,
+                       published.shards.size() - manifest.shards.size());
   const std::string path = publish(set, published);
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});

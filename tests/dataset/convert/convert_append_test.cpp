@@ -246,6 +246,25 @@ TEST_CASE("a file that was left out is added once it can be read") {
   CHECK(source.problems() == 0);
 }
 
+TEST_CASE("a bad file that stays as it is makes no plan again and again") {
+  const GrowingSource source;
+  ConvertOptions options = source.appending();
+  options.sharding.on_bad = OnBad::skip;
+  run(options);
+  write_file(source.dir.path("src/class_0/new.jpg"), "<html>");
+  run(options);
+  run(options);
+  CHECK_FALSE(fs::exists(source.dir.path("set/.shardkit/plan-2")));
+  CHECK(source.manifest().skipped == 1);
+}
+
+TEST_CASE("a plain convert into a finished set whose source has grown advises --append") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  CHECK(contains(refusal(source.options(), ErrorCode::conflict), "add new files with --append"));
+}
+
 TEST_CASE("a bad new file keeps the old manifest; the same command goes on when it is corrected") {
   const GrowingSource source;
   run(source.options());
@@ -267,7 +286,7 @@ TEST_CASE("a bad new file keeps the old manifest; the same command goes on when 
 TEST_CASE("indexes of other readers that the set has are kept up, without being asked for") {
   const GrowingSource source;
   ConvertOptions options = source.options();
-  options.index = {"dali", "wids"};
+  options.index = {"dali", "wids", "energon"};
   run(options);
   source.grow();
 
@@ -275,6 +294,7 @@ TEST_CASE("indexes of other readers that the set has are kept up, without being 
 
   CHECK(fs::exists(source.dir.path("set/shard-000006.idx")));
   CHECK(contains(read_file(source.dir.path("set/shardindex.json")), "shard-000006.tar"));
+  CHECK(contains(read_file(source.dir.path("set/.nv-meta/split.yaml")), "000006}.tar"));
   CHECK(source.problems() == 0);
 }
 
@@ -291,6 +311,32 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   SUBCASE("a new file would share its key with one of the set") {
     fs::copy_file(source.dir.path("src/class_0/img_001.jpg"), source.dir.path("src/class_0/img_001.png"));
     CHECK(contains(refusal(options, ErrorCode::conflict), "rename the new file"));
+  }
+  SUBCASE("an old shard is missing, or has another size or, with --recheck, other bytes") {
+    const std::string shard = source.dir.path("set/shard-000001.tar");
+    const std::string whole = read_file(shard);
+    fs::remove(shard);
+    CHECK(contains(refusal(options, ErrorCode::not_found), "shard-000001.tar' of the set is missing"));
+    write_file(shard, whole.substr(0, 1024));
+    CHECK(contains(refusal(options, ErrorCode::corrupt), "shard-000001.tar' of the set is damaged"));
+    write_file(shard, std::string(whole.size(), 'x'));
+    options.recheck = true;
+    CHECK(contains(refusal(options, ErrorCode::corrupt), "shard-000001.tar' of the set is damaged"));
+  }
+  SUBCASE("other options, also where nothing is new") {
+    fs::remove_all(source.dir.path("src/class_1"));
+    options.sharding.samples = 7;
+    CHECK(contains(refusal(options, ErrorCode::conflict), "option samples was 6, is 7"));
+  }
+  SUBCASE("the label of a listed image is another") {
+    write_file(source.dir.path("list.csv"), "path,label\nclass_0/img_000.jpg,cat\nclass_0/img_001.jpg,dog\n");
+    options = source.options("listed");
+    options.sharding.images.list = source.dir.path("list.csv");
+    options.sharding.images.label_column = "label";
+    run(options);
+    write_file(source.dir.path("list.csv"), "path,label\nclass_0/img_000.jpg,dog\nclass_0/img_001.jpg,dog\n");
+    options.append = true;
+    CHECK(contains(refusal(options, ErrorCode::conflict), "'class_0/img_000.jpg'"));
   }
   SUBCASE("other options") {
     options.sharding.samples = 7;
