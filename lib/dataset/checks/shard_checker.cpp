@@ -145,7 +145,7 @@ class ShardChecker final : public formats::TarHandler {
     for (MemberWatcher* content : contents_) {
       if (content->begin(entry, *name)) reading_.push_back(content);
     }
-    reading_label_ = lower_case(name->extension) == kLabelExtension;
+    reading_label_ = !has_label_ && lower_case(name->extension) == kLabelExtension;  // the first is the label
     if (reading_label_) {
       has_label_ = true;
       label_offset_ = entry.record_offset;

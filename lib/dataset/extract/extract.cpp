@@ -231,6 +231,8 @@ class Extraction {
                        [&](const ListedMember&, const std::string& place) { of_shard.add(place); });
       if (found.by_headers && listed_[at] != nullptr) refuse_changed(shard, *listed_[at]);
       const std::scoped_lock lock(mutex);
+      const auto& manifest = manifests_.at(io::parent_folder(shard.path));
+      if (found.by_headers && manifest && !manifest->plan_hash.empty()) ++without_paths_;
       hashes_.add(std::move(of_shard));
       return found;
     });
@@ -313,6 +315,11 @@ class Extraction {
       ctx_.warn("unlabelled", fmt::format("{} without a label: their files go where their names say, in no class",
                                           format_count(need.unlabelled, "sample")));
     }
+    if (without_paths_ > 0) {
+      ctx_.warn("index_missing", fmt::format("{} made by convert or reshard without an index: original names are not "
+                                             "known, so files are named after their keys",
+                                             format_count(without_paths_, "shard")));
+    }
     if (need.unnamed > 0) {
       ctx_.warn("class_names_unknown",
                 "no manifest has the class names, so folders are named by label; loaders sort folders as text, where "
@@ -340,6 +347,7 @@ class Extraction {
   PathHashes hashes_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::string> renamed_;  ///< paths by shard and offset of the content
   std::string first_renamed_;
+  std::uint64_t without_paths_ = 0;  ///< shards of ours that lack an index
   ExtractNeed need_;
   ExtractResult result_;
 };

@@ -59,7 +59,7 @@ class HeaderLister {
     }
     if (sample_.members.size() == kMostSampleMembers) refuse_sample(entry);
     std::string extension = lower_case(name->extension);
-    if (extension == kLabelExtension) sample_.label = read_label(entry);
+    if (extension == kLabelExtension && !has_label()) sample_.label = read_label(entry);
     const bool plain = !entry.facts.has(formats::TarFact::sparse);
     sample_.members.push_back(
         {std::move(entry.name), std::move(extension), entry.data_offset, entry.size, std::nullopt, plain});
@@ -82,6 +82,11 @@ class HeaderLister {
   void release() {
     for (formats::TarEntry& entry : held_) visitor_.other(std::move(entry));
     held_.clear();
+  }
+
+  /// Of several .cls members the first is the label, as reshard numbers the others.
+  bool has_label() const {
+    return std::ranges::any_of(sample_.members, [](const auto& member) { return member.extension == kLabelExtension; });
   }
 
   std::optional<std::uint64_t> read_label(const formats::TarEntry& entry) {

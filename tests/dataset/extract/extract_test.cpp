@@ -49,6 +49,16 @@ using Codes = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("a shard of convert that has lost its index is extracted under names made of keys, with a warning") {
+  const TempDir dir;
+  ImageTree{dir.path("src"), 2, 4, 300}.make();
+  convert_tree(dir.path("src"), dir.path("set"), 2);
+  fs::remove(dir.path("set/.shardkit/shard-000001.tar.index"));
+  const Extracted extracted = extract_to(dir.path("set"), dir.path("out"));
+  CHECK(extracted.warnings == Codes{"index_missing"});
+  CHECK(extracted.result.files == 8);
+}
+
 TEST_CASE("convert and extract give back the source byte for byte, and leave nothing of their own") {
   const TempDir dir;
   const std::string source = dir.path("src");

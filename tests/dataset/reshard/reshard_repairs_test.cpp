@@ -84,12 +84,14 @@ TEST_CASE("members of a sample that share an extension are numbered") {
                        .file("k.Jpg", "3")
                        .file("k.2.jpg", "there before")
                        .file("k.cls", "0")
+                       .file("k.cls", "1")
                        .end());
   ReshardOptions options = tar.options();
   CHECK(says(failure(options), "--mark-duplicates"));
   options.mark_duplicates = true;
   run(options);
-  CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.jpg", "there before"},
+  CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.cls", "1"},
+                                                {"k", "2.jpg", "there before"},
                                                 {"k", "3.jpg", "2"},
                                                 {"k", "4.jpg", "3"},
                                                 {"k", "cls", "0"},
