@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "core/command_text.hpp"
+#include "cli/text_report.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 #include "shardctl/written_sets.hpp"
@@ -12,15 +12,13 @@ namespace shardkit::apps {
 namespace {
 
 cli::Answer answer_convert(const dataset::ConvertOptions& options, const dataset::ConvertResult& result) {
-  dataset::ConvertOptions again = options;
-  again.dry_run = false;
-  cli::Answer answer = answer_of(result, options, options.target, command_text("shardctl convert", again));
+  cli::Answer answer = answer_of(result, options, options.target, command_to_run("shardctl convert", options));
   auto& facts = answer.facts;
   if (result.samples == 0 && result.samples_before > 0) answer.headline = "nothing new";
-  facts.emplace_back("set had", count_text(result.samples_before, "sample"));
-  facts.emplace_back("left out", count_text(result.skipped, "file"));
-  facts.emplace_back("kept bad", count_text(result.kept_bad, "image"));
-  facts.emplace_back("resized", count_text(result.resized, "image"));
+  facts.emplace_back("set had", cli::count_text(result.samples_before, "sample"));
+  facts.emplace_back("left out", cli::count_text(result.skipped, "file"));
+  facts.emplace_back("kept bad", cli::count_text(result.kept_bad, "image"));
+  facts.emplace_back("resized", cli::count_text(result.resized, "image"));
   for (const dataset::AcceptedImages& accepted : result.accepted) {
     facts.emplace_back("accepted", fmt::format("{} with {}", format_count(accepted.images, "image"), accepted.code));
   }

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/text_report.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
-#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
 namespace {
@@ -15,8 +15,8 @@ cli::Answer answer_extract(const dataset::ExtractOptions& options, const dataset
   answer.headline = fmt::format("{} -> {}, {}", format_count(result.samples, "sample"),
                                 format_count(result.files, "file"), format_size(result.bytes));
   answer.place = options.target;
-  answer.facts = {{"kept", count_text(result.files_kept, "file")},
-                  {"renamed", count_text(result.files_renamed, "file")}};
+  answer.facts = {{"kept", cli::count_text(result.files_kept, "file")},
+                  {"renamed", cli::count_text(result.files_renamed, "file")}};
   if (result.files_written > 0) {
     answer.facts.emplace_back("rate", fmt::format("{} files/s, {}", format_rounded_count(result.files_per_second),
                                                   format_rate(result.bytes_per_second)));

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/text_report.hpp"
 #include "core/command_text.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
-#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
 namespace {
@@ -17,7 +17,7 @@ cli::Answer answer_merge(const dataset::MergeOptions& options, const dataset::Me
       fmt::format("{} -> {}, {}, {}", format_count(result.parts, "part"), format_count(result.shards, "shard"),
                   format_count(result.samples, "sample"), format_size(result.bytes));
   answer.place = result.manifest;
-  answer.facts = {{"left out", count_text(result.skipped, "file")}};
+  answer.facts = {{"left out", cli::count_text(result.skipped, "file")}};
   answer.next = {fmt::format("shardctl verify {}", shell_word(options.target))};
   return answer;
 }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/text_report.hpp"
 #include "core/command_text.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
-#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
 namespace {
@@ -22,8 +22,8 @@ cli::Answer answer_plan(const dataset::PlanOptions& options, const dataset::Plan
       {"largest shard", format_size(result.largest_shard_bytes)},
       {"shuffle buffer", fmt::format("{}, {}", format_count(result.shuffle_buffer.samples, "sample"),
                                      format_size(result.shuffle_buffer.bytes))},
-      {"left out", count_text(result.skipped, "file")},
-      {"ignored", count_text(result.ignored_files, "file")},
+      {"left out", cli::count_text(result.skipped, "file")},
+      {"ignored", cli::count_text(result.ignored_files, "file")},
   };
   answer.next = {
       fmt::format("shardctl convert {} SHARDS --plan {}", shell_word(options.source), shell_word(result.output))};

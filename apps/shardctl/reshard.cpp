@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "core/command_text.hpp"
+#include "cli/text_report.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 #include "shardctl/written_sets.hpp"
@@ -12,20 +12,18 @@ namespace shardkit::apps {
 namespace {
 
 cli::Answer answer_reshard(const dataset::ReshardOptions& options, const dataset::ReshardResult& result) {
-  dataset::ReshardOptions again = options;
-  again.dry_run = false;
-  cli::Answer answer = answer_of(result, options, options.target, command_text("shardctl reshard", again));
+  cli::Answer answer = answer_of(result, options, options.target, command_to_run("shardctl reshard", options));
   auto& facts = answer.facts;
   facts.emplace_back("from", fmt::format("{} with {}", format_count(result.inputs, "shard"),
                                          format_count(result.input_samples, "sample")));
-  facts.emplace_back("dropped", count_text(result.dropped, "sample"));
-  facts.emplace_back("renamed", count_text(result.renamed, "sample"));
-  facts.emplace_back("regrouped", count_text(result.regrouped, "sample"));
+  facts.emplace_back("dropped", cli::count_text(result.dropped, "sample"));
+  facts.emplace_back("renamed", cli::count_text(result.renamed, "sample"));
+  facts.emplace_back("regrouped", cli::count_text(result.regrouped, "sample"));
   if (result.lost_samples) {
     facts.emplace_back("lost", fmt::format("{}, {}", format_count(*result.lost_samples, "sample"),
                                            format_size(result.lost_bytes.value_or(0))));
   }
-  facts.emplace_back("ignored", count_text(result.ignored_members, "member"));
+  facts.emplace_back("ignored", cli::count_text(result.ignored_members, "member"));
   return answer;
 }
 

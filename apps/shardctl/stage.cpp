@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "core/command_text.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
+#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
 namespace {
@@ -14,12 +14,10 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
   cli::Answer answer;
   answer.place = options.target;
   if (const auto& dry = result.dry_run) {
-    dataset::StageOptions again = options;
-    again.dry_run = false;
     answer.headline =
         fmt::format("dry run: {} to fetch, {}, checked", format_count(dry->files, "file"), format_size(dry->bytes));
     answer.facts = {{"free", format_size(dry->free_bytes)}};
-    answer.next = {command_text("shardctl stage", again)};
+    answer.next = {command_to_run("shardctl stage", options)};
     return answer;
   }
   answer.headline = fmt::format("{} staged, {}", format_count(result.files, "file"), format_size(result.bytes));

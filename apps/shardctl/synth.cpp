@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/text_report.hpp"
 #include "core/command_text.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
@@ -16,7 +17,7 @@ cli::Answer answer_synth(const dataset::SynthOptions& options, const dataset::Sy
                                 format_count(result.classes), format_size(result.bytes));
   answer.place = options.target;
   answer.facts = {
-      {"kept", result.images_kept > 0 ? format_count(result.images_kept, "image") : ""},
+      {"kept", cli::count_text(result.images_kept, "image")},
       {"rate", result.images_per_second > 0 ? format_rounded_count(result.images_per_second) + " images/s" : ""}};
   answer.next = {fmt::format("shardctl convert {} SHARDS", shell_word(options.target))};
   return answer;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/command_text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::apps {
@@ -20,10 +19,6 @@ std::string sets_text(const std::vector<dataset::WrittenSet>& sets) {
 }
 
 }  // namespace
-
-std::string count_text(std::uint64_t count, std::string_view noun) {
-  return count == 0 ? std::string() : format_count(count, noun);
-}
 
 cli::Answer answer_of(const dataset::WrittenSets& written, const dataset::WriteOptions& options,
                       const std::string& target, const std::string& again) {

@@ -160,6 +160,10 @@ std::string steady_text(const std::optional<bool>& steady, double seconds) {
   return fmt::format("unknown, only {} were measured", format_duration(seconds));
 }
 
+std::string count_text(std::uint64_t count, std::string_view noun) {
+  return count == 0 ? std::string() : format_count(count, noun);
+}
+
 std::string percent_text(const std::optional<double>& ratio) {
   return ratio ? format_value(*ratio, Unit::ratio) : "unknown";
 }

@@ -35,6 +35,9 @@ std::string table_text(const char* title, std::vector<Row> rows) {
 /// Whether a measured rate was steady: "yes", "no", or that it is unknown because `seconds` were too short.
 std::string steady_text(const std::optional<bool>& steady, double seconds);
 
+/// "12 samples"; empty for 0, so that an answer leaves it out.
+std::string count_text(std::uint64_t count, std::string_view noun);
+
 /// "48 %"; "unknown" if it is empty.
 std::string percent_text(const std::optional<double>& ratio);
 

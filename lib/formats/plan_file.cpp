@@ -201,6 +201,19 @@ bool PlanReader::ShardReader::next(PlannedSample& sample) {
 
 std::string plan_name(std::uint64_t number) { return number == 0 ? "plan" : fmt::format("plan-{}", number); }
 
+std::optional<std::uint64_t> shard_number(std::string_view prefix, std::string_view name) {
+  const std::size_t begin = prefix.size() + 1;
+  const std::size_t end = name.find(".tar", begin);
+  std::uint64_t number = 0;
+  if (!name.starts_with(prefix) || !name.substr(prefix.size()).starts_with('-') || end == std::string_view::npos)
+    return std::nullopt;
+  return parse_number(name.substr(begin, end - begin), number) ? std::optional(number) : std::nullopt;
+}
+
+bool is_unread(const PlannedFile& file) {
+  return file.size == 0 && file.mtime_ns == 0 && file.version.value_or("").empty();
+}
+
 std::string label_text(std::uint64_t label) { return fmt::to_string(label); }
 
 std::string file_path(const PlanHead& head, const PlannedSample& sample, const PlannedFile& file) {

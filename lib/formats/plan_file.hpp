@@ -196,6 +196,13 @@ class PlanReader {
 /// The name of a plan in .shardkit: "plan", and of the ones that --append added behind it "plan-1", "plan-2" and so on.
 std::string plan_name(std::uint64_t number);
 
+/// The number in the name of a shard, or of a file named after it: 7 for "<prefix>-000007.tar" and
+/// "<prefix>-000007.tar.bad". Empty for other names.
+std::optional<std::uint64_t> shard_number(std::string_view prefix, std::string_view name);
+
+/// True for a file that could not be read when the plan was made.
+bool is_unread(const PlannedFile& file);
+
 /// The label as the .cls member holds it: ASCII digits, no newline.
 std::string label_text(std::uint64_t label);
 

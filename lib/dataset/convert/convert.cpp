@@ -172,9 +172,11 @@ class Conversion {
   TargetSet& add_set(const std::string& name) {
     TargetSet& set = job_.add_set(name);
     set.target.refuse_foreign();
-    if (options_.append) set.target.begin_append();
-    if (options_.append) earlier_.add(set.target, folder_of(set));
-    left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
+    if (options_.append) {
+      set.target.begin_append();
+      earlier_.add(set.target, folder_of(set));
+      left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
+    }
     amendments_.emplace_back();
     if (!set.target.has_plan()) return set;
     set.target.open_plan();
@@ -215,14 +217,6 @@ class Conversion {
     return source;
   }
 
-  formats::PlanHead options_for(const PlanScope& scope) const {
-    formats::PlanHead head;
-    head.name = sharding_.name;
-    head.options = plan_texts(sharding_);
-    head.options.insert(scope.options.begin(), scope.options.end());
-    return head;
-  }
-
   void warn_of_nothing_new(const ScannedSource& source, const std::string& folder) const {
     const std::size_t bad = source.scan.problems.size();
     ctx_.warn("nothing_new", fmt::format("'{}' has no file to add to '{}'{}", source.images.path, folder,
@@ -233,7 +227,7 @@ class Conversion {
     EarlierSamples::Added added;
     if (options_.append) scope.start = set.target.start();
     if (scope.start) {
-      set.target.refuse_other_options(options_for(scope));
+      set.target.refuse_other_options(planned_head(sharding_, scope));
       set.target.require_earlier_shards(options_.recheck);
       added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;

@@ -67,11 +67,6 @@ ImageRules image_rules(const formats::PlanHead& head) {
   return rules;
 }
 
-/// True for a file that could not be read when the plan was made.
-bool is_unread(const formats::PlannedFile& file) {
-  return file.size == 0 && file.mtime_ns == 0 && file.version.value_or("").empty();
-}
-
 catalog::FileState state_of(const formats::PlannedFile& file) { return {file.size, file.mtime_ns, file.version}; }
 
 /// One member of a sample: a file, or text if `file` is null.
@@ -124,7 +119,7 @@ class FolderSource final : public SampleSource {
   /// Takes files that are listed, or could not be read when the plan was made, as they are now.
   void amend(formats::PlannedSample& sample, std::size_t shard) {
     const auto take = [&](formats::PlannedFile& file) {
-      const bool unread = is_unread(file);
+      const bool unread = formats::is_unread(file);
       if (amendments_.empty() && !unread) return;
       const std::string path = formats::file_path(head_, sample, file);
       const Amendments::File* listed = amendments_.find(path);
@@ -269,7 +264,7 @@ class FolderSource final : public SampleSource {
   /// One request for the version that was planned: a check first would need two. Without a version a check is
   /// necessary.
   void read_object(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
-    const bool looks_first = source_.identity == FileIdentity::size || is_unread(file);
+    const bool looks_first = source_.identity == FileIdentity::size || formats::is_unread(file);
     std::optional<io::ObjectInfo> now;
     if (looks_first) now = images_.store->find(path);
     const io::ObjectInfo object{path, file.size, now ? now->version : file.version.value_or("")};

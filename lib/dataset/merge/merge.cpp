@@ -138,7 +138,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   refuse_missing_shard(set);
   std::vector<formats::IndexSkip> skipped;
   const formats::Manifest added = set.target.manifest_of(set.shards, skipped);
-  const formats::Manifest manifest = set.target.with_earlier(added);
+  const formats::Manifest manifest = set.target.whole_manifest(set.target.earlier_manifest(), added);
   merge_reader_indexes(*files, options.target, manifest.shards, ctx, manifest.shards.size() - added.shards.size());
   const std::string path = job.publish(set, manifest);
   for (const FoundPart& found : parts) files->remove(found.path);

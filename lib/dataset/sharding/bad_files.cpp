@@ -29,13 +29,10 @@ std::string list_path(const std::string& folder, const std::string& shard) {
 
 /// The shard whose list has this name, "shard-000007.tar.bad".
 std::optional<std::size_t> listed_shard(const std::string& name, const formats::PlanReader& plan) {
-  const std::size_t begin = name.rfind('-') + 1;
-  std::size_t shard = 0;
-  if (!parse_number(std::string_view(name).substr(begin, name.find('.', begin) - begin), shard)) return {};
-  if (shard < plan.first_shard()) return {};
-  shard -= plan.first_shard();
-  if (shard >= plan.shards().size() || name != plan.shard_name(shard).append(kEnding)) return {};
-  return shard;
+  const std::optional<std::uint64_t> number = formats::shard_number(plan.head().name, name);
+  if (!number || *number < plan.first_shard() || *number - plan.first_shard() >= plan.shards().size()) return {};
+  const std::size_t shard = *number - plan.first_shard();
+  return name == plan.shard_name(shard).append(kEnding) ? std::optional(shard) : std::nullopt;
 }
 
 /// "size:mtime", or of an object "size:@version"

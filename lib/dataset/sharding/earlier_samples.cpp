@@ -57,10 +57,6 @@ void correct(const formats::PlanHead& head, const Deviations& found, formats::Pl
   for (formats::PlannedFile& file : sample.sidecars) correct_file(file);
 }
 
-bool cannot_be_read(const formats::PlannedFile& file) {
-  return file.size == 0 && file.mtime_ns == 0 && file.version.value_or("").empty();
-}
-
 bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, bool class_map) {
   return class_map || scan.classes[class_index].label.has_value();
 }
@@ -206,16 +202,16 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
       ++taken;
       const std::string path = owner.path_of(owner.files[f]);
       const formats::PlannedSample sample = planned_sample(source, c, f);
-      const std::string key = catalog::image_key(source.scan, owner, owner.files[f]);
+      const auto key = [&] { return catalog::image_key(source.scan, owner, owner.files[f]); };
       if (const Entry* entry = find(folder + path)) {
         const std::uint64_t state = state_of(sample, source.labels[c]);
-        if ((entry->state & kMarkBits) != (state & kMarkBits)) refuse_key(path, key);
-        if (entry->state == state || cannot_be_read(sample.image)) continue;
+        if ((entry->state & kMarkBits) != (state & kMarkBits)) refuse_key(path, key());
+        if (entry->state == state || formats::is_unread(sample.image)) continue;
         if (++all_changed <= kMostNamed) changed.push_back(fmt::format("'{}'", path));
         continue;
       }
       if (is_still_bad(owner, owner.files[f])) continue;
-      if (std::ranges::binary_search(keys_, xxh3_64(as_bytes(key)))) refuse_key(path, key);
+      if (std::ranges::binary_search(keys_, xxh3_64(as_bytes(key())))) refuse_key(path, key());
       result.samples.push_back(number);
       result.readmitted += left_out_.contains(path) ? 1 : 0;
       for (const formats::PlannedFile& side : sample.sidecars)

@@ -34,6 +34,16 @@ std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
 
 }  // namespace
 
+formats::PlanHead planned_head(const ShardingOptions& options, const PlanScope& scope) {
+  formats::PlanHead head;
+  head.name = options.name;
+  head.options = plan_texts(options);
+  head.options.insert(scope.options.begin(), scope.options.end());
+  head.parts = scope.parts;
+  head.start = scope.start;
+  return head;
+}
+
 formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t number) {
   const catalog::ImageFolderScan& scan = source.scan;
   const catalog::ScannedClass& owner = scan.classes[class_index];
@@ -136,11 +146,7 @@ class Planner {
   }
 
   void make_head() {
-    head_.name = options_.name;
-    head_.options = plan_texts(options_);
-    head_.options.insert(scope_.options.begin(), scope_.options.end());
-    head_.parts = scope_.parts;
-    head_.start = scope_.start;
+    head_ = planned_head(options_, scope_);
     refuse_problems();
     if (scope_.lists_skipped) {
       for (const catalog::ScanProblem& problem : scan_.problems)

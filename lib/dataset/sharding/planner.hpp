@@ -44,6 +44,9 @@ struct PlanSummary {
 /// A plan's entry for one file of a scan with its side-cars; its class is not set.
 formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t file);
 
+/// Name, options, parts and start of the plan of a scope, from the options that are given; nothing of the scan.
+formats::PlanHead planned_head(const ShardingOptions& options, const PlanScope& scope);
+
 /// Turns a scan into a plan on `sink`: labels, order, shard boundaries. The bytes depend only on names, sizes and
 /// options. Throws the errors of cut_shards(), and Error{not_found} if there is no sample.
 PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,

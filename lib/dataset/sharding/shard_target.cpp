@@ -11,7 +11,6 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "core/text.hpp"
 #include "dataset/sharding/plan_difference.hpp"
 
 namespace shardkit::dataset {
@@ -28,16 +27,6 @@ Hash128 file_hash(const std::string& path) {
 std::string append_remedy(const std::string& plan_path) {
   return fmt::format("run it with the original source, or discard it: `rm {0}`, then run convert --append again",
                      shell_word(plan_path));
-}
-
-/// The number of the shard that a file is, or belongs to: "<prefix>-000007.tar" and names that start with it.
-std::optional<std::uint64_t> shard_number(const std::string& prefix, const std::string& name) {
-  const std::size_t begin = prefix.size() + 1;
-  const std::size_t end = name.find(".tar", begin);
-  std::uint64_t number = 0;
-  if (!name.starts_with(prefix + '-') || end == std::string::npos) return std::nullopt;
-  if (!parse_number(std::string_view(name).substr(begin, end - begin), number)) return std::nullopt;
-  return number;
 }
 
 }  // namespace
@@ -161,12 +150,12 @@ void ShardTarget::cancel_append() {
 /// Shards behind the last planned one: of an --append that was given up.
 void ShardTarget::remove_given_up() const {
   if (!start_) return;
-  std::set<std::string> stale;
+  std::vector<std::string> stale;
   for (const std::string& folder : {folder_, state_path("")}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string name = entry.path().filename();
-      const std::optional<std::uint64_t> number = shard_number(plan_->head().name, name);
-      if (number && *number >= plan_->first_shard() + plan_->shards().size()) stale.insert(entry.path());
+      const std::optional<std::uint64_t> number = formats::shard_number(plan_->head().name, name);
+      if (number && *number >= plan_->first_shard() + plan_->shards().size()) stale.push_back(entry.path());
     }
   }
   for (const std::string& path : stale) files_.remove(path);
@@ -197,16 +186,15 @@ void ShardTarget::keep_earlier_manifest() const {
 
 std::optional<formats::Manifest> ShardTarget::earlier_manifest() const {
   if (!start_) return std::nullopt;
-  const std::string path = earlier_manifest_path();
+  std::string path = earlier_manifest_path();
+  if (!std::filesystem::exists(path)) path = path_of(formats::kManifestName);  // there is no copy yet
   return formats::read_manifest(io::read_text_file(path), path);
 }
 
 void ShardTarget::require_earlier_shards(bool recheck) const {
-  if (!start_) return;
-  const std::string manifest_path =
-      std::filesystem::exists(earlier_manifest_path()) ? earlier_manifest_path() : path_of(formats::kManifestName);
-  for (const formats::ManifestShard& shard :
-       formats::read_manifest(io::read_text_file(manifest_path), manifest_path).shards) {
+  const std::optional<formats::Manifest> earlier = earlier_manifest();
+  if (!earlier) return;
+  for (const formats::ManifestShard& shard : earlier->shards) {
     const std::string path = path_of(shard.name);
     std::error_code error;
     const bool is_there = std::filesystem::exists(path, error);
@@ -236,9 +224,10 @@ void ShardTarget::refuse_other_options(formats::PlanHead head) const {
               fmt::format("--append needs the options that '{}' was made with: {}", folder_, difference), folder_);
 }
 
-formats::Manifest ShardTarget::with_earlier(const formats::Manifest& added) const {
-  if (!start_) return added;
-  formats::Manifest whole = formats::join_manifests(*earlier_manifest(), added);
+formats::Manifest ShardTarget::whole_manifest(const std::optional<formats::Manifest>& earlier,
+                                              const formats::Manifest& added) const {
+  if (!earlier) return added;
+  formats::Manifest whole = formats::join_manifests(*earlier, added);
   whole.skipped -= std::min(whole.skipped, start_->readmitted);
   return whole;
 }

@@ -56,8 +56,9 @@ class ShardTarget {
   std::vector<std::string> earlier_plans() const;
   /// The set as it was before the current plan; empty for the first.
   std::optional<formats::Manifest> earlier_manifest() const;
-  /// The manifest of the whole set: of its earlier shards and those of manifest_of().
-  formats::Manifest with_earlier(const formats::Manifest& added) const;
+  /// The manifest of the whole set: of the shards in earlier_manifest(), and of those in manifest_of().
+  formats::Manifest whole_manifest(const std::optional<formats::Manifest>& earlier,
+                                   const formats::Manifest& added) const;
 
   bool has_plan() const;
   /// Opens the adopted plan, as merge does. Throws Error{not_found} if there is none.

@@ -123,6 +123,15 @@ std::uint64_t require_room(const std::string& folder, std::uint64_t bytes, std::
               folder);
 }
 
+/// Those that are asked for, and those that the set has already.
+IndexKinds kinds_of_set(const IndexKinds& asked, const std::string& folder,
+                        const std::optional<formats::Manifest>& earlier) {
+  if (!earlier) return asked;
+  IndexKinds kinds;  // both in the order of all kinds, which lie in one array
+  std::ranges::set_union(asked, index_kinds_of(folder, earlier->shards), std::back_inserter(kinds));
+  return kinds;
+}
+
 }  // namespace
 
 Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
@@ -231,16 +240,8 @@ std::uint64_t ShardingJob::planned_samples(const TargetSet& set) const {
   return samples;
 }
 
-IndexKinds ShardingJob::kinds_of(const TargetSet& set) const {
-  const std::optional<formats::Manifest> earlier = set.target.earlier_manifest();
-  if (!earlier) return kinds_;
-  IndexKinds kinds;  // both in the order of all kinds, which lie in one array
-  std::ranges::set_union(kinds_, index_kinds_of(set.target.folder(), earlier->shards), std::back_inserter(kinds));
-  return kinds;
-}
-
 /// Fills in the summaries that the set lacks.
-ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result,
+ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
                                            std::uint64_t may_skip) {
   const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
   const std::size_t begin = shards_of(part_.value_or(Part{}), planned.size()).first;
@@ -257,8 +258,7 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   ctx_.progress().start(verb_, samples, set.target.plan().head().options.contains("resize") ? 0 : bytes);
   const auto start = std::chrono::steady_clock::now();
   ShardsWritten written =
-      write_shards({set.target.plan(), source, set.target.folder(), cores_, need_md5(kinds_of(set)), may_skip}, missing,
-                   files_, ctx_);
+      write_shards({set.target.plan(), source, set.target.folder(), cores_, md5, may_skip}, missing, files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += ctx_.progress().bytes;
@@ -271,12 +271,15 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
 }
 
 SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
-  ShardsWritten written = write_shards_of(set, source, result, budget.is_spent() ? 0 : budget.most - budget.used);
+  const std::optional<formats::Manifest> earlier = set.target.earlier_manifest();
+  const IndexKinds kinds = kinds_of_set(kinds_, set.target.folder(), earlier);
+  ShardsWritten written =
+      write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
   if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
   const formats::Manifest manifest = set.target.manifest_of(set.shards, outcome.skipped);
-  const formats::Manifest published = part_ ? manifest : set.target.with_earlier(manifest);
-  write_reader_indexes(files_, set.target.folder(), published.shards, kinds_of(set), !part_, cores_, ctx_,
+  const formats::Manifest published = part_ ? manifest : set.target.whole_manifest(earlier, manifest);
+  write_reader_indexes(files_, set.target.folder(), published.shards, kinds, !part_, cores_, ctx_,
                        published.shards.size() - manifest.shards.size());
   const std::string path = publish(set, published);
 

@@ -161,9 +161,8 @@ class ShardingJob {
   std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:
-  /// The requested kinds and those that the set already has.
-  IndexKinds kinds_of(const TargetSet& set) const;
-  ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result, std::uint64_t may_skip);
+  ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
+                                std::uint64_t may_skip);
 
   const char* verb_;
   const std::string target_;

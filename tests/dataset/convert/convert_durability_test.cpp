@@ -33,6 +33,21 @@ void rebuild(const ForgetfulFileSystem& files, const std::string& from, const st
   }
 }
 
+/// A convert of `source` whose file system fails at one moment.
+struct Attempt {
+  Attempt(const std::string& source, std::uint64_t moment) {
+    std::filesystem::create_directory_symlink(source, dir.path("src"));
+    files.fail_at(moment, ErrorCode::io);
+  }
+  void run() {
+    Context interrupted;
+    convert_on(files, small_convert(dir, "out"), interrupted);
+  }
+
+  TempDir dir;
+  ForgetfulFileSystem files;
+};
+
 }  // namespace
 
 TEST_CASE("a power cut at any moment leaves whole shards only, and the next run ends with the same bytes") {
@@ -44,24 +59,21 @@ TEST_CASE("a power cut at any moment leaves whole shards only, and the next run 
 
   for (std::uint64_t moment = 1;; ++moment) {
     CAPTURE(moment);
-    const TempDir attempt;
-    std::filesystem::create_directory_symlink(dir.path("src"), attempt.path("src"));
-    ForgetfulFileSystem files;
-    files.fail_at(moment, ErrorCode::io);
-    Context interrupted;
+    Attempt attempt(dir.path("src"), moment);
     try {
-      convert_on(files, small_convert(attempt, "out"), interrupted);
+      attempt.run();
     } catch (const Error&) {
     }
-    rebuild(files, attempt.path("out"), attempt.path("after"));
-    for (const auto& [name, content] : tree_content(attempt.path("after"))) {
+    const std::string after = attempt.dir.path("after");
+    rebuild(attempt.files, attempt.dir.path("out"), after);
+    for (const auto& [name, content] : tree_content(after)) {
       if (!name.ends_with(".tmp") && !name.starts_with(".shardkit/.")) CHECK(content == expected.at(name));
     }
     Context again;
-    ConvertOptions resumed = small_convert(attempt, "after");
+    ConvertOptions resumed = small_convert(attempt.dir, "after");
     convert(resumed, again);
-    for (const auto& [name, content] : expected) CHECK(read_file(attempt.path("after/" + name)) == content);
-    if (!files.failed()) {
+    for (const auto& [name, content] : expected) CHECK(read_file(after + "/" + name) == content);
+    if (!attempt.files.failed()) {
       CHECK(moment > 20);
       break;
     }
@@ -89,17 +101,14 @@ TEST_CASE("a power cut at any moment of a run with bad files leaves a target tha
 
   for (std::uint64_t moment = 1;; ++moment) {
     CAPTURE(moment);
-    const TempDir attempt;
-    std::filesystem::create_directory_symlink(dir.path("src"), attempt.path("src"));
-    ForgetfulFileSystem files;
-    files.fail_at(moment, ErrorCode::io);
-    Context interrupted;
-    CHECK_THROWS_AS(convert_on(files, small_convert(attempt, "out"), interrupted), Error);
-    rebuild(files, attempt.path("out"), attempt.path("after"));
+    Attempt attempt(dir.path("src"), moment);
+    CHECK_THROWS_AS(attempt.run(), Error);
+    const std::string after = attempt.dir.path("after");
+    rebuild(attempt.files, attempt.dir.path("out"), after);
     Context again;
-    convert(skipping(attempt, "after"), again);
-    CHECK(shards_of(attempt.path("after")) == expected);
-    if (!files.failed()) break;
+    convert(skipping(attempt.dir, "after"), again);
+    CHECK(shards_of(after) == expected);
+    if (!attempt.files.failed()) break;
   }
 }
 
