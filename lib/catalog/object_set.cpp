@@ -1,6 +1,8 @@
 #include "catalog/object_set.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -30,6 +32,7 @@ class MergedSource final : public io::ObjectSource {
   explicit MergedSource(std::stop_token stop) : stop_(std::move(stop)) {}
 
   void add_folder(std::shared_ptr<io::ObjectSource> folder) {
+    order_.emplace_back();
     folders_.push_back(std::move(folder));
     name_location();
   }
@@ -40,6 +43,7 @@ class MergedSource final : public io::ObjectSource {
     Owner owner{std::move(source), std::move(inner)};
     const auto [there, is_new] = objects_.try_emplace(name, owner);
     if (!is_new) refuse_pair(name, there->second, owner);
+    order_.push_back(name);
     names_.push_back(name);
     name_location();
   }
@@ -52,32 +56,24 @@ class MergedSource final : public io::ObjectSource {
     return owner ? owner->source->address_of(owner->inner) : name;
   }
 
-  /// All folders' objects, and the single ones. Throws Error{usage} with both addresses if two have one name,
-  /// Error{not_found} for a single one that does not exist, and the errors of the sources.
+  /// All folders' objects, and the single ones, in the order added. Throws Error{usage} with both addresses if two have
+  /// one name, Error{not_found} for a single one that does not exist, and the errors of the sources.
   std::vector<io::ObjectInfo> list(const std::string& folder) override {
     const auto singles = find_all(*this, names_, stop_);
     std::vector<io::ObjectInfo> found;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      if (singles[i]) {
-        found.push_back(*singles[i]);
-        continue;
-      }
-      const std::string address = address_of(names_[i]);
-      throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
-    }
     std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
-    for (const auto& source : folders_) {
-      for (io::ObjectInfo& object : source->list()) {
-        const Owner owner{source, object.name};
-        if (const auto single = objects_.find(object.name); single != objects_.end()) {
-          refuse_pair(object.name, single->second, owner);
-        }
-        const auto [there, is_new] = seen.try_emplace(object.name, source);
-        if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
-        found.push_back(std::move(object));
+    auto single = singles.begin();
+    auto source = folders_.begin();
+    for (const std::string& name : order_) {
+      if (name.empty()) {
+        add_listing(*source++, seen, found);
+      } else if (*single) {
+        found.push_back(**single++);
+      } else {
+        const std::string address = address_of(name);
+        throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
       }
     }
-    std::ranges::sort(found, {}, &io::ObjectInfo::name);
     const std::scoped_lock lock(mutex_);
     in_folders_ = std::move(seen);
     if (!folder.empty())
@@ -134,6 +130,20 @@ class MergedSource final : public io::ObjectSource {
     std::string inner;
   };
 
+  void add_listing(const std::shared_ptr<io::ObjectSource>& source,
+                   std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>>& seen,
+                   std::vector<io::ObjectInfo>& found) const {
+    for (io::ObjectInfo& object : source->list()) {
+      const Owner owner{source, object.name};
+      if (const auto single = objects_.find(object.name); single != objects_.end()) {
+        refuse_pair(object.name, single->second, owner);
+      }
+      const auto [there, is_new] = seen.try_emplace(object.name, source);
+      if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
+      found.push_back(std::move(object));
+    }
+  }
+
   std::optional<Owner> owner_of(const std::string& name) const {
     if (const auto single = objects_.find(name); single != objects_.end()) return single->second;
     const std::scoped_lock lock(mutex_);
@@ -164,6 +174,7 @@ class MergedSource final : public io::ObjectSource {
   std::stop_token stop_;
   std::string location_;
   std::vector<std::shared_ptr<io::ObjectSource>> folders_;
+  std::vector<std::string> order_;  ///< name of each single object, or empty for the next folder
   std::vector<std::string> names_;  ///< of the single objects, in the order added
   std::unordered_map<std::string, Owner> objects_;
   mutable std::mutex mutex_;
@@ -215,49 +226,58 @@ bool are_of_one_source(const Places& objects, const ObjectLocation& folder) {
   });
 }
 
-/// Whether `text` is of a manifest of ours that has all of `names`. Throws Error{corrupt} when it is damaged.
+/// Whether `text` is of a manifest of ours that lists any of `names`. Throws Error{corrupt} when it is damaged.
 bool is_manifest_of(const std::vector<std::string>& names, const std::string& text, const std::string& path) {
   if (formats::is_foreign_manifest(text)) return false;
   const formats::Manifest manifest = read_set_manifest(text, path);
   std::unordered_set<std::string_view> known;
   for (const formats::ManifestShard& shard : manifest.shards) known.insert(shard.name);
-  return std::ranges::all_of(names, [&](const std::string& name) { return known.contains(name); });
+  return std::ranges::any_of(names, [&](const std::string& name) { return known.contains(name); });
 }
 
-/// The manifest of the folder that `source` is, when it has all of `names`. A manifest that cannot be read is not an
-/// error: a store often refuses access to missing objects even where others may be read by name.
-std::string manifest_of(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop) {
-  if (std::ranges::any_of(names, [](const auto& name) { return name.find('/') != std::string::npos; })) return {};
-  std::string text;
+/// Calls `look`; an answer that does not say whether there is a manifest is a problem of the set, not an error: its
+/// files may still be readable.
+void look_for_manifest(ObjectSet& set, const std::function<bool()>& look) {
   try {
-    const auto object = source.find(formats::kManifestName);
-    if (!object) return {};
-    text = io::fetch_text(source, *object, kLargestManifest, stop);
+    if (look()) set.manifest = formats::kManifestName;
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::denied || error.code() == ErrorCode::unsupported) return {};
-    throw;
+    if (error.code() == ErrorCode::cancelled || error.code() == ErrorCode::corrupt) throw;
+    set.manifest_problem = error.what();
   }
-  return is_manifest_of(names, text, source.address_of(formats::kManifestName)) ? formats::kManifestName : "";
 }
 
-/// Adds `objects` under their names. A store is opened once, at its root; a web server once for each folder, as the
+/// Finds the manifest of the folder that the source is, when it lists some of the names.
+void find_manifest(ObjectSet& set, const std::stop_token& stop) {
+  if (std::ranges::any_of(set.names, [](const auto& name) { return name.find('/') != std::string::npos; })) return;
+  look_for_manifest(set, [&] {
+    const auto object = set.source->find(formats::kManifestName);
+    if (!object) return false;
+    const std::string text = io::fetch_text(*set.source, *object, kLargestManifest, stop);
+    return is_manifest_of(set.names, text, set.source->address_of(formats::kManifestName));
+  });
+}
+
+/// Adds objects to a MergedSource. A store is opened once, at its root; a web server once for each folder, as the
 /// folder's spelling may not survive decoding, and for each URL whose own would not.
-void add_objects(MergedSource& merged, const Places& objects, const std::vector<std::string>& names, Inputs& inputs) {
-  std::map<std::string, std::shared_ptr<io::ObjectSource>> roots;
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    const ObjectLocation& object = objects[i];
+class ObjectAdder {
+ public:
+  ObjectAdder(MergedSource& merged, Inputs& inputs) : merged_(merged), inputs_(inputs) {}
+
+  void add(const ObjectLocation& object, const std::string& name) {
     ObjectLocation root = object.folder();
     if (root.kind != ObjectLocation::Kind::web) root.path.clear();
     const std::string_view inner = std::string_view(object.path).substr(root.path.size());
-    if (!encodes_again(object, inner)) {
-      merged.add_object(names[i], inputs.folder(object), "");
-      continue;
-    }
-    auto& source = roots[fmt::format("{}\n{}", root.access(), root.path)];
-    if (!source) source = inputs.folder(root);
-    merged.add_object(names[i], source, decoded(object, inner));
+    if (!encodes_again(object, inner)) return merged_.add_object(name, inputs_.folder(object), "");
+    auto& source = roots_[fmt::format("{}\n{}", root.access(), root.path)];
+    if (!source) source = inputs_.folder(root);
+    merged_.add_object(name, source, decoded(object, inner));
   }
-}
+
+ private:
+  MergedSource& merged_;
+  Inputs& inputs_;
+  std::map<std::string, std::shared_ptr<io::ObjectSource>> roots_;
+};
 
 ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
   ObjectSet set;
@@ -267,11 +287,12 @@ ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
   if (common && are_of_one_source(objects, *common)) {
     set.source = inputs.folder(*common);
     check_names(set.names, set.source->location());
-    set.manifest = manifest_of(*set.source, set.names, inputs.stop());
+    find_manifest(set, inputs.stop());
     return set;
   }
   auto merged = std::make_unique<MergedSource>(inputs.stop());
-  add_objects(*merged, objects, set.names, inputs);
+  ObjectAdder adder(*merged, inputs);
+  for (std::size_t i = 0; i < objects.size(); ++i) adder.add(objects[i], set.names[i]);
   check_names(set.names, merged->location());
   set.source = std::move(merged);
   return set;
@@ -280,28 +301,36 @@ ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
 ObjectSet one_folder(const ObjectLocation& folder, Inputs& inputs) {
   ObjectSet set;
   set.source = inputs.folder(folder);
-  if (set.source->find(formats::kManifestName)) set.manifest = formats::kManifestName;
+  const auto look = [&] { return set.source->find(formats::kManifestName).has_value(); };
+  if (folder.kind != ObjectLocation::Kind::web) {
+    look_for_manifest(set, look);
+  } else if (look()) {  // what it lists is all that is known
+    set.manifest = formats::kManifestName;
+  }
   return set;
 }
 
-ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& inputs) {
+[[noreturn]] void refuse_web_folder(const ObjectLocation& folder) {
+  const std::string address = folder.display();
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' is a folder behind HTTP, which has no listing, so it cannot be combined with others; "
+                          "use it on its own, or give its files as a pattern, a list or a wids index",
+                          address),
+              address);
+}
+
+ObjectSet merged_set(const Places& places, const Places& objects, Inputs& inputs) {
   auto merged = std::make_unique<MergedSource>(inputs.stop());
-  for (const ObjectLocation& folder : folders) {
-    if (folder.kind == ObjectLocation::Kind::web) {
-      const std::string address = folder.display();
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("'{}' is a folder behind HTTP, which has no listing, so it cannot be combined with "
-                              "others; use it on its own, or give its files as a pattern, a list or a wids index",
-                              address),
-                  address);
+  const auto common = objects.empty() ? std::nullopt : common_folder(objects);
+  ObjectAdder adder(*merged, inputs);
+  for (const ObjectLocation& place : places) {
+    if (!place.is_folder()) {
+      adder.add(place, name_of(place, common));
+    } else if (place.kind == ObjectLocation::Kind::web) {
+      refuse_web_folder(place);
+    } else {
+      merged->add_folder(inputs.folder(place));
     }
-    merged->add_folder(inputs.folder(folder));
-  }
-  if (!objects.empty()) {
-    const auto common = common_folder(objects);
-    std::vector<std::string> names;
-    for (const ObjectLocation& object : objects) names.push_back(name_of(object, common));
-    add_objects(*merged, objects, names, inputs);
   }
   ObjectSet set;
   set.source = std::move(merged);
@@ -313,20 +342,23 @@ ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& input
 ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop) {
   Inputs inputs(options, stop);
+  Places places;
   Places folders;
-  Places objects;
   for (NamedInput& named : resolve_operands(operands, inputs)) {
-    (named.place.is_folder() ? folders : objects).push_back(std::move(named.place));
+    if (named.place.is_folder()) folders.push_back(named.place);
+    places.push_back(std::move(named.place));
   }
   // A source that is named as a whole has its objects already.
-  std::erase_if(objects, [&](const ObjectLocation& object) {
-    return std::ranges::any_of(folders, [&](const ObjectLocation& folder) {
-      return object.path.starts_with(folder.path) && object.access() == folder.access();
+  std::erase_if(places, [&](const ObjectLocation& place) {
+    return !place.is_folder() && std::ranges::any_of(folders, [&](const ObjectLocation& folder) {
+      return place.path.starts_with(folder.path) && place.access() == folder.access();
     });
   });
+  Places objects;
+  std::ranges::copy_if(places, std::back_inserter(objects), std::not_fn(&ObjectLocation::is_folder));
   if (folders.empty()) return listed_objects(objects, inputs);
   if (folders.size() == 1 && objects.empty()) return one_folder(folders.front(), inputs);
-  return merged_set(folders, objects, inputs);
+  return merged_set(places, objects, inputs);
 }
 
 }  // namespace shardkit::catalog

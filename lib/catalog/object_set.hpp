@@ -22,8 +22,9 @@ struct ObjectSet {
   bool listed = false;             ///< the operands list the objects one by one; otherwise all below `source` are meant
   std::vector<std::string> names;  ///< if listed, in the given order, without duplicates; each passes check_names()
   /// Name within `source` of the manifest with the checksums; empty without one. For a folder its manifest.json; for
-  /// listed objects that of the folder they are all directly in, if it lists all of them.
+  /// listed objects that of the folder they are all directly in, if it lists any of them.
   std::string manifest;
+  std::string manifest_problem;  ///< not empty: the reason why nobody knows whether there is one
 };
 
 /// Resolves SRC operands, one or more of:
@@ -42,9 +43,9 @@ struct ObjectSet {
 /// ends in a dot and 1 to 8 letters and digits, one of them a letter ("x.idx", not "v1.0").
 ///
 /// Objects of one store are named relative to the deepest folder that contains all of them, unless that is "/" of this
-/// machine; objects of several stores by their base names. Several folders, or folders and objects, are merged: each
-/// object of a folder has its name there; a folder behind HTTP is not possible. Duplicates are used once, but two
-/// objects with the same name are Error{usage} (in a folder: from list()).
+/// machine; objects of several stores by their base names. Several folders, or folders and objects, are merged in
+/// the given order: each object of a folder has its name there; a folder behind HTTP is not possible. Duplicates are
+/// used once, but two objects with the same name are Error{usage} (in a folder: from list()).
 ///
 /// Only necessary requests are sent: the content of a list, whether s3://bucket/x is an object, whether there is a
 /// manifest. The caller checks whether objects exist: with find_all(), or list(), whose names it checks with

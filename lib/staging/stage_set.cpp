@@ -1,12 +1,15 @@
 #include "staging/stage_set.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
-#include <set>
+#include <map>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include "catalog/object_location.hpp"
 #include "catalog/object_set.hpp"
@@ -31,31 +34,11 @@ constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 }
 
 /// Empty without one: another program's is a file like any.
-std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
-  if (!wanted.manifest_path.empty()) return wanted.manifest_text;
-  if (wanted.manifest_name.empty()) return {};
-  const auto object = source.find(wanted.manifest_name);
-  if (!object) refuse_missing(source, wanted.manifest_name);
+std::string text_of(io::ObjectSource& source, const std::string& name, const std::stop_token& stop) {
+  const auto object = source.find(name);
+  if (!object) refuse_missing(source, name);
   std::string text = io::fetch_text(source, *object, kLargestManifest, stop);
   return formats::is_foreign_manifest(text) ? std::string() : text;
-}
-
-/// Those of `names`, or all files except those that a stage into the source itself left.
-std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWanted& wanted,
-                                       const std::stop_token& stop) {
-  std::vector<io::ObjectInfo> objects;
-  if (wanted.names) {
-    const auto found = catalog::find_all(source, *wanted.names, stop);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (!found[i]) refuse_missing(source, (*wanted.names)[i]);
-      objects.push_back(*found[i]);
-    }
-    return objects;
-  }
-  objects = source.list();
-  std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
-  if (!objects.empty()) return objects;
-  throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());
 }
 
 /// Names of a target's own state files: a list or a pattern may name them in a staged folder.
@@ -67,7 +50,8 @@ void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSou
               fmt::format("'{}' is a name that stage uses itself; leave it out of the files to stage", path), path);
 }
 
-Hash128 hash_of(const std::vector<io::ObjectInfo>& objects) {
+Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
+  std::ranges::sort(objects, {}, &io::ObjectInfo::name);
   Xxh3Stream hash;
   for (const io::ObjectInfo& object : objects) {
     std::string line;
@@ -106,129 +90,265 @@ io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
               fmt::format("'{}' has {} bytes, but the manifest lists {}", path, object->size, file.object.size), path);
 }
 
-StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop)
-    : manifest_text_(text_of_manifest(source, wanted, stop)) {
-  std::vector<std::string> names;
-  if (has_manifest()) {
-    const std::string path =
-        wanted.manifest_path.empty() ? source.address_of(wanted.manifest_name) : wanted.manifest_path;
-    shards_ = catalog::read_set_manifest(manifest_text_, path).shards;
-    hash_ = xxh3_128(as_bytes(manifest_text_));
-    for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));
-    if (wanted.names) select(*wanted.names, path);
-    for (const formats::ManifestShard& shard : shards_) names.push_back(shard.name);
-  } else {
-    objects_ = objects_of(source, wanted, stop);
-    std::ranges::sort(objects_, {}, &io::ObjectInfo::name);
-    hash_ = hash_of(objects_);
-    for (const io::ObjectInfo& object : objects_) names.push_back(object.name);
+StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
+  if (!wanted.manifest_path.empty()) {
+    add_set("", wanted.manifest_text, wanted.manifest_path);
+  } else if (!wanted.manifest_name.empty()) {
+    std::string text = text_of(source, wanted.manifest_name, stop);
+    if (!text.empty()) add_set("", std::move(text), source.address_of(wanted.manifest_name));
   }
+  if (wanted.names) {
+    take_named(source, *wanted.names, stop);
+  } else {
+    take_all(source, wanted, stop);
+  }
+  const std::vector<std::string> names = this->names();
   catalog::check_names(names, source.location());
   refuse_own_state(names, source);
-  if (!has_manifest()) whole_ = names;
+  for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));
   std::ranges::sort(whole_);
+  filter(wanted, source.location());
+  hash_ = compute_hash();
 }
 
-/// Keeps the shards of these names.
-void StageSet::select(const std::vector<std::string>& names, const std::string& manifest) {
-  const std::set<std::string_view> wanted(names.begin(), names.end());
-  std::erase_if(shards_, [&](const formats::ManifestShard& shard) { return !wanted.contains(shard.name); });
-  if (shards_.size() == wanted.size()) return;
-  throw Error(ErrorCode::not_found,
-              fmt::format("'{}' lists {} of the {} given; leave out --manifest, or give the manifest of these shards",
-                          manifest, shards_.size(), format_count(wanted.size(), "shard")),
-              manifest);
+void StageSet::add_set(const std::string& folder, std::string manifest, const std::string& path) {
+  std::vector<formats::ManifestShard> shards = catalog::read_set_manifest(manifest, path).shards;
+  sets_.push_back({folder, std::move(manifest), std::move(shards)});
 }
 
-std::map<std::string, std::uint64_t> StageSet::samples_by_shard() const {
-  std::map<std::string, std::uint64_t> samples;
-  for (const formats::ManifestShard& shard : shards_) samples.emplace(shard.name, shard.samples);
-  for (const io::ObjectInfo& object : objects_) {
-    if (is_shard(object.name)) samples.emplace(object.name, 1);
+/// Those that the manifest lists, and the others as they are.
+void StageSet::take_named(io::ObjectSource& source, const std::vector<std::string>& names,
+                          const std::stop_token& stop) {
+  order_ = names;
+  std::vector<std::string> others = names;
+  if (has_manifest()) {
+    std::vector<formats::ManifestShard>& shards = sets_.front().shards;
+    const std::unordered_set<std::string_view> wanted(names.begin(), names.end());
+    const std::size_t all = shards.size();
+    std::erase_if(shards, [&](const formats::ManifestShard& shard) { return !wanted.contains(shard.name); });
+    is_part_ = shards.size() < all;
+    std::unordered_set<std::string_view> listed;
+    for (const formats::ManifestShard& shard : shards) listed.insert(shard.name);
+    std::erase_if(others, [&](const std::string& name) { return listed.contains(name); });
+    std::erase(others, formats::kManifestName);
   }
-  return samples;
+  const auto found = catalog::find_all(source, others, stop);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) refuse_missing(source, others[i]);
+    objects_.push_back(*found[i]);
+  }
 }
 
-std::vector<std::uint64_t> StageSet::samples_per_shard() const {
-  std::vector<std::uint64_t> samples;
-  for (const auto& [shard, count] : samples_by_shard()) samples.push_back(count);
-  return samples;
+/// All files below the source, by their manifests if they have one.
+void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
+  std::vector<io::ObjectInfo> objects = has_manifest() ? beside_manifest(source, stop) : source.list();
+  std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
+  if (objects.empty() && !has_manifest()) {
+    throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());
+  }
+  if (wanted.use_manifests) find_sets(source, objects, stop);
+  std::unordered_set<std::string> covered(companions_.begin(), companions_.end());
+  for (ExpectedFile& file : expected()) covered.insert(std::move(file.name));
+  const auto is_of_set = [&](const io::ObjectInfo& object) {
+    const auto is_state = [&](const Set& set) {
+      return object.name.starts_with(set.folder + formats::kStateFolder + std::string("/"));
+    };
+    return covered.contains(object.name) || std::ranges::any_of(sets_, is_state);
+  };
+  for (io::ObjectInfo& object : objects) {
+    if (is_of_set(object)) continue;
+    if (wanted.only_manifest && has_manifest()) {
+      left_out_.push_back(std::move(object.name));
+    } else {
+      objects_.push_back(std::move(object));
+    }
+  }
 }
 
-void StageSet::keep_shards(const std::vector<std::size_t>& numbers) {
-  std::set<std::string> gone;
-  const std::set<std::size_t> kept(numbers.begin(), numbers.end());
-  std::size_t number = 0;
-  for (const auto& [shard, samples] : samples_by_shard()) {
-    if (kept.contains(number++)) continue;
-    gone.insert(shard);
+/// What is directly beside the manifest, and below it, except what the manifest lists. Looks up few single objects: a
+/// listing of thousands of shards with their sizes costs more than the names.
+std::vector<io::ObjectInfo> StageSet::beside_manifest(io::ObjectSource& source, const std::stop_token& stop) {
+  constexpr std::size_t kFew = 64;
+  std::unordered_set<std::string> known{formats::kManifestName, formats::kStateFolder + std::string("/")};
+  std::unordered_set<std::string> of_shards;
+  for (const formats::ManifestShard& shard : sets_.front().shards) {
+    known.insert(shard.name);
+    for (std::string& name : companions(shard.name)) of_shards.insert(std::move(name));
+  }
+  std::vector<io::ObjectInfo> found;
+  std::vector<std::string> others;
+  for (std::string& name : source.names_in({})) {
+    if (known.contains(name)) continue;
+    if (name.ends_with('/')) {
+      name.pop_back();
+      std::ranges::move(source.list(name), std::back_inserter(found));
+    } else if (of_shards.contains(name)) {
+      companions_.push_back(std::move(name));
+    } else {
+      others.push_back(std::move(name));
+    }
+  }
+  std::ranges::sort(companions_);
+  if (others.size() > kFew) return source.list();
+  for (auto& object : catalog::find_all(source, others, stop)) {
+    if (object) found.push_back(*std::move(object));
+  }
+  std::ranges::sort(found, {}, &io::ObjectInfo::name);
+  return found;
+}
+
+/// Sets in folders below the source.
+void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
+                         const std::stop_token& stop) {
+  const std::string end = std::string("/") + formats::kManifestName;
+  for (const io::ObjectInfo& object : objects) {
+    if (!object.name.ends_with(end) || object.name.ends_with(formats::kStateFolder + end)) continue;
+    std::string text = text_of(source, object.name, stop);
+    if (text.empty()) continue;
+    add_set(object.name.substr(0, object.name.size() - end.size() + 1), std::move(text),
+            source.address_of(object.name));
+  }
+}
+
+void StageSet::filter(const StageWanted& wanted, const std::string& location) {
+  if (wanted.include.empty() && wanted.exclude.empty()) return;
+  const auto is_wanted = [&](const std::string& name) {
+    const auto matches = [&](const std::string& pattern) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };
+    return (wanted.include.empty() || std::ranges::any_of(wanted.include, matches)) &&
+           std::ranges::none_of(wanted.exclude, matches);
+  };
+  const std::vector<std::string> before = names();
+  keep(is_wanted);
+  std::erase_if(objects_, [&](const io::ObjectInfo& object) { return !is_wanted(object.name); });
+  std::ranges::copy_if(before, std::back_inserter(left_out_), std::not_fn(is_wanted));
+  if (left_out_.size() < before.size()) return;
+  throw Error(ErrorCode::not_found, fmt::format("--include and --exclude leave no file of '{}'", location), location);
+}
+
+/// Keeps the listed shards for which `is_kept` is true, and their indexes.
+void StageSet::keep(const std::function<bool(const std::string& shard)>& is_kept) {
+  std::unordered_set<std::string> gone;
+  for (Set& set : sets_) {
+    const auto erased = std::erase_if(set.shards, [&](const formats::ManifestShard& shard) {
+      if (is_kept(set.folder + shard.name)) return false;
+      for (const std::string& name : companions(shard.name)) gone.insert(set.folder + name);
+      return true;
+    });
+    is_part_ = is_part_ || erased > 0;
+  }
+  std::erase_if(companions_, [&](const std::string& name) { return gone.contains(name); });
+  std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });
+  std::erase_if(sets_, [](const Set& set) { return set.shards.empty(); });
+}
+
+Hash128 StageSet::compute_hash() const {
+  if (sets_.empty()) return hash_of(objects_);
+  if (sets_.size() == 1 && sets_.front().folder.empty()) return xxh3_128(as_bytes(sets_.front().manifest));
+  std::vector<io::ObjectInfo> manifests;
+  for (const Set& set : sets_) manifests.push_back({set.folder, 0, to_hex(xxh3_128(as_bytes(set.manifest)))});
+  return hash_of(std::move(manifests));
+}
+
+std::vector<SetManifest> StageSet::manifests() const {
+  std::vector<SetManifest> manifests;
+  for (const Set& set : sets_) manifests.push_back({set.folder + formats::kManifestName, set.manifest});
+  return manifests;
+}
+
+bool StageSet::are_shards_listed() const {
+  return has_manifest() && std::ranges::none_of(objects_, [](const auto& object) { return is_shard(object.name); });
+}
+
+std::vector<std::string> StageSet::names() const {
+  std::vector<std::string> names;
+  for (const Set& set : sets_) {
+    for (const formats::ManifestShard& shard : set.shards) names.push_back(set.folder + shard.name);
+  }
+  for (const io::ObjectInfo& object : objects_) names.push_back(object.name);
+  return names;
+}
+
+std::vector<ShardGroup> StageSet::groups() const {
+  std::unordered_map<std::string, std::uint64_t> samples;
+  std::map<std::string, ShardGroup> groups;  // by folder
+  for (const Set& set : sets_) {
+    for (const formats::ManifestShard& shard : set.shards) {
+      samples.emplace(set.folder + shard.name, shard.samples);
+      if (order_.empty()) groups[set.folder].shards.push_back(set.folder + shard.name);
+    }
+  }
+  std::ranges::copy_if(order_, std::back_inserter(groups[""].shards), is_shard);
+  if (order_.empty() && !has_manifest()) {
+    for (const io::ObjectInfo& object : objects_) {
+      if (is_shard(object.name)) groups[io::parent_folder(object.name)].shards.push_back(object.name);
+    }
+  }
+  std::vector<ShardGroup> all;
+  for (auto& [folder, group] : groups) {
+    if (group.shards.empty()) continue;
+    const auto is_counted = [&](const std::string& shard) { return samples.contains(shard); };
+    if (std::ranges::all_of(group.shards, is_counted)) {
+      for (const std::string& shard : group.shards) group.samples.push_back(samples.at(shard));
+    }
+    all.push_back(std::move(group));
+  }
+  return all;
+}
+
+void StageSet::keep_shards(const std::vector<std::string>& kept) {
+  const std::unordered_set<std::string_view> names(kept.begin(), kept.end());
+  std::unordered_set<std::string> gone;
+  for (const ShardGroup& group : groups()) {
+    for (const std::string& shard : group.shards) {
+      if (!names.contains(shard)) gone.insert(shard);
+    }
+  }
+  keep([&](const std::string& shard) { return !gone.contains(shard); });
+  for (const std::string& shard : std::vector(gone.begin(), gone.end())) {
     for (std::string& companion : companions(shard)) gone.insert(std::move(companion));
   }
-  std::erase_if(shards_, [&](const formats::ManifestShard& shard) { return gone.contains(shard.name); });
   std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });
 }
 
 std::vector<ExpectedFile> StageSet::expected() const {
   std::vector<ExpectedFile> files;
-  if (has_manifest()) files.push_back({formats::kManifestName, to_hex(hash_)});
-  for (const formats::ManifestShard& shard : shards_) {
-    files.push_back({shard.name, to_hex(shard.xxh3_128)});
-    files.push_back({formats::shard_index_path(shard.name), {}});
+  for (const Set& set : sets_) {
+    files.push_back({set.folder + formats::kManifestName, to_hex(xxh3_128(as_bytes(set.manifest)))});
+    for (const formats::ManifestShard& shard : set.shards) {
+      files.push_back({set.folder + shard.name, to_hex(shard.xxh3_128)});
+      files.push_back({set.folder + formats::shard_index_path(shard.name), {}});
+    }
   }
   for (const io::ObjectInfo& object : objects_) files.push_back({object.name, object.version});
+  for (const std::string& name : companions_) files.push_back({name, {}});
   return files;
 }
 
 void StageSet::update(const std::vector<io::ObjectInfo>& changed) {
-  if (changed.empty() || has_manifest()) return;
   for (const io::ObjectInfo& now : changed) {
     const auto object = std::ranges::find(objects_, now.name, &io::ObjectInfo::name);
     if (object != objects_.end()) *object = now;
   }
-  hash_ = hash_of(objects_);
+  hash_ = compute_hash();
 }
 
-std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::vector<io::ObjectInfo>& foreign,
-                                       const std::stop_token& stop) const {
+std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::stop_token& stop) const {
   std::vector<StageFile> files;
   for (const io::ObjectInfo& object : objects_) files.push_back({object, {}, {}});
-  std::vector<std::string> names;
-  for (const formats::ManifestShard& shard : shards_) {
-    files.push_back({{shard.name, shard.bytes, {}}, shard.xxh3_128, {}});
-    names.push_back(formats::shard_index_path(shard.name));
+  std::vector<std::string> names = companions_;
+  std::vector<std::optional<formats::ManifestShard>> described(names.size());
+  for (const Set& set : sets_) {
+    for (const formats::ManifestShard& shard : set.shards) {
+      files.push_back({{set.folder + shard.name, shard.bytes, {}}, shard.xxh3_128, {}});
+      names.push_back(set.folder + formats::shard_index_path(shard.name));
+      described.emplace_back(shard);
+    }
   }
-  for (const io::ObjectInfo& index : foreign) names.push_back(index.name);
   const auto found = catalog::find_all(source, names, stop);
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const bool is_ours = i < shards_.size();
-    if (found[i]) files.push_back({*found[i], {}, is_ours ? std::optional(shards_[i]) : std::nullopt});
+    if (found[i]) files.push_back({*found[i], {}, described[i]});
   }
   return files;
-}
-
-std::vector<io::ObjectInfo> StageSet::foreign_indexes(io::ObjectSource& source) const {
-  if (!has_manifest()) return {};  // listed with all other files
-  std::set<std::string> folders{""};
-  std::unordered_set<std::string> of_shards;
-  std::unordered_set<std::string> of_set;
-  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-    for (const std::string& name : kind.set_files) {
-      of_set.insert(name);
-      if (const std::size_t slash = name.rfind('/'); slash != std::string::npos) folders.insert(name.substr(0, slash));
-    }
-    if (kind.shard_file == nullptr) continue;
-    for (const formats::ManifestShard& shard : shards_) of_shards.insert(kind.shard_file(shard.name));
-  }
-  std::vector<std::string> there;
-  for (const std::string& folder : folders) std::ranges::move(source.names_in(folder), std::back_inserter(there));
-  std::vector<io::ObjectInfo> found;
-  std::ranges::sort(there);
-  for (const std::string& name : there) {
-    if (of_shards.contains(name)) found.push_back({name, 0, {}});
-    if (!of_set.contains(name)) continue;
-    if (auto object = source.find(name)) found.push_back(std::move(*object));
-  }
-  return found;
 }
 
 }  // namespace shardkit::staging

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -35,55 +35,90 @@ struct ExpectedFile {
 
 /// What to stage from a source.
 struct StageWanted {
-  std::optional<std::vector<std::string>> names;  ///< these objects; all if empty
-  std::string manifest_name;                      ///< the source's own manifest; empty for none
-  std::string manifest_path;                      ///< another manifest instead, for messages; empty for none
-  std::string manifest_text = {};                 ///< of that one
+  std::optional<std::vector<std::string>> names = {};  ///< these objects, in this order; all if empty
+  std::string manifest_name = {};                      ///< the source's own manifest; empty for none
+  std::string manifest_path = {};                      ///< another manifest instead, for messages; empty for none
+  std::string manifest_text = {};                      ///< of that one
+  bool use_manifests = true;                           ///< also of folders below a source without a manifest
+  std::string manifest_problem = {};                   ///< why nobody knows whether the source has a manifest
+  bool only_manifest = false;                          ///< without files that no manifest lists
+  std::vector<std::string> include = {};               ///< shell patterns of names; empty: all
+  std::vector<std::string> exclude = {};
 };
 
-/// The files to stage from a source: the shards of a manifest with their indexes, or files as they are.
+/// A manifest of the source.
+struct SetManifest {
+  std::string name;  ///< relative to the source: "manifest.json", "train/manifest.json"
+  std::string text;
+};
+
+/// Shards that a loader divides among its ranks, in the order in which it gets them.
+struct ShardGroup {
+  std::vector<std::string> shards;     ///< relative to the source
+  std::vector<std::uint64_t> samples;  ///< of each; empty if they are not known
+};
+
+/// The files to stage from a source: the shards of manifests with their indexes, and files as they are. A folder may
+/// have a manifest, and folders below it (train/, val/) may have their own. The order of named files is the user's;
+/// that of a folder is its manifest's, or bytewise.
 class StageSet {
  public:
-  /// Throws Error{not_found} for a missing manifest or file and for a source without files, Error{corrupt} for an
-  /// invalid manifest, Error{unsupported} for names that cannot be files.
+  /// Lists a source without given names. Throws Error{not_found} for a missing manifest or file and for a source
+  /// without files, Error{corrupt} for an invalid manifest, Error{unsupported} for names that cannot be files.
   StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
 
-  /// Of the manifest's text; without one, of the names, sizes and versions of all files. A target with the same hash in
-  /// its marker contains this set.
+  /// Of the manifest's text; of several manifests, of their names and texts; without one, of the names, sizes and
+  /// versions of all files. A target with the same hash in its marker contains this set.
   const Hash128& hash() const { return hash_; }
-  bool has_manifest() const { return !manifest_text_.empty(); }
-  const std::string& manifest_text() const { return manifest_text_; }
+  bool has_manifest() const { return !sets_.empty(); }
+  std::vector<SetManifest> manifests() const;
+  /// True if a manifest lists every tar to stage.
+  bool are_shards_listed() const;
 
-  /// All needed files, as far as known without looking for indexes of other readers.
+  /// All needed files. The pins of indexes of shards are not known before they are copied.
   std::vector<ExpectedFile> expected() const;
   /// The names of all files of the set, including shards that are not kept, sorted.
   const std::vector<std::string>& whole() const { return whole_; }
-  /// Updates objects that have changed since the set was listed. Without a manifest.
+  /// Whether some shards of a manifest are left out by their names.
+  bool is_part() const { return is_part_; }
+  /// Names of files that are below the source, but not to be staged.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+  /// Updates objects that have changed since the set was listed.
   void update(const std::vector<io::ObjectInfo>& changed);
 
-  /// Samples of each shard in the order of their names; without a manifest 1 for each tar, because the number is
-  /// unknown.
-  std::vector<std::uint64_t> samples_per_shard() const;
-  /// Keeps only the shards with these numbers in that order, and their indexes.
-  void keep_shards(const std::vector<std::size_t>& numbers);
+  /// Named shards are one group. In a folder, each manifest's shards are one; without a manifest, the tars of each
+  /// folder.
+  std::vector<ShardGroup> groups() const;
+  /// Keeps only these shards of the groups, and their indexes; files outside of the groups are kept.
+  void keep_shards(const std::vector<std::string>& kept);
 
-  /// Other readers' indexes next to the shards, from two listings, because the manifest does not contain them. Only
-  /// those for the whole set have size and version; those of shards have only their names.
-  std::vector<io::ObjectInfo> foreign_indexes(io::ObjectSource& source) const;
-
-  /// The files to copy, including other readers' indexes, without the manifest itself. Requests the size of each index;
-  /// a missing index is left out.
-  std::vector<StageFile> files(io::ObjectSource& source, const std::vector<io::ObjectInfo>& foreign,
-                               const std::stop_token& stop) const;
+  /// The files to copy, without the manifests themselves. Requests the size of each index; a missing index is left out.
+  std::vector<StageFile> files(io::ObjectSource& source, const std::stop_token& stop) const;
 
  private:
-  std::map<std::string, std::uint64_t> samples_by_shard() const;
-  void select(const std::vector<std::string>& names, const std::string& location);
+  struct Set {
+    std::string folder;  ///< relative to the source; empty, or with a slash at its end
+    std::string manifest;
+    std::vector<formats::ManifestShard> shards;  ///< named relative to `folder`
+  };
 
-  std::string manifest_text_;
-  std::vector<formats::ManifestShard> shards_;
-  std::vector<io::ObjectInfo> objects_;  ///< without a manifest
+  void add_set(const std::string& folder, std::string manifest, const std::string& path);
+  void take_named(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop);
+  void take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
+  std::vector<io::ObjectInfo> beside_manifest(io::ObjectSource& source, const std::stop_token& stop);
+  void find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects, const std::stop_token& stop);
+  void filter(const StageWanted& wanted, const std::string& location);
+  void keep(const std::function<bool(const std::string& shard)>& is_kept);
+  Hash128 compute_hash() const;
+  std::vector<std::string> names() const;
+
+  std::vector<Set> sets_;
+  std::vector<io::ObjectInfo> objects_;  ///< that no manifest lists, in the order named, or bytewise
+  std::vector<std::string> companions_;  ///< other readers' indexes of shards: their sizes are not known yet
+  std::vector<std::string> order_;       ///< of named files; empty for a listing
   std::vector<std::string> whole_;
+  std::vector<std::string> left_out_;
+  bool is_part_ = false;
   Hash128 hash_;
 };
 

@@ -61,18 +61,14 @@ std::string StageTarget::part_log_path(const std::string& name) const {
   return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".parts");
 }
 
-bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
-                        const std::vector<io::ObjectInfo>& foreign) const {
+bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected) const {
   const auto found = marker();
   if (!found || !(found->manifest == set.hash)) return false;
   const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
   const auto is_right = [&](const ExpectedFile& file) {
     return is_there(file.name, state) && (!file.pin || state.files.at(file.name).pin == *file.pin);
   };
-  if (!state.set || !state.set->is(set) || !std::ranges::all_of(expected, is_right)) return false;
-  return std::ranges::all_of(foreign, [&](const io::ObjectInfo& index) {
-    return is_there(index.name, state) && (index.version.empty() || state.files.at(index.name).pin == index.version);
-  });
+  return state.set && state.set->is(set) && std::ranges::all_of(expected, is_right);
 }
 
 void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
@@ -173,10 +169,10 @@ std::uint64_t StageTarget::bytes_present(const StageFile& file) const {
   return std::min(file.object.size, static_cast<std::uint64_t>(partial->st_blocks) * kDiskBlock);
 }
 
-void StageTarget::check_manifest_place(const std::string& manifest_text) const {
-  const std::string path = path_of(formats::kManifestName);
-  if (manifest_text.empty() || journal_->find(formats::kManifestName) || !size_on_disk(path)) return;
-  if (io::read_text_file(path) == manifest_text) return;
+void StageTarget::check_manifest_place(const SetManifest& manifest) const {
+  const std::string path = path_of(manifest.name);
+  if (journal_->find(manifest.name) || !size_on_disk(path)) return;
+  if (io::read_text_file(path) == manifest.text) return;
   throw Error(
       ErrorCode::conflict,
       fmt::format("'{}' already exists and was not created by shardctl stage; remove it or choose an empty folder",
@@ -184,12 +180,13 @@ void StageTarget::check_manifest_place(const std::string& manifest_text) const {
       path);
 }
 
-void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted,
-                         const std::vector<std::string>& whole) {
+void StageTarget::finish(const std::vector<SetManifest>& manifests, StagedMarker marker,
+                         const std::vector<StageFile>& wanted, const std::vector<std::string>& whole) {
   const io::FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
-  if (!manifest_text.empty()) {
-    io::publish(files_, path_of(formats::kManifestName), as_bytes(manifest_text));
-    journal_->record(formats::kManifestName, {manifest_text.size(), to_hex(marker.manifest), marker.manifest});
+  for (const SetManifest& manifest : manifests) {
+    const Hash128 hash = xxh3_128(as_bytes(manifest.text));
+    io::publish(files_, path_of(manifest.name), as_bytes(manifest.text));
+    journal_->record(manifest.name, {manifest.text.size(), to_hex(hash), hash});
   }
   journal_->refresh();
   journal_->sync();

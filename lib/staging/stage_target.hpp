@@ -27,10 +27,9 @@ class StageTarget {
   /// True for the names, relative to a folder, that a stage uses itself.
   static bool is_own_state(const std::string& name);
 
-  /// True if the folder contains all files of `set` in `files`, with their sizes, and the indexes `foreign`, in their
-  /// version if they have one. Reads no data and changes nothing.
-  bool holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
-             const std::vector<io::ObjectInfo>& foreign) const;
+  /// True if the folder contains all files of `set` in `expected`, with their sizes, and in their version if it is
+  /// known. Reads no data and changes nothing.
+  bool holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected) const;
   std::optional<StagedMarker> marker() const { return find_staged_marker(folder_); }
 
   /// Creates the folder and joins the processes that fill it with `set`, or takes it over for that set: removes
@@ -44,11 +43,11 @@ class StageTarget {
   std::uint64_t bytes_present(const StageFile& file) const;
 
   /// Throws Error{conflict} if another program's file has the name of the manifest.
-  void check_manifest_place(const std::string& manifest_text) const;
+  void check_manifest_place(const SetManifest& manifest) const;
 
-  /// Publishes `manifest_text`, if any, then makes all names durable, then publishes the marker. Its `subsets` include
+  /// Publishes the manifests, if any, then makes all names durable, then publishes the marker. Its `subsets` include
   /// those of the previous marker, as long as they are complete; they are empty if all files of the `whole` set are.
-  void finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted,
+  void finish(const std::vector<SetManifest>& manifests, StagedMarker marker, const std::vector<StageFile>& wanted,
               const std::vector<std::string>& whole);
 
   std::string path_of(const std::string& name) const;

@@ -166,7 +166,7 @@ TEST_CASE("a pattern names objects in its order, each without a request, or fold
     CHECK(contents(open({root + "/data/{y}.tar"}, stores.server.options())) == Texts{"3"});
     CHECK(failure_of([&] { open({root + "/data/x-{0..9.tar"}, stores.server.options()); }) == ErrorCode::usage);
   }
-  CHECK(listing(open({stores.dir.path("{data,more}/")})) == Texts{"x-1", "x-2", "z", "{y}.tar"});
+  CHECK(listing(open({stores.dir.path("{data,more}/")})) == Texts{"x-1", "x-2", "{y}.tar", "z"});
   CHECK(listing(open({"s3://{data,more}/"}, stores.server.options())).size() == 4);
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("what is none of the forms is refused") {
   CHECK(failure_of([&] { open({"pipe:cat x.tar"}); }) == ErrorCode::unsupported);
 }
 
-TEST_CASE("listed shards are held against the manifest beside them, when it has all of them") {
+TEST_CASE("listed shards are held against the manifest beside them, when it has some of them") {
   const Stores stores{{"data/a.tar", "1"},
                       {"data/b.tar", "2"},
                       {"data/c.tar", "3"},
@@ -225,13 +225,14 @@ TEST_CASE("listed shards are held against the manifest beside them, when it has 
     const auto manifest = [&](const char* pattern) { return open({root + pattern}, stores.server.options()).manifest; };
     CHECK(manifest("/data/{a,b}.tar") == "manifest.json");
     CHECK(manifest("/data/a.tar") == "manifest.json");
-    CHECK(manifest("/data/{a,c}.tar").empty());
+    CHECK(manifest("/data/{a,c}.tar") == "manifest.json");
+    CHECK(manifest("/data/c.tar").empty());
     CHECK(manifest("/data/{a,sub/d}.tar").empty());
     CHECK(manifest("/data/sub/d.tar").empty());
   }
 }
 
-TEST_CASE("a manifest of another program, or one that may not be read, is none; a damaged one is an error") {
+TEST_CASE("a manifest of another program is none, one that may not be read is a problem, a damaged one an error") {
   StoreServer server{{"other/a.tar", ""},
                      {"other/manifest.json", "{}"},
                      {"closed/a.tar", ""},
@@ -239,7 +240,11 @@ TEST_CASE("a manifest of another program, or one that may not be read, is none; 
                      {"broken/manifest.json", manifest_of({"a.tar"}).substr(0, 60)}};
   server.refuse("closed/manifest.json", 403);
   CHECK(open({server.url("/other/a.tar")}).manifest.empty());
-  CHECK(open({"s3://closed/a.tar"}, server.options()).manifest.empty());
-  CHECK(open({server.url("/closed/a.tar")}).manifest.empty());
+  for (const std::string& closed : {std::string("s3://closed/a.tar"), server.url("/closed/a.tar")}) {
+    const ObjectSet set = open({closed}, server.options());
+    CHECK(set.manifest.empty());
+    CHECK(set.manifest_problem.find("403") != std::string::npos);
+  }
+  CHECK(open({server.url("/other/a.tar")}).manifest_problem.empty());
   CHECK(failure_of([&] { open({server.url("/broken/a.tar")}); }) == ErrorCode::corrupt);
 }

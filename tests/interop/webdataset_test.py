@@ -1,6 +1,7 @@
 """Shards between shardctl and the real webdataset, both ways."""
 
 import os
+import shutil
 import pathlib
 import unittest
 import unittest.mock
@@ -132,7 +133,37 @@ class RanksOfANode(RanksTest):
                 for shuffle in (False, 1, 2):
                     read = [self.open_shards(urls, rank, node.world, shuffle) for rank in node.ranks]
                     self.assertEqual(set().union(*read), node.staged)
-                self.assertEqual(node.warnings, [])
+                self.assertEqual(node.warnings, ["loader_setting"] if len(node.staged) < len(node.shards) else [])
+
+    def test_the_order_is_that_of_the_pattern_or_list_that_the_loader_gets(self):
+        """Names without leading zeros, lists in another order than that of names, two patterns."""
+        source, _ = self.small_tree()
+        whole = self.folder / "whole"
+        self.shardctl("convert", source, whole, "--shards", 12)
+        data = self.folder / "data"
+        data.mkdir()
+        for number, shard in enumerate(sorted(whole.glob("*.tar"))):
+            shutil.copy(shard, data / f"x-{number}.tar")
+        unsorted = self.folder / "unsorted.txt"
+        order = [7, 0, 11, 3, 10, 2, 9, 4, 1, 8, 5, 6]
+        unsorted.write_text("".join(f"data/x-{number}.tar\n" for number in order))
+        named = lambda numbers: [f"x-{number}.tar" for number in numbers]
+        for case, (operands, names) in enumerate((
+                ([f"{data}/x-{{0..11}}.tar"], named(range(12))), ([unsorted], named(order)),
+                ([f"{data}/x-{{8..11}}.tar", f"{data}/x-{{0..7}}.tar"], named([*range(8, 12), *range(8)])),
+                ([data], sorted(named(range(12)))))):
+            for indexed in (False, True):
+                if indexed:
+                    self.shardctl("index", data)
+                for rank in range(4):
+                    with self.subTest(case=case, indexed=indexed, rank=rank):
+                        node = self.folder / f"node-{case}-{indexed}-{rank}"
+                        self.shardctl("stage", *operands, node, "--rank", rank, "--world", 4)
+                        urls = [str(node / name) for name in names]
+                        read = self.open_shards(urls, rank, 4)
+                        self.assertEqual({names[number] for number in read}, {path.name for path in node.glob("*.tar")})
+            (data / "manifest.json").unlink()
+            shutil.rmtree(data / ".shardkit")
 
     def test_a_rank_without_a_shard_is_refused_where_webdataset_would_stop(self):
         whole, _ = self.convert(limit=("--shards", 2))

@@ -40,7 +40,11 @@ RankShards for_webdataset(std::size_t count, const Ranks& ranks, const std::stri
             ranks.last, ranks.world, count == 1 ? "is" : "are", format_count(count, "shard"),
             remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world))));
   }
-  return {dealt_in_turn(count, ranks), {}};
+  if (are_all(ranks)) return {all_shards(count), {}};
+  return {dealt_in_turn(count, ranks),
+          {{"loader_setting",
+            "these shards are those of split_by_node if the loader gets the names of all shards in this order. With "
+            "resampled=True, every rank draws from all shards: then stage all of them"}}};
 }
 
 /// floor(samples * rank / world) without the overflow of the product.
@@ -48,7 +52,14 @@ std::uint64_t first_sample(std::uint64_t samples, std::uint64_t rank, std::uint6
   return samples / world * rank + samples % world * rank / world;
 }
 
-RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks) {
+RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks,
+                    const std::string& source) {
+  if (samples_per_shard.empty()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--split dali needs the number of samples in each shard, which only a manifest has; {} "
+                            "creates one",
+                            remedy::in_text(remedy::index({source}))));
+  }
   const auto samples = std::accumulate(samples_per_shard.begin(), samples_per_shard.end(), std::uint64_t{0});
   if (samples < ranks.world) {
     throw Error(ErrorCode::usage, fmt::format("{} cannot be divided among {}: DALI needs a sample for each",
@@ -114,11 +125,10 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
   return ranks;
 }
 
-RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split,
-                           const std::string& source) {
-  const std::size_t count = samples_per_shard.size();
-  if (split == RankSplit::webdataset) return for_webdataset(count, ranks, source);
-  return split == RankSplit::dali ? for_dali(samples_per_shard, ranks) : for_hf(count, ranks, source);
+RankShards shards_of_ranks(std::size_t shards, const std::vector<std::uint64_t>& samples, const Ranks& ranks,
+                           RankSplit split, const std::string& source) {
+  if (split == RankSplit::webdataset) return for_webdataset(shards, ranks, source);
+  return split == RankSplit::dali ? for_dali(samples, ranks, source) : for_hf(shards, ranks, source);
 }
 
 }  // namespace shardkit::dataset

@@ -35,11 +35,12 @@ struct RankShards {
   std::vector<Warning> warnings;    ///< settings with which the loader reads only these shards
 };
 
-/// The shards whose samples these ranks read, in every epoch. `samples_per_shard` has one number for each shard of the
-/// set, in the order in which the loader gets them: sorted by name, as the manifest lists them. The loader must be
-/// given the whole set, not the staged part, or it divides a second time.
+/// The shards whose samples these ranks read, in every epoch, of `shards` in the order in which the loader gets them.
+/// `samples` is the number of samples of each; empty if they are not known. The loader must be given the whole set, not
+/// the staged part, or it divides a second time.
 ///
-/// webdataset (split_by_node of 0.2.111 and 1.0.2): shard i goes to rank i % world; shuffling comes after that.
+/// webdataset (split_by_node of 0.2.111 and 1.0.2): shard i goes to rank i % world; shuffling comes after that. With
+/// resampled=True every rank draws from all shards: a warning says so.
 ///
 /// dali (1.53, fn.readers.webdataset with stick_to_shard=True; start_index in its loader.cc): rank r reads the samples
 /// from floor(N*r/world) to floor(N*(r+1)/world) of all N, so two ranks may share a shard. It counts like the manifest,
@@ -52,8 +53,9 @@ struct RankShards {
 ///
 /// `source` is the folder of the shards, for commands in messages.
 ///
-/// Throws Error{usage} if a rank would get nothing to read: the loader would stop or wait for ever.
-RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split,
-                           const std::string& source = "IN");
+/// Throws Error{usage} if a rank would get nothing to read: the loader would stop or wait for ever; and for dali if the
+/// samples are not known.
+RankShards shards_of_ranks(std::size_t shards, const std::vector<std::uint64_t>& samples, const Ranks& ranks,
+                           RankSplit split, const std::string& source = "IN");
 
 }  // namespace shardkit::dataset

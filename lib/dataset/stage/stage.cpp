@@ -5,8 +5,11 @@
 #include <chrono>
 #include <filesystem>
 #include <random>
+#include <ranges>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
@@ -27,6 +30,7 @@ namespace {
 
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
 constexpr unsigned kMostFolderReads = 32;
+constexpr std::size_t kMostNamed = 20;
 
 /// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
 unsigned most_requests(const StageOptions& options, bool remote) {
@@ -118,35 +122,36 @@ class Stage {
       : files_(files),
         source_(source),
         all_of_one_source_(!wanted.names && options.sources.size() <= 1),
-        is_part_(wanted.names.has_value()),
         options_(options),
         limits_(std::move(limits)),
         retries_(retries),
         ctx_(ctx),
+        is_named_(wanted.names.has_value()),
+        manifest_problem_(wanted.manifest_problem),
         set_(source, wanted, ctx.stop_token()),
         target_(files, options.target),
         share_(files, target_, options.share, system::system_clock(), ctx) {}
 
   StageResult run() {
     warn_of_missing_manifest();
+    warn_of_left_out();
     keep_ranks();
     const staging::StagedSetId id{set_.hash(), 0, source_.location()};
-    const std::vector<io::ObjectInfo> foreign = set_.foreign_indexes(source_);
-    const auto holds_all = [&] { return target_.holds(id, set_.expected(), foreign); };
-    if (holds_all() && (options_.dry_run || share_.keep(holds_all))) return result_in_place(foreign);
-    wanted_ = set_.files(source_, foreign, ctx_.stop_token());
+    const auto holds_all = [&] { return target_.holds(id, set_.expected()); };
+    if (holds_all() && (options_.dry_run || share_.keep(holds_all))) return result_in_place();
+    wanted_ = set_.files(source_, ctx_.stop_token());
     warn_of_missing_indexes();
     refuse_own_files();
-    share_.check_room(id, wanted_, set_.manifest_text().size());
+    share_.check_room(id, wanted_, manifest_bytes());
     if (options_.dry_run) return foretold();
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
-    share_.take_room(id, wanted_, set_.manifest_text().size());
+    share_.take_room(id, wanted_, manifest_bytes());
     check_free_space(target_, wanted_);
-    target_.check_manifest_place(set_.manifest_text());
+    for (const staging::SetManifest& manifest : set_.manifests()) target_.check_manifest_place(manifest);
     ctx_.progress().start("copy", wanted_.size(), bytes());
     try {
       return copy();
@@ -171,6 +176,12 @@ class Stage {
 
   void warn_of_missing_manifest() {
     if (set_.has_manifest() || options_.manifest == "none") return;
+    if (!manifest_problem_.empty()) {
+      return ctx_.warn("manifest_unknown",
+                       fmt::format("the source did not say whether it has a manifest, so bytes are only checked by "
+                                   "size and version: {}",
+                                   manifest_problem_));
+    }
     ctx_.warn("no_manifest",
               fmt::format("'{}' has no shardkit manifest, so stage cannot tell whether the bytes are correct: files "
                           "are pinned only by size and version; 'shardctl index' creates one for shards",
@@ -180,23 +191,42 @@ class Stage {
   /// Copies made without dot files lack them. The manifest has the right bytes of the shards.
   void warn_of_missing_indexes() {
     if (!set_.has_manifest()) return;
-    const std::size_t shards = set_.samples_per_shard().size();
-    const auto missing = shards - static_cast<std::size_t>(std::ranges::count_if(
-                                      wanted_, [](const auto& file) { return file.indexed.has_value(); }));
+    const auto count = [&](auto matches) { return std::ranges::count_if(wanted_, matches); };
+    const auto missing = count([](const staging::StageFile& file) { return file.hash.has_value(); }) -
+                         count([](const staging::StageFile& file) { return file.indexed.has_value(); });
     if (missing == 0) return;
     ctx_.warn(
         "indexes_missing",
         fmt::format("{} of '{}' without an index in '{}': staged without; shards are still compared with the manifest",
-                    format_count(missing, "shard"), source_.location(), formats::kStateFolder));
+                    format_count(static_cast<std::uint64_t>(missing), "shard"), source_.location(),
+                    formats::kStateFolder));
   }
 
+  /// Files that --only-manifest, --include and --exclude leave out are named, so that none is missed later.
+  void warn_of_left_out() {
+    const std::vector<std::string>& left_out = set_.left_out();
+    if (left_out.empty()) return;
+    ctx_.warn("files_left_out",
+              fmt::format("{} of '{}' not staged: {}{}", format_count(left_out.size(), "file"), source_.location(),
+                          fmt::join(left_out | std::views::take(kMostNamed), ", "),
+                          left_out.size() > kMostNamed ? ", ..." : ""));
+  }
+
+  /// Each set below the source is divided by itself, as a loader reads it.
   void keep_ranks() {
     const auto ranks = parse_ranks(options_.rank, options_.world);
     if (!ranks) return;
     const RankSplit split = options_.split.value_or(RankSplit::webdataset);
-    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split, source_.location());
-    for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
-    set_.keep_shards(kept.shards);
+    std::vector<std::string> kept;
+    std::set<std::string> warned;
+    for (const staging::ShardGroup& group : set_.groups()) {
+      RankShards part = shards_of_ranks(group.shards.size(), group.samples, *ranks, split, source_.location());
+      for (const std::size_t number : part.shards) kept.push_back(group.shards[number]);
+      for (Warning& warning : part.warnings) {
+        if (warned.insert(warning.text).second) ctx_.warn(std::move(warning.code), std::move(warning.text));
+      }
+    }
+    set_.keep_shards(kept);
     subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world, enum_name(split));
   }
 
@@ -216,10 +246,10 @@ class Stage {
     copier.copy_all(wanted_);
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
-    target_.finish(set_.manifest_text(), marker(), wanted_, set_.whole());
+    target_.finish(set_.manifests(), marker(), wanted_, set_.whole());
     share_.take_lease();
     StageResult result = this->result();
-    result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
+    result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
     result.bytes_reused = copier.bytes_reused();
     if (const auto kept = copier.files_reused(); kept > 0)
       result.resumed = fmt::format("{} of {} files kept", kept, result.files);
@@ -239,9 +269,8 @@ class Stage {
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified.clear();
-    result.dry_run =
-        DryRun{missing.size() + (set_.has_manifest() ? 1 : 0), 0,
-               missing_bytes(target_, wanted_) + set_.manifest_text().size(), check_free_space(target_, wanted_)};
+    result.dry_run = DryRun{missing.size() + set_.manifests().size(), 0,
+                            missing_bytes(target_, wanted_) + manifest_bytes(), check_free_space(target_, wanted_)};
     for (const staging::StageFile* file : missing)
       result.dry_run->shards += file->object.name.ends_with(".tar") ? 1 : 0;
     result.bytes_reused = result.bytes - std::min(result.bytes, result.dry_run->bytes);
@@ -258,32 +287,43 @@ class Stage {
   staging::StagedMarker marker() const {
     staging::StagedMarker marker{source_.location(), verified(), set_.hash(), 0, 0, {}};
     if (!subset_.empty()) marker.subsets = {subset_};
-    if (subset_.empty() && is_part_) marker.subsets = {fmt::format("{} by name", format_count(wanted_.size(), "file"))};
+    if (subset_.empty() && (is_named_ || set_.is_part()))
+      marker.subsets = {fmt::format("{} by name", format_count(wanted_.size(), "file"))};
     return marker;
   }
 
-  std::string verified() const { return set_.has_manifest() ? "checksum" : "size"; }
+  std::string verified() const { return set_.are_shards_listed() ? "checksum" : "size"; }
+
+  std::uint64_t manifest_bytes() const {
+    std::uint64_t sum = 0;
+    for (const staging::SetManifest& manifest : set_.manifests()) sum += manifest.text.size();
+    return sum;
+  }
 
   std::uint64_t bytes() const {
-    std::uint64_t sum = set_.manifest_text().size();
+    std::uint64_t sum = manifest_bytes();
     for (const staging::StageFile& file : wanted_) sum += file.object.size;
     return sum;
   }
 
   StageResult result() const {
     StageResult result;
-    result.files = wanted_.size() + (set_.has_manifest() ? 1 : 0);
+    result.files = wanted_.size() + set_.manifests().size();
     result.bytes = bytes();
     result.verified = verified();
+    result.left_out = set_.left_out().size();
+    result.files_by_size = result.files - set_.manifests().size() -
+                           static_cast<std::uint64_t>(std::ranges::count_if(wanted_, [](const auto& file) {
+                             return file.hash.has_value() || file.indexed.has_value();
+                           }));
     result.manifest_xxh3_128 = to_hex(set_.hash());
     return result;
   }
 
   /// For a complete folder.
-  StageResult result_in_place(const std::vector<io::ObjectInfo>& foreign) const {
+  StageResult result_in_place() const {
     StageResult result = this->result();
-    std::vector<staging::ExpectedFile> files = set_.expected();
-    for (const io::ObjectInfo& index : foreign) files.push_back({index.name, {}});
+    const std::vector<staging::ExpectedFile> files = set_.expected();
     result.files = files.size();
     result.bytes = 0;
     for (const staging::ExpectedFile& file : files)
@@ -297,11 +337,12 @@ class Stage {
   io::FileSystem& files_;
   io::ObjectSource& source_;
   const bool all_of_one_source_;
-  const bool is_part_;  ///< of a manifest's shards some were named
   const StageOptions& options_;
   const staging::CopyLimits limits_;
   const std::atomic<std::uint64_t>& retries_;  ///< of requests, so far
   Context& ctx_;
+  const bool is_named_;
+  const std::string manifest_problem_;  ///< not empty: nobody knows whether the source has a manifest
   staging::StageSet set_;
   staging::StageTarget target_;
   CacheShare share_;
@@ -312,7 +353,12 @@ class Stage {
 staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
   staging::StageWanted wanted;
   if (set.listed) wanted.names = set.names;
-  if (options.manifest == "none") return wanted;
+  wanted.only_manifest = options.only_manifest;
+  wanted.include = options.include;
+  wanted.exclude = options.exclude;
+  wanted.use_manifests = options.manifest != "none";
+  wanted.manifest_problem = set.manifest_problem;
+  if (!wanted.use_manifests) return wanted;
   if (!options.manifest.empty()) {
     catalog::Inputs inputs(options.access, ctx.stop_token());
     wanted.manifest_path = inputs.add_named(options.manifest);

@@ -25,6 +25,9 @@ struct StageOptions {
   std::vector<std::string> sources;
   std::string target;
   std::string manifest;
+  bool only_manifest = false;
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
   std::optional<std::string> rank;
   std::optional<std::uint64_t> world;
   std::optional<RankSplit> split;
@@ -49,6 +52,8 @@ struct StageResult {
   double bytes_per_second = 0;
   std::uint64_t retries = 0;
   std::string verified;
+  std::uint64_t files_by_size = 0;
+  std::uint64_t left_out = 0;
   std::string manifest_xxh3_128;
   std::optional<DryRun> dry_run;
 

@@ -14,6 +14,14 @@ void StageOptions::describe(FieldVisitor& v) {
            "only by size and version",
            Role::input_file, "FILE|none"},
           manifest);
+  v.field({"only-manifest", "copy only what a manifest lists, with its indexes; report other files below SRC"},
+          only_manifest);
+  v.field(
+      {"include", "copy only files whose name, relative to SRC, matches this shell pattern; may be repeated", "GLOB"},
+      include);
+  v.field(
+      {"exclude", "leave out files whose name, relative to SRC, matches this shell pattern; may be repeated", "GLOB"},
+      exclude);
   v.field({"rank", "copy only the shards that these ranks of the job read: all ranks of this node", "R|R-S"}, rank);
   v.field({"world", Unit::count, "ranks of the whole job, for --rank", at_least(1)}, world);
   v.field(
@@ -56,8 +64,13 @@ void StageResult::describe(FieldVisitor& v) {
   v.field({"retries", Unit::count,
            "requests that were repeated, and files fetched twice because their bytes were wrong or changed"},
           retries);
-  v.field({"verified", "what the copy was compared with: checksum (of the manifest) or size; empty with --dry-run"},
+  v.field({"verified",
+           "what the shards were compared with: checksum (of a manifest that lists all of them) or size; empty with "
+           "--dry-run"},
           verified);
+  v.field({"files_by_size", Unit::count, "files that no checksum of the source describes: they have the right size"},
+          files_by_size);
+  v.field({"left_out", Unit::count, "files below the source that were not staged, by the options"}, left_out);
   v.field(
       {"manifest_xxh3_128",
        "XXH3-128 of the manifest, as in the marker; without a manifest, that of the list of names, sizes and versions"},

@@ -28,7 +28,7 @@ json run(const std::vector<std::string>& words) {
   std::vector<std::uint64_t> samples;
   for (std::size_t i = 3; i < words.size(); ++i) samples.push_back(std::stoull(words[i]));
   const auto ranks = parse_ranks(words.at(1), std::stoull(words.at(2)));
-  const RankShards found = shards_of_ranks(samples, ranks.value(), split_of(words[0]));
+  const RankShards found = shards_of_ranks(samples.size(), samples, ranks.value(), split_of(words[0]));
   json warnings = json::array();
   for (const Warning& warning : found.warnings) warnings.push_back(warning.code);
   return {{"shards", found.shards}, {"warnings", warnings}};

@@ -19,11 +19,11 @@ using Shards = std::vector<std::size_t>;
 std::vector<std::uint64_t> tens(std::size_t shards) { return std::vector<std::uint64_t>(shards, 10); }
 
 Shards of(const std::vector<std::uint64_t>& set, const Ranks& ranks, RankSplit split) {
-  return shards_of_ranks(set, ranks, split).shards;
+  return shards_of_ranks(set.size(), set, ranks, split).shards;
 }
 
 std::string warning_of(const std::vector<std::uint64_t>& set, const Ranks& ranks, RankSplit split) {
-  const std::vector<Warning> warnings = shards_of_ranks(set, ranks, split).warnings;
+  const std::vector<Warning> warnings = shards_of_ranks(set.size(), set, ranks, split).warnings;
   REQUIRE(warnings.size() <= 1);
   return warnings.empty() ? "" : warnings[0].code;
 }
@@ -65,7 +65,7 @@ TEST_CASE("webdataset deals out shards in turn, and a node needs those of all it
   CHECK(of(tens(7), {2, 2, 3}, RankSplit::webdataset) == Shards{2, 5});
   CHECK(of(tens(9), {2, 3, 4}, RankSplit::webdataset) == Shards{2, 3, 6, 7});
   CHECK(of(tens(3), {0, 2, 3}, RankSplit::webdataset) == Shards{0, 1, 2});
-  CHECK(warning_of(tens(9), {2, 3, 4}, RankSplit::webdataset) == "");
+  CHECK(warning_of(tens(9), {2, 3, 4}, RankSplit::webdataset) == "loader_setting");
 }
 
 TEST_CASE("a rank without a shard is refused where webdataset would stop") {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -55,17 +56,19 @@ class FakeSource final : public ObjectSource {
   std::vector<ObjectInfo> list(const std::string& folder) override {
     std::vector<ObjectInfo> found;
     for (const auto& [name, bytes] : content) {
-      if (name.starts_with(folder)) found.push_back(*find(name));
+      if (folder.empty() || name.starts_with(folder + "/")) found.push_back(*find(name));
     }
     return found;
   }
   std::vector<std::string> names_in(const std::string& folder) override {
-    std::vector<std::string> names;
+    const std::string prefix = folder.empty() ? "" : folder + "/";
+    std::set<std::string> names;
     for (const auto& [name, bytes] : content) {
-      const std::size_t slash = name.rfind('/');
-      if (folder == (slash == std::string::npos ? "" : name.substr(0, slash))) names.push_back(name);
+      if (!name.starts_with(prefix)) continue;
+      const std::size_t slash = name.find('/', prefix.size());
+      names.insert(slash == std::string::npos ? name : name.substr(0, slash + 1));
     }
-    return names;
+    return {names.begin(), names.end()};
   }
   std::optional<ObjectInfo> find(const std::string& name) override {
     const auto found = content.find(name);

@@ -1,0 +1,184 @@
+// Which files belong to a set: what manifests list, and everything else below the source.
+
+#include <algorithm>
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "dataset/stage/stage_support.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::io;
+using namespace shardkit::staging;
+using namespace shardkit_test;
+
+namespace {
+
+/// A source with the shards of one manifest, and a folder for the copy.
+struct Source {
+  Shards shards;
+  FakeSource source = shards.fake();
+  std::vector<std::string> warnings;
+
+  /// The same set in a folder below the source instead of at its top.
+  void move_below(const std::string& folder) {
+    std::map<std::string, std::string> moved;
+    for (const auto& [name, bytes] : shards.content) moved.emplace(folder + "/" + name, bytes);
+    for (const auto& [name, bytes] : shards.content) source.content.erase(name);
+    source.content.merge(moved);
+  }
+  StageResult stage(const StageOptions& options, StageWanted wanted) {
+    Context ctx;
+    StageResult result = stage_on(*posix_file_system(), source, wanted, options, ctx, steps());
+    warnings.clear();
+    for (const Warning& warning : ctx.warnings()) warnings.push_back(warning.code);
+    return result;
+  }
+  StageResult stage(const StageWanted& wanted = {.manifest_name = "manifest.json"}) { return stage(options(), wanted); }
+  StageOptions options() const { return into(shards.dir.path("out")); }
+  std::map<std::string, std::string> copy() const {
+    std::map<std::string, std::string> content = tree_content(shards.dir.path("out"));
+    std::erase_if(content, [](const auto& item) {
+      return StageTarget::is_own_state(item.first) || item.first.ends_with("/stage.lock");
+    });
+    return content;
+  }
+  std::vector<std::string> tars() const {
+    std::vector<std::string> names;
+    for (const auto& [name, content] : copy()) {
+      if (name.ends_with(".tar")) names.push_back(name);
+    }
+    return names;
+  }
+};
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("files beside a manifest, and below it, are staged too, and updated") {
+  Source one;
+  one.source.content["classes.txt"] = "cat";
+  one.source.content["later.tar"] = "a shard that the manifest does not list";
+  one.source.content["val/x.tar"] = "y";
+  const StageResult result = one.stage();
+  CHECK(one.copy() == one.source.content);
+  CHECK(result.files == one.source.content.size());
+  CHECK(result.files_by_size == 3);
+  CHECK(result.verified == "size");  // of one shard nothing else is known
+
+  one.source.content["classes.txt"] = "dog";
+  one.stage();
+  CHECK(one.copy() == one.source.content);
+  one.source.bytes_read = 0;
+  CHECK(one.stage().bytes_fetched == 0);
+  CHECK(one.source.bytes_read == one.source.content.at("manifest.json").size());
+}
+
+TEST_CASE("--only-manifest reports what it leaves out") {
+  Source one;
+  one.source.content["classes.txt"] = "cat";
+  one.source.content["val/x.tar"] = "y";
+  const StageResult result = one.stage({.manifest_name = "manifest.json", .only_manifest = true});
+  CHECK(one.copy() == one.shards.content);
+  CHECK(result.left_out == 2);
+  CHECK(result.files_by_size == 0);
+  CHECK(result.verified == "checksum");
+  CHECK(one.warnings == Names{"files_left_out"});
+}
+
+TEST_CASE("a root of sets is staged by the manifest of each") {
+  Source one;
+  one.source.content["README"] = "two sets";
+  one.move_below("train");
+  one.source.content.merge(std::map(one.source.content));
+  for (const auto& [name, bytes] : one.shards.content) one.source.content["val/" + name] = bytes;
+  const StageResult result = one.stage({});
+  CHECK(one.copy() == one.source.content);
+  CHECK(result.verified == "checksum");
+  CHECK(result.files_by_size == 1);
+  one.source.bytes_read = 0;
+  CHECK(one.stage(StageWanted{}).bytes_fetched == 0);
+  CHECK(one.source.bytes_read == 2 * one.shards.content.at("manifest.json").size());
+
+  SUBCASE("a shard whose bytes are wrong is found") {
+    std::filesystem::remove_all(one.shards.dir.path("out"));
+    one.source.content["val/shard-000001.tar"][700] ^= 1;
+    CHECK(failure_of([&] { one.stage(StageWanted{}); }) == ErrorCode::corrupt);
+  }
+  SUBCASE("--rank divides each set") {
+    std::filesystem::remove_all(one.shards.dir.path("out"));
+    StageOptions options = one.options();
+    options.rank = "1";
+    options.world = 2;
+    one.stage(options, {});
+    CHECK(one.tars() == Names{"train/shard-000001.tar", "val/shard-000001.tar"});
+    CHECK(one.copy().contains("README"));
+    CHECK_FALSE(one.copy().contains("val/.shardkit/shard-000000.tar.index"));
+  }
+}
+
+TEST_CASE("--include and --exclude choose by names below the source") {
+  Source one;
+  one.source.content["classes.txt"] = "cat";
+  SUBCASE("shards and files") {
+    const StageResult result = one.stage({.manifest_name = "manifest.json", .include = {"*-000001.tar", "*.txt"}});
+    CHECK(one.tars() == Names{"shard-000001.tar"});
+    CHECK(one.copy().contains("classes.txt"));
+    CHECK(one.copy().contains(".shardkit/shard-000001.tar.index"));
+    CHECK(result.left_out == 2);
+    CHECK(read_staged_marker(read_file(one.shards.dir.path("out/.shardkit/staged.json")), "").subsets.size() == 1);
+  }
+  SUBCASE("without") {
+    one.stage({.manifest_name = "manifest.json", .exclude = {"*-000001.tar", "*.txt"}});
+    CHECK(one.tars() == Names{"shard-000000.tar", "shard-000002.tar"});
+    CHECK_FALSE(one.copy().contains("classes.txt"));
+  }
+  SUBCASE("nothing is left") {
+    CHECK(failure_of([&] { one.stage({.manifest_name = "manifest.json", .include = {"none"}}); }) ==
+          ErrorCode::not_found);
+  }
+}
+
+TEST_CASE("--rank divides named shards in their order, with and without a manifest") {
+  for (const char* manifest : {"manifest.json", ""}) {
+    CAPTURE(manifest);
+    Source one;
+    StageOptions options = one.options();
+    options.rank = "0";
+    options.world = 2;
+    one.stage(options,
+              {.names = Names{"shard-000002.tar", "shard-000000.tar", "shard-000001.tar"}, .manifest_name = manifest});
+    CHECK(one.tars() == Names{"shard-000001.tar", "shard-000002.tar"});
+  }
+}
+
+TEST_CASE("named files that the manifest does not list are staged by their size") {
+  Source one;
+  one.source.content["later.tar"] = "a shard";
+  const StageResult result =
+      one.stage({.names = Names{"later.tar", "shard-000001.tar"}, .manifest_name = "manifest.json"});
+  CHECK(one.tars() == Names{"later.tar", "shard-000001.tar"});
+  CHECK(result.verified == "size");
+}
+
+TEST_CASE("DALI divides samples, which only a manifest counts") {
+  Source one;
+  StageOptions options = one.options();
+  options.rank = "0";
+  options.world = 2;
+  options.split = RankSplit::dali;
+  const auto failure = failure_of([&] { one.stage(options, {.use_manifests = false}); });
+  CHECK(failure == ErrorCode::usage);
+  CHECK(failure.says("only a manifest has"));
+  one.stage(options, {.manifest_name = "manifest.json"});
+}
+
+TEST_CASE("a source that does not say whether it has a manifest is a warning, not silence") {
+  Source one;
+  const StageResult result = one.stage({.names = Names{"shard-000001.tar"}, .manifest_problem = "answer 403"});
+  CHECK(one.warnings == Names{"manifest_unknown"});
+  CHECK(result.verified == "size");
+}
