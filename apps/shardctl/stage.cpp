@@ -26,6 +26,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
                                                        : "nothing: all files were in place"},
                   {"resumed", result.resumed.value_or("")},
                   {"verified", result.verified},
+                  {"lease", result.lease ? fmt::format("{} until {}", result.lease->id, result.lease->expires_at) : ""},
                   {"retries", result.retries > 0 ? format_count(result.retries) : ""}};
   return answer;
 }

@@ -60,9 +60,9 @@ void check(const StageOptions& options) {
 
 /// Bytes that the target lacks, or has without a known position.
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
   std::uint64_t missing = 0;
-  for (const staging::StageFile& file : wanted)
-    missing += file.object.size - std::min(file.object.size, target.bytes_present(file));
+  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_present(file, journal);
   return missing;
 }
 
@@ -137,8 +137,27 @@ class Stage {
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
     warn_of_missing_indexes();
     refuse_own_files();
+    share_.check_limit(id, wanted_, set_.manifest_text().size());
+    if (options_.dry_run) {
+      share_.check_room(id, wanted_, set_.manifest_text().size());
+      return foretold();
+    }
+    share_.await_room([&] { join(id); });
+    target_.check_manifest_place(set_.manifest_text());
+    ctx_.progress().start("copy", wanted_.size(), bytes());
+    try {
+      return copy();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
+      share_.drop_lease(is_bad_file(error.code()) || error.code() == ErrorCode::no_space);
+      throw;
+    }
+  }
+
+ private:
+  /// Joins the target, with its space reserved. Throws Error{no_space}.
+  void join(const staging::StagedSetId& id) {
     share_.check_room(id, wanted_, set_.manifest_text().size());
-    if (options_.dry_run) return foretold();
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
@@ -146,18 +165,8 @@ class Stage {
     target_.join(id, wanted_, replace, ctx_.stop_token());
     share_.take_room(id, wanted_, set_.manifest_text().size());
     check_free_space(target_, wanted_);
-    target_.check_manifest_place(set_.manifest_text());
-    ctx_.progress().start("copy", wanted_.size(), bytes());
-    try {
-      return copy();
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
-      if (is_bad_file(error.code()) && !target_.marker()) share_.drop_lease();  // no repetition can copy it
-      throw;
-    }
   }
 
- private:
   /// For a source at the path of its copy: the copy would be the source, and an eviction would remove it.
   void refuse_own_files() const {
     for (const staging::StageFile& file : wanted_) {
@@ -231,9 +240,10 @@ class Stage {
 
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
   StageResult foretold() const {
+    const auto journal = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {
-      if (file.object.size == 0 || target_.bytes_present(file) < file.object.size) missing.push_back(&file);
+      if (file.object.size == 0 || target_.bytes_present(file, journal) < file.object.size) missing.push_back(&file);
     }
     sync::for_each_index(missing.size(), kMostFolderReads, ctx_.stop_token(),
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
@@ -276,6 +286,7 @@ class Stage {
     result.bytes = bytes();
     result.verified = verified();
     result.manifest_xxh3_128 = to_hex(set_.hash());
+    if (const auto& lease = share_.lease()) result.lease = StageLease{lease->owner, system::rfc3339(lease->expires_at)};
     return result;
   }
 

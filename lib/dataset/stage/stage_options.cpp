@@ -42,6 +42,11 @@ void StageOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
+void StageLease::describe(FieldVisitor& v) {
+  v.field({"id", "id of the job that it belongs to"}, id);
+  v.field({"expires_at", "expiry, RFC 3339"}, expires_at);
+}
+
 void StageResult::describe(FieldVisitor& v) {
   v.field({"resumed", "what already existed and was kept, such as 4 of 9 files kept; null if nothing"}, resumed);
   v.field({"files", Unit::count, "files of the set, or of those that the ranks read: shards, indexes and manifest"},
@@ -62,6 +67,7 @@ void StageResult::describe(FieldVisitor& v) {
       {"manifest_xxh3_128",
        "XXH3-128 of the manifest, as in the marker; without a manifest, that of the list of names, sizes and versions"},
       manifest_xxh3_128);
+  v.field({"lease", "lease that protects the copy from eviction; null without one"}, lease);
   v.field(kDryRunResult, dry_run);
 }
 
