@@ -26,8 +26,8 @@ std::string state_text(staging::StagedState state) {
 std::string lease_text(const dataset::CacheLsLease& lease) {
   if (!lease.fault.empty()) return cli::printable(lease.fault);
   const std::string purpose = lease.purpose.empty() ? "" : fmt::format(" ({})", cli::printable(lease.purpose));
-  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "formerly leased", cli::printable(lease.owner),
-                     purpose, "until", lease.expires_at);
+  return fmt::format("{} by {}{} {}until {}", lease.live ? "leased" : "formerly leased", cli::printable(lease.owner),
+                     purpose, lease.held ? "while its `cache hold` runs, now " : "", lease.expires_at);
 }
 
 void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::string& out) {
@@ -36,6 +36,7 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
                  state_text(folder.state), format_count(folder.files, "file"), format_size(folder.bytes),
                  folder.last_used);
   if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
+  if (folder.hits > 0) fmt::format_to(to, "  {}", format_count(folder.hits, "hit"));
   out += '\n';
   if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", cli::printable(folder.source));
   if (!folder.fault.empty()) fmt::format_to(to, "  {}\n", cli::printable(folder.fault));
@@ -72,7 +73,7 @@ cli::Answer answer_cache_check(const dataset::CacheCheckOptions& options, const 
                                                              format_count(result.warnings, "warning"), checked);
   answer.place = options.folder;
   if (result.bytes_per_second > 0) answer.facts = {{"rate", format_rate(result.bytes_per_second)}};
-  if (result.discarded > 0) answer.facts.emplace_back("removed", format_count(result.discarded, "damaged file"));
+  if (result.discarded > 0) answer.facts.emplace_back("marked", format_count(result.discarded, "damaged file"));
   answer.body = findings_text(result.problems, result.problems_total);
   answer.next = result.remedies;
   return answer;
@@ -119,11 +120,35 @@ cli::Answer answer_cache_warm(const dataset::CacheWarmOptions& options, const da
 cli::Answer answer_cache_release(const dataset::CacheReleaseOptions& options,
                                  const dataset::CacheReleaseResult& result) {
   cli::Answer answer;
-  answer.headline = result.released == 0 ? fmt::format("no lease of {} to release", result.owner)
-                                         : fmt::format("{} released of {}", format_count(result.released, "lease"),
-                                                       format_count(result.folders, "staged folder"));
+  answer.headline = result.released == 0
+                        ? fmt::format("no lease{} to release", result.owner.empty() ? "" : " of " + result.owner)
+                        : fmt::format("{} released of {}", format_count(result.released, "lease"),
+                                      format_count(result.folders, "staged folder"));
   answer.place = options.folder;
-  if (result.released > 0) answer.facts = {{"owner", result.owner}};
+  if (result.released > 0) answer.facts = {{"job", result.owner}};
+  return answer;
+}
+
+cli::Answer answer_cache_renew(const dataset::CacheRenewOptions& options, const dataset::CacheRenewResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{} renewed until {}", format_count(result.renewed, "lease"), result.expires_at);
+  answer.place = options.folder;
+  answer.facts = {{"job", result.owner}};
+  return answer;
+}
+
+cli::Answer answer_cache_hold(const dataset::CacheHoldOptions& options, const dataset::CacheHoldResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{} released by {}", format_count(options.folders.size(), "folder"), result.lease_id);
+  return answer;
+}
+
+cli::Answer answer_cache_rm(const dataset::CacheRmResult& result) {
+  cli::Answer answer;
+  answer.headline =
+      fmt::format("{} removed, {}", format_count(result.removed.size(), "set"), format_size(result.removed_bytes));
+  for (const dataset::CacheGcFolder& set : result.removed)
+    answer.facts.emplace_back("removed", fmt::format("{} ({})", set.path, format_size(set.bytes)));
   return answer;
 }
 
@@ -181,10 +206,12 @@ cli::Command cache_check_command() {
        .description =
            "Checks that every staged file exists, has its size and, without --quick, its original bytes. Missing or "
            "wrong files are errors. Files that were not staged are warnings. The next `shardctl stage` fetches files "
-           "that are missing or have a wrong size. Files with wrong bytes must be removed first, which --repair does.",
+           "that are missing or were changed by a program. A file whose bytes changed without a new modification time, "
+           "as by a faulty disk, looks unchanged: --repair marks it, so that the next stage replaces it, also if the "
+           "set is leased.",
        .examples = {{"shardctl cache check /nvme/cache", "every byte of all sets"},
                     {"shardctl cache check /nvme/cache/train --quick", "only names and sizes, fast"},
-                    {"shardctl cache check /nvme/cache --repair", "also removes damaged files"}}},
+                    {"shardctl cache check /nvme/cache --repair", "also marks damaged files"}}},
       dataset::cache_check, answer_cache_check, cache_check_ci);
 }
 
@@ -193,12 +220,56 @@ cli::Command cache_release_command() {
       {.name = "cache release",
        .summary = "end the leases that keep sets from eviction",
        .description =
-           "`shardctl stage` takes a lease in the name of the pod, the Slurm job, or user@host. Run this as the same "
-           "owner when the set is no longer needed. Otherwise the lease expires. A missing lease is not an error.",
+           "`shardctl stage` takes a lease for its pod or Slurm job, or with a random id that it prints. Run this in "
+           "the same job, or with --lease-id, when the set is no longer needed. Otherwise the lease expires. A missing "
+           "lease is not an error. A running `cache hold` ends its leases itself.",
        .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
-                    {"shardctl cache release /nvme/cache --owner slurm-1234", "all leases of a job, in a Slurm epilog"},
+                    {"shardctl cache release /nvme/cache --lease-id slurm-1234",
+                     "all leases of a job, in a Slurm epilog"},
                     {"shardctl cache release /nvme/cache/train --all", "everybody's"}}},
       dataset::cache_release, answer_cache_release);
+}
+
+cli::Command cache_renew_command() {
+  return cli::make_command<dataset::CacheRenewOptions, dataset::CacheRenewResult>(
+      {.name = "cache renew",
+       .summary = "renew the leases of a job, without the source of the sets",
+       .description =
+           "Protects the sets that this job leases for --lease from now on, and marks them as used. Does not "
+           "contact the source. Exit code 4 if the job has no lease in DIR.",
+       .examples = {{"shardctl cache renew /nvme/cache --lease 12h", "all sets that this pod or job leases"},
+                    {"shardctl cache renew /nvme/cache/train --lease-id lease-0123456789ab",
+                     "an id that stage printed"}}},
+      dataset::cache_renew, answer_cache_renew);
+}
+
+cli::Command cache_hold_command() {
+  return cli::make_command<dataset::CacheHoldOptions, dataset::CacheHoldResult>(
+      {.name = "cache hold",
+       .summary = "lease sets until this process gets SIGTERM, for a sidecar container",
+       .description =
+           "Takes a lease for each DIR, renews it while it runs, and ends it on SIGTERM or Ctrl-C with exit code 0. "
+           "The "
+           "last `cache hold` of a job also ends the lease that the job's `shardctl stage` took. If the process is "
+           "killed, the lease expires after --lease. DIR may be staged later.",
+       .examples = {{"shardctl cache hold /cache/train", "sidecar of a pod"},
+                    {"shardctl cache hold /nvme/train /nvme/val --lease-id \"$JOB\" & hold=$!; train; kill $hold",
+                     "around a command"}},
+       .live = true},
+      dataset::cache_hold, answer_cache_hold);
+}
+
+cli::Command cache_rm_command() {
+  return cli::make_command<dataset::CacheRmOptions, dataset::CacheRmResult>(
+      {.name = "cache rm",
+       .summary = "remove sets from a node cache",
+       .description =
+           "Removes the files that stages copied to each SET, and nothing else there. Fails with exit code 4 "
+           "if a set is leased or is being staged.",
+       .examples = {{"shardctl cache rm /nvme/cache/train", "one set"},
+                    {"shardctl cache release /nvme/cache/train --all && shardctl cache rm /nvme/cache/train",
+                     "also if it is leased"}}},
+      dataset::cache_rm, answer_cache_rm);
 }
 
 }  // namespace shardkit::apps

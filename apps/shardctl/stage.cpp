@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/text_report.hpp"
 #include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 #include "shardctl/written_sets.hpp"
@@ -25,7 +26,12 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
                                                                      format_rate(result.bytes_per_second))
                                                        : "nothing: all files were in place"},
                   {"resumed", result.resumed.value_or("")},
-                  {"verified", result.verified},
+                  {"verified", result.files_by_size == 0 || result.verified == "size"
+                                   ? result.verified
+                                   : fmt::format("{}; {} only by size", result.verified,
+                                                 format_count(result.files_by_size, "other file"))},
+                  {"left out", cli::count_text(result.left_out, "file")},
+                  {"lease", result.lease ? fmt::format("{} until {}", result.lease->id, result.lease->expires_at) : ""},
                   {"retries", result.retries > 0 ? format_count(result.retries) : ""}};
   return answer;
 }
@@ -37,8 +43,10 @@ cli::Command stage_command() {
       {.name = "stage",
        .summary = "copy shards to a local disk and verify them with their manifest",
        .description =
-           "Copies shards, indexes and manifest, compares every byte with the manifest's checksums while copying, and "
-           "writes the marker DST/.shardkit/staged.json at the end.\n\nAfter an interruption, run the same command "
+           "Copies everything below SRC: the shards of its manifest, or of a manifest in each folder below it, "
+           "compared "
+           "with their checksums while copying, their indexes, and other files, which have no checksum. At the end, "
+           "writes the marker DST/.shardkit/staged.json.\n\nAfter an interruption, run the same command "
            "again to continue inside the files. If everything is already there, the command takes milliseconds and "
            "reads no data. Several stages into one folder wait for the first and use its files.\n\nA lease protects "
            "DST from eviction for --lease after the stage, because the staging process exits before the readers start. "

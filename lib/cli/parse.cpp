@@ -139,7 +139,8 @@ class Binder final : public FieldVisitor {
  private:
   /// As CLI11 wants them: "-o,--output".
   static std::string names(const Field& field) {
-    return (field.short_name == 0 ? std::string() : fmt::format("-{},", field.short_name)) + field.spelling();
+    return (field.short_name == 0 ? std::string() : fmt::format("-{},", field.short_name)) + field.spelling() +
+           (field.alias.empty() ? std::string() : fmt::format(",--{}", field.alias));
   }
 
   [[noreturn]] static void nested(const Field& field) {

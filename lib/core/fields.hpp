@@ -102,9 +102,14 @@ enum class Output {
 inline constexpr Output kOutputFolder = Output::own;
 inline constexpr Output kSharedOutput = Output::shared;
 
+/// A second name of an option, for command lines of earlier releases; help and completion do not list it.
+struct Alias {
+  std::string_view name;
+};
+
 /// Name and meaning of a member. After name, unit and help come, in any order and if they apply, a Role, an Output, a
-/// Range, a Comparison, kPlanned, kLabel, a placeholder for the value in help ("SEED"), kOfTrainingStep, and a letter
-/// as alias ('o'). The texts must outlive the described object: literals.
+/// Range, a Comparison, kPlanned, kLabel, a placeholder for the value in help ("SEED"), kOfTrainingStep, an Alias, and
+/// a letter as alias ('o'). The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
   std::string_view name;
@@ -114,6 +119,7 @@ struct Field {
   Output output = Output::none;
   std::string_view value_name;  ///< empty: from role, unit and type
   char short_name = 0;          ///< 0: none
+  std::string_view alias;       ///< another long option; empty: none
   std::optional<Range> range;   ///< for a number: accepted by check_ranges(); none: any
   std::optional<Comparison> comparison;
   double needs_unit_above = std::numeric_limits<double>::infinity();
@@ -140,6 +146,7 @@ struct Field {
   constexpr void add(Output meaning) { output = meaning; }
   constexpr void add(std::string_view meaning) { value_name = meaning; }
   constexpr void add(char meaning) { short_name = meaning; }
+  constexpr void add(Alias meaning) { alias = meaning.name; }
   constexpr void add(const Range& meaning) { range = meaning; }
   constexpr void add(const Comparison& meaning) { comparison = meaning; }
   constexpr void add(NeedsUnit meaning) { needs_unit_above = meaning.above; }

@@ -27,6 +27,20 @@ File File::open_read(const std::string& path, int extra_flags) {
   return checked(::open(path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags), path);
 }
 
+File File::open_regular(const std::string& path) {
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  int fd = ::open(path.c_str(), kFlags | O_NOATIME);
+  if (fd < 0 && errno == EPERM) fd = ::open(path.c_str(), kFlags);  // a file of another user
+  const bool is_socket = fd < 0 && errno == ENXIO;
+  struct stat info {};
+  if (!is_socket) {
+    File file = checked(fd, path);
+    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", path);
+    if (S_ISREG(info.st_mode)) return file;
+  }
+  throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file; remove it", path), path);
+}
+
 File File::open_read_at(int folder_fd, const char* name, const std::string& path, int extra_flags) {
   return checked(::openat(folder_fd, name, O_RDONLY | O_CLOEXEC | extra_flags), path);
 }
@@ -74,7 +88,10 @@ void write_all(const File& file, Bytes bytes) {
 }
 
 std::string read_text_file(const std::string& path, std::uint64_t limit) {
-  const File file = File::open_read(path);
+  return read_text_file(File::open_read(path), limit);
+}
+
+std::string read_text_file(const File& file, std::uint64_t limit) {
   std::string text;
   constexpr std::size_t block = 64U * 1024U;
   while (true) {
@@ -83,7 +100,8 @@ std::string read_text_file(const std::string& path, std::uint64_t limit) {
     const std::size_t got = file.read_at(before, std::as_writable_bytes(std::span(text)).subspan(before));
     text.resize(before + got);
     if (text.size() > limit) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the allowed {} bytes", path, limit), path);
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the allowed {} bytes", file.path(), limit),
+                  file.path());
     }
     if (got < block) return text;
   }

@@ -21,6 +21,9 @@ class File {
  public:
   /// Opens for reading with O_CLOEXEC | `extra_flags`. Throws Error{not_found, denied, io, ...}.
   static File open_read(const std::string& path, int extra_flags = 0);
+  /// The same for a regular file only, without waiting for the writer of a pipe, and if possible without changing the
+  /// access time. Throws Error{corrupt} for anything else.
+  static File open_regular(const std::string& path);
   /// Opens `name` relative to the folder `folder_fd`; `path` is the whole path, for messages.
   static File open_read_at(int folder_fd, const char* name, const std::string& path, int extra_flags = 0);
 
@@ -69,6 +72,7 @@ void write_all(const File& file, Bytes bytes);
 
 /// The content of a small file. Throws Error{corrupt} if it has more than `limit` bytes.
 std::string read_text_file(const std::string& path, std::uint64_t limit = 1U << 30U);
+std::string read_text_file(const File& file, std::uint64_t limit = 1U << 30U);
 
 /// Modification time of a file, in nanoseconds since 1970, as in plans.
 inline std::int64_t mtime_ns(const struct stat& info) {

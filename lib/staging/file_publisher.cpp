@@ -42,7 +42,7 @@ namespace {
 
 Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
   Xxh3Stream hash;
-  io::FileSource(path).stream_all([&](Bytes piece) {
+  io::FileSource(io::File::open_regular(path)).stream_all([&](Bytes piece) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while checking", path);
     hash.update(piece);
   });
@@ -87,22 +87,34 @@ std::optional<std::string> mismatch(const StageFile& file, const std::string& pa
 bool FilePublisher::is_in_place(const StageFile& file, const std::stop_token& stop) {
   const std::string path = target_.path_of(file.object.name);
   if (!something_stands_at(path)) return false;
-  const auto size = size_on_disk(path);
   auto known = target_.journal().find(file.object.name);
   if (!known) {
     target_.journal().refresh();
     known = target_.journal().find(file.object.name);
   }
-  if (known) return known->pin == file.pin() && size == file.object.size && known->bytes == size;
-  if (size == file.object.size && is_right_copy(file, path, stop)) return true;
+  if (known) {
+    if (known->pin != file.pin() || known->bytes != file.object.size) return false;
+    return known->is_unchanged_at(path) || has_right_bytes(file, *known, path, stop);
+  }
+  if (size_on_disk(path) == file.object.size && is_right_copy(file, path, stop)) return true;
   throw stranger_error(path);
+}
+
+/// Reads a file whose modification time or inode has changed since it was staged.
+bool FilePublisher::has_right_bytes(const StageFile& file, StagedFile known, const std::string& path,
+                                    const std::stop_token& stop) {
+  known.seen = seen_at(path);  // first: a change while it is read is noticed by the next stage
+  if (size_on_disk(path) != known.bytes || !(hash_of_file(path, stop) == known.hash)) return false;
+  target_.journal().record(file.object.name, known);
+  return true;
 }
 
 bool FilePublisher::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
   if (!file.hash && !file.indexed) return false;
+  const std::string seen = seen_at(path);
   const Hash128 hash = hash_of_file(path, stop);
   if (mismatch(file, path, hash)) return false;
-  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash, true});
+  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash, true, seen});
   return true;
 }
 
@@ -112,7 +124,8 @@ void FilePublisher::put(const std::vector<CopiedFile>& batch) {
     const std::string path = target_.path_of(file.object.name);
     // Another process may have put it there since is_in_place() looked; files named in the journal are ours to replace.
     if (!target_.journal().find(file.object.name) && something_stands_at(path)) throw stranger_error(path);
-    target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash});
+    target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash, false,
+                                                seen_at(target_.partial_path(file.object.name))});
   }
   // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.
   target_.journal().sync();

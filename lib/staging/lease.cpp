@@ -1,13 +1,11 @@
 #include "staging/lease.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
+#include <random>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <pwd.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -24,9 +22,12 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "shardkit-lease";
 constexpr std::uint64_t kVersion = 1;
 constexpr std::string_view kEnding = ".json";
-constexpr std::size_t kLongestLease = 64U << 10U;
+constexpr std::size_t kLongestFile = 64U << 10U;
 
-std::string file_name_of(const std::string& owner) { return to_hex(xxh3_128(as_bytes(owner))) + std::string(kEnding); }
+std::string file_name_of(const std::string& owner, const std::string& holder = {}) {
+  const std::string whose = holder.empty() ? owner : owner + '\n' + holder;
+  return to_hex(xxh3_128(as_bytes(whose))) + std::string(kEnding);
+}
 
 system::WallTime time_in(const Json& root, const char* field, const std::string& path) {
   const auto text = root.at(field).get<std::string>();
@@ -37,7 +38,7 @@ system::WallTime time_in(const Json& root, const char* field, const std::string&
 /// The start of a file: all of it if it is a lease.
 std::string text_below(const io::File& folder, const std::string& name) {
   const io::File file = io::open_below(folder, name);
-  std::string text(kLongestLease, '\0');
+  std::string text(kLongestFile, '\0');
   text.resize(file.read_at(0, std::as_writable_bytes(std::span(text))));
   return text;
 }
@@ -95,21 +96,14 @@ std::size_t remove_leases(io::FileSystem& files, const std::string& folder, cons
   return removed;
 }
 
-std::string user_name() {
-  std::array<char, 4096> space{};
-  passwd entry{};
-  passwd* found = nullptr;
-  const uid_t user = ::geteuid();
-  if (::getpwuid_r(user, &entry, space.data(), space.size(), &found) == 0 && found != nullptr) return found->pw_name;
-  return fmt::format("uid-{}", user);  // as containers have them
-}
-
 }  // namespace
 
 std::string describe(const LeaseFile& file) {
   if (!file.lease) return fmt::format("leased by an unreadable lease ({})", file.fault);
   const std::string purpose = file.lease->purpose.empty() ? "" : fmt::format(" ({})", file.lease->purpose);
-  return fmt::format("leased by {}{} until {}", file.lease->owner, purpose, system::rfc3339(file.lease->expires_at));
+  return fmt::format("leased by {}{} {}until {}", file.lease->owner, purpose,
+                     file.lease->holder.empty() ? "" : "while its `cache hold` runs, now ",
+                     system::rfc3339(file.lease->expires_at));
 }
 
 std::string write_lease(const Lease& lease) {
@@ -120,6 +114,7 @@ std::string write_lease(const Lease& lease) {
   root["purpose"] = lease.purpose;
   root["taken_at"] = system::rfc3339(lease.taken_at);
   root["expires_at"] = system::rfc3339(lease.expires_at);
+  if (!lease.holder.empty()) root["holder"] = lease.holder;
   return json_file_text(root);
 }
 
@@ -134,7 +129,7 @@ Lease read_lease(std::string_view text, const std::string& path) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a lease of version {}", path, kVersion), path);
     }
     return {root.at("owner").get<std::string>(), root.at("purpose").get<std::string>(), time_in(root, "taken_at", path),
-            time_in(root, "expires_at", path)};
+            time_in(root, "expires_at", path), root.value("holder", "")};
   } catch (const Json::exception& error) {
     throw damaged(error.what());
   }
@@ -154,12 +149,34 @@ std::vector<LeaseFile> read_leases(const std::string& folder) {
 void take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease) {
   const std::string leases = io::join_path(folder, kLeaseFolderPath);
   files.create_directories(leases);
-  io::publish(files, io::join_path(leases, file_name_of(lease.owner)), as_bytes(write_lease(lease)));
+  io::publish(files, io::join_path(leases, file_name_of(lease.owner, lease.holder)), as_bytes(write_lease(lease)));
+}
+
+Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease) {
+  files.create_directories(io::join_path(folder, kLeaseFolderPath));
+  const io::FolderLock alone(io::join_path(folder, kHitsPath), {});  // held for milliseconds
+  for (const LeaseFile& file : read_leases(folder)) {
+    if (!file.lease || file.lease->owner != lease.owner || file.lease->holder != lease.holder) continue;
+    lease.expires_at = std::max(lease.expires_at, file.lease->expires_at);
+    if (lease.purpose.empty()) lease.purpose = file.lease->purpose;
+  }
+  take_lease(files, folder, lease);
+  return lease;
 }
 
 bool release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner) {
   const std::string wanted = file_name_of(owner);
   return remove_leases(files, folder, [&](const io::File&, const std::string& name) { return name == wanted; }) > 0;
+}
+
+void release_holder(io::FileSystem& files, const std::string& folder, const Lease& held) {
+  const std::string own = file_name_of(held.owner, held.holder);
+  remove_leases(files, folder, [&](const io::File&, const std::string& name) { return name == own; });
+  const bool is_last = std::ranges::none_of(read_leases(folder), [&](const LeaseFile& file) {
+    return file.lease && file.lease->owner == held.owner && !file.lease->holder.empty() &&
+           file.lives_at(system::system_clock().now());
+  });
+  if (is_last) release_lease(files, folder, held.owner);
 }
 
 std::size_t release_all_leases(io::FileSystem& files, const std::string& folder) {
@@ -172,15 +189,22 @@ std::size_t remove_ended_leases(io::FileSystem& files, const std::string& folder
   });
 }
 
-std::string default_lease_owner(const system::EnvironmentLookup& environment) {
-  if (const auto pod = environment("POD_NAME")) return *pod;
-  if (environment("KUBERNETES_SERVICE_HOST")) {
-    if (const auto pod = environment("HOSTNAME")) return *pod;
+system::WallTime lease_end(system::WallTime now, double seconds) {
+  return now + std::chrono::duration_cast<system::WallTime::duration>(system::Seconds(std::ceil(seconds)));
+}
+
+std::string job_lease_id(const system::EnvironmentLookup& environment) {
+  for (const char* pod : {"POD_UID", "POD_NAME", environment("KUBERNETES_SERVICE_HOST") ? "HOSTNAME" : "POD_NAME"}) {
+    if (const auto id = environment(pod); id && !id->empty()) return *id;
   }
-  if (const auto job = environment("SLURM_JOB_ID")) return "slurm-" + *job;
-  utsname host{};
-  const bool named = ::uname(&host) == 0;
-  return fmt::format("{}@{}", user_name(), named ? host.nodename : "localhost");
+  const auto job = environment("SLURM_JOB_ID");
+  return job && !job->empty() ? "slurm-" + *job : std::string();
+}
+
+std::string random_lease_id() {
+  std::random_device random;
+  const std::uint64_t number = std::uint64_t{random()} << 32U | random();
+  return fmt::format("lease-{:012x}", number & 0xffff'ffff'ffffU);
 }
 
 }  // namespace shardkit::staging

@@ -6,20 +6,22 @@
 #include <string_view>
 #include <vector>
 
+#include "core/fields.hpp"
 #include "io/file_system.hpp"
 #include "system/clock.hpp"
 #include "system/probe.hpp"
 
 /// Leases: files that announce that a staged folder will be read although the process that staged it has exited
 /// (docs/formats.md, "Lease", version 1). As long as a lease is live, the folder is neither evicted nor replaced. Each
-/// owner has at most one; taking it again replaces it. All times are UTC, to the second.
+/// job has at most one, and one more for each running process that holds it. All times are UTC, to the second.
 namespace shardkit::staging {
 
 struct Lease {
-  std::string owner;
+  std::string owner;  ///< id of the job
   std::string purpose;
-  system::WallTime taken_at;
+  system::WallTime taken_at;  ///< or renewed
   system::WallTime expires_at;
+  std::string holder = {};  ///< random name of the running process that renews it; empty: no process does
 
   bool operator==(const Lease&) const = default;
 };
@@ -33,7 +35,8 @@ struct LeaseFile {
   bool lives_at(system::WallTime now) const { return !lease || now < lease->expires_at; }
 };
 
-/// "leased by job-7 (training) until 2026-01-02T03:04:05Z"
+/// "leased by job-7 (training) until 2026-01-02T03:04:05Z"; "leased by job-7 while its `cache hold` runs, now until
+/// ..."
 std::string describe(const LeaseFile& lease);
 
 /// The file's text: JSON, indent 1, newline at the end.
@@ -44,18 +47,36 @@ Lease read_lease(std::string_view text, const std::string& path);
 /// All leases of the staged folder `folder`, by file name; none if there is no such folder.
 std::vector<LeaseFile> read_leases(const std::string& folder);
 
-/// Publishes `lease`, replacing an older one of the same owner. Throws the errors of publish().
+/// Publishes `lease`, replacing an older one of the same owner and holder. Throws the errors of publish().
 void take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease);
-/// False if the owner has none.
+/// The same, but an older one that expires later keeps its end, because another process of the job may need it. Returns
+/// the lease as it is now. The caller has the shared lock of the folder.
+Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease);
+/// False if the owner has none. Leases with a holder stay.
 bool release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner);
+/// Ends the lease of a holder and, if that was the last one of its owner, the owner's as well.
+void release_holder(io::FileSystem& files, const std::string& folder, const Lease& held);
 /// Ends all, including damaged ones; returns their number.
 std::size_t release_all_leases(io::FileSystem& files, const std::string& folder);
 /// Removes expired leases; returns their number. Requires the exclusive lock of the folder, because an owner may be
 /// renewing one.
 std::size_t remove_ended_leases(io::FileSystem& files, const std::string& folder, system::WallTime now);
 
-/// The owner of this process's leases: the pod (POD_NAME, or in Kubernetes HOSTNAME), the Slurm job ("slurm-<id>"),
-/// else "user@host".
-std::string default_lease_owner(const system::EnvironmentLookup& environment);
+inline constexpr double kLongestLease = 100.0 * 366 * 86'400;  ///< seconds, so that its end can be written
+/// The moment `seconds` from `now`, rounded up to whole seconds.
+system::WallTime lease_end(system::WallTime now, double seconds);
+
+/// The id of this job's leases: the pod (POD_UID, POD_NAME, or in Kubernetes HOSTNAME), else the Slurm job
+/// ("slurm-<id>"); empty if there is none.
+std::string job_lease_id(const system::EnvironmentLookup& environment);
+/// "lease-" and twelve random digits.
+std::string random_lease_id();
+
+/// The option of verbs that take a lease; --owner is its name in earlier releases.
+inline constexpr Field kLeaseIdOption{
+    "lease-id",
+    "id of the job that the lease belongs to; default: the pod (POD_UID, POD_NAME or its HOSTNAME), the Slurm job "
+    "(slurm-<id>), or a random id, which is printed",
+    "ID", Alias{"owner"}};
 
 }  // namespace shardkit::staging

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "formats/tsv.hpp"
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
 #include "staging/stage_journal.hpp"
@@ -114,6 +115,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   sweep_partials(files, root, true);
   remove_ended_leases(files, folder, now);
   remove_file(files, root, kStagedMarkerLockPath);
+  remove_file(files, root, kHitsPath);
   remove_durably(files, root, kStageJournalPath);
   root.remove_if_empty(kPartialFolderPath);
   root.remove_if_empty(kLeaseFolderPath);
@@ -125,11 +127,15 @@ bool discard(io::FileSystem& files, const std::string& folder, const std::vector
              system::WallTime now) {
   const io::ContainedFolder root(folder);
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
-  if (!lock.try_take(io::Hold::exclusive) || is_leased(folder, now)) return false;
-  const StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
+  if (!lock.try_take(io::Hold::exclusive)) return false;
+  StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
+  for (const std::string& name : names) {
+    if (const auto file = journal.files.find(name); file != journal.files.end()) file->second.pin = kDamagedPin;
+  }
+  StageJournal::rewrite(files, io::join_path(folder, kStageJournalPath), journal);
   remove_durably(files, root, kStagedMarkerPath);
   for (const std::string& name : names) {
-    if (journal.files.contains(name)) remove_staged_file(files, root, name);
+    if (journal.files.contains(name) && !is_leased(folder, now)) remove_staged_file(files, root, name);
   }
   return true;
 }
@@ -165,6 +171,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCacheLockName = ".shardkit-cache.lock";
+constexpr const char* kEvictionLogName = ".shardkit-cache.log";
 constexpr std::size_t kMostNamed = 5;
 
 /// The space needed and its file system, at one moment.
@@ -221,35 +228,65 @@ void keep(StagedFolder& folder, const std::string& refusal) {
   }
 }
 
+/// The path of a file of the cache. Readers of a staged folder are not to meet a file that no stage brought.
+std::string own_file(const std::string& root, const char* name) {
+  const std::string state = io::join_path(root, kStateFolderPath);
+  const bool is_staged = fs::is_directory(state) && look_at_staged(root);
+  return io::join_path(is_staged ? state : root, name);
+}
+
+/// A line with time, bytes, folder and source. Best effort.
+void log_eviction(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now) {
+  if (folder.path == root) return;  // not a cache of several
+  std::string line = fmt::format("{}\t{}\t", system::rfc3339(now), folder.present_bytes());
+  formats::append_escaped(line, folder.path);
+  line += '\t';
+  formats::append_escaped(line, folder.source);
+  try {
+    files.open_append(own_file(root, kEvictionLogName))->write(as_bytes(line + "\n"));
+  } catch (const Error&) {
+    return;
+  }
+}
+
 }  // namespace
 
 io::FolderLock lock_cache(io::FileSystem& files, const std::string& root, const std::stop_token& stop) {
   files.create_directories(root);
-  const std::string state = io::join_path(root, kStateFolderPath);
-  // Readers of a staged folder are not to meet a file that no stage brought.
-  const bool is_staged = fs::is_directory(state) && look_at_staged(root);
-  return io::FolderLock(io::join_path(is_staged ? state : root, kCacheLockName), stop);
+  return io::FolderLock(own_file(root, kCacheLockName), stop);
+}
+
+std::uint64_t evictions(const std::string& root) {
+  try {
+    const std::string log = io::read_text_file(io::File::open_regular(own_file(root, kEvictionLogName)));
+    return static_cast<std::uint64_t>(std::ranges::count(log, '\n'));
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 void check_room(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop) {
   if (fs::is_directory(root)) fitting_survey(root, wanted, now, stop);
 }
 
-std::vector<StagedFolder> make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted,
-                                    system::WallTime now, const std::stop_token& stop) {
+void make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted, system::WallTime now,
+               const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted) {
   Survey survey = fitting_survey(root, wanted, now, stop);
   const std::uint64_t left = survey.bound - wanted.bytes;
-  std::vector<StagedFolder> gone = evict_to(
-      survey.others, left, now,
-      [&](const std::string& folder, std::string& refusal) { return try_evict(files, folder, now, stop, refusal); });
+  evict_to(survey.others, left, now, [&](const StagedFolder& folder, std::string& refusal) {
+    const bool gone = try_evict(files, root, folder, now, stop, refusal);
+    if (gone) evicted(folder);
+    return gone;
+  });
   if (held_bytes(survey.others, now) > left) throw no_room(root, wanted, survey, now);
-  return gone;
 }
 
-bool try_evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop,
-               std::string& refusal) {
+bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now,
+               const std::stop_token& stop, std::string& refusal) {
   try {
-    return evict(files, folder, now, stop);
+    if (!evict(files, folder.path, now, stop)) return false;
+    log_eviction(files, root, folder, now);
+    return true;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_found) return true;  // somebody removed all of it
     if (error.code() != ErrorCode::denied) throw;
@@ -267,7 +304,7 @@ std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint
     for (StagedFolder& folder : leaving) {
       const auto found = std::ranges::find(folders, folder.path, &StagedFolder::path);
       std::string refusal;
-      if (evict(folder.path, refusal)) {
+      if (evict(folder, refusal)) {
         folders.erase(found);
         gone.push_back(std::move(folder));
       } else {
@@ -298,10 +335,17 @@ bool is_evictable(const StagedFolder& folder, system::WallTime now) {
 
 std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   const std::string start = fmt::format("'{}' ({})", folder.path, format_size(folder.held_bytes(now)));
-  if (folder.at_work) return start + " is being staged";
-  for (const LeaseFile& lease : folder.leases) {
-    if (lease.lives_at(now)) return fmt::format("{} is {}", start, describe(lease));
+  std::string use = folder.at_work ? " is being staged" : "";
+  std::vector<LeaseFile> leases = folder.leases;
+  std::erase_if(leases, [&](const LeaseFile& lease) { return !lease.lives_at(now); });
+  if (!leases.empty()) {
+    const auto& last = *std::ranges::max_element(leases, {}, [](const LeaseFile& file) {
+      return file.lease ? file.lease->expires_at : system::WallTime::max();
+    });
+    use += (use.empty() ? " is " : ", ") + describe(last);
+    if (leases.size() > 1) use += fmt::format(" and by {} more", leases.size() - 1);
   }
+  if (!use.empty()) return start + use;
   if (folder.state == StagedState::unreadable)
     return fmt::format("{} is not accessible to this user ({})", start, folder.fault);
   return start + " has no journal of its files and their source";

@@ -24,8 +24,9 @@ namespace shardkit::staging {
 /// process works in the folder, or leases it at `now`. Throws Error{cancelled} between files.
 bool evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop);
 
-/// Removes the marker and then these files, which their journal lists, so that the next stage fetches them again.
-/// False, without a change, if evict() would fail.
+/// Marks these files as damaged in the journal that lists them and removes the marker, so that the next stage fetches
+/// them again. Without a lease at `now` they are also removed; otherwise they stay until that stage replaces them.
+/// False, without a change, if a process works in the folder.
 bool discard(io::FileSystem& files, const std::string& folder, const std::vector<std::string>& names,
              system::WallTime now);
 
@@ -59,19 +60,23 @@ void check_room(const std::string& root, const RoomWanted& wanted, system::WallT
 
 /// Evicts staged folders of the cache, least recently used first, until the needed bytes fit into both the limit and
 /// the file system. Never one that is leased, in use, or has no known source; one that this user may not open or remove
-/// is skipped, and listed in the error if there is not enough space. Returns the evicted ones. Requires lock_cache();
-/// the caller may hold only the lock of its own folder.
+/// is skipped, and listed in the error if there is not enough space. Requires lock_cache();
+/// the caller may hold only the lock of its own folder. `evicted` is called for each as soon as it is gone.
 ///
 /// Throws Error{no_space}, before anything is evicted, if it cannot fit: with what is leased, by whom and until when.
-std::vector<StagedFolder> make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted,
-                                    system::WallTime now, const std::stop_token& stop);
+void make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted, system::WallTime now,
+               const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted);
 
 /// Whether a folder was evicted; if this user may not do that, `refusal` has the reason.
-using Evict = std::function<bool(const std::string& folder, std::string& refusal)>;
+using Evict = std::function<bool(const StagedFolder& folder, std::string& refusal)>;
 
-/// evict(), also false if this user may not do that, with the reason in `refusal`.
-bool try_evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop,
-               std::string& refusal);
+/// evict(), also false if this user may not do that, with the reason in `refusal`. Adds a line to the log of the cache
+/// at `root`, if this user may.
+bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now,
+               const std::stop_token& stop, std::string& refusal);
+
+/// Evictions of the cache at `root` so far.
+std::uint64_t evictions(const std::string& root);
 
 /// Evicts folders with `evict`, least recently used first, until the others have at most `limit` bytes, or no other can
 /// be evicted. Each is tried once; those that stay are in use, or not accessible to this user. Removes the evicted ones
@@ -85,7 +90,8 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
 /// True if a folder may be evicted.
 bool is_evictable(const StagedFolder& folder, system::WallTime now);
 
-/// Why a folder stays: "'/cache/a' (1.2 GiB) is leased by job-7 until 2026-01-02T03:04:05Z".
+/// Why a folder stays: "'/cache/a' (1.2 GiB) is leased by job-7 until 2026-01-02T03:04:05Z and by 2 more", with the
+/// lease that ends last.
 std::string describe_use(const StagedFolder& folder, system::WallTime now);
 
 /// The same for all that may not be evicted: the first five, and the number of the others.

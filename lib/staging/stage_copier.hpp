@@ -130,6 +130,7 @@ class FilePublisher {
   void put(const std::vector<CopiedFile>& batch);
 
  private:
+  bool has_right_bytes(const StageFile& file, StagedFile known, const std::string& path, const std::stop_token& stop);
   bool is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop);
   void make_parent(const std::string& name);
 

@@ -1,9 +1,11 @@
 #include "staging/stage_journal.hpp"
 
+#include <cerrno>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -68,7 +70,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
 std::optional<StagedMarker> find_staged_marker(const std::string& folder) {
   const std::string path = io::join_path(folder, kStagedMarkerPath);
   try {
-    return read_staged_marker(io::read_text_file(path, kLongestMarker), path);
+    return read_staged_marker(io::read_text_file(io::File::open_regular(path), kLongestMarker), path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) return std::nullopt;
     throw;
@@ -80,6 +82,7 @@ namespace {
 constexpr std::string_view kSet = "set";
 constexpr std::string_view kFile = "file";
 constexpr std::string_view kFound = "found";
+constexpr std::string_view kSeen = "seen";
 
 std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& hash, std::string_view pin,
                     std::string_view name) {
@@ -92,8 +95,10 @@ std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& h
 
 std::string line_of(const StagedSetId& set) { return line_of(kSet, set.bytes, set.hash, "", set.source); }
 
+/// Two lines, so that earlier releases understand the first.
 std::string line_of(const std::string& name, const StagedFile& file) {
-  return line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, name);
+  return line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, name) +
+         (file.seen.empty() ? std::string() : line_of(kSeen, file.bytes, file.hash, file.seen, name));
 }
 
 void take_line(std::string_view line, StageJournal::State& state, std::vector<std::string_view>& columns) {
@@ -105,11 +110,48 @@ void take_line(std::string_view line, StageJournal::State& state, std::vector<st
     return;
   }
   if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, std::move(name)};
+  if (columns[0] == kSeen) {
+    const auto known = state.files.find(name);
+    if (known != state.files.end() && known->second.hash == file.hash) known->second.seen = std::move(file.pin);
+    return;
+  }
   file.found = columns[0] == kFound;
   if (file.found || columns[0] == kFile) state.files[name] = std::move(file);
 }
 
 }  // namespace
+
+namespace {
+
+std::optional<struct stat> regular_file_at(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    throw system_error(errno, "stat", path);
+  }
+  return S_ISREG(info.st_mode) ? std::optional(info) : std::nullopt;
+}
+
+std::string text_of(const struct stat& info) { return fmt::format("{}-{}", info.st_ino, io::mtime_ns(info)); }
+
+}  // namespace
+
+std::optional<std::uint64_t> size_on_disk(const std::string& path) {
+  const auto info = regular_file_at(path);
+  if (!info) return std::nullopt;
+  return static_cast<std::uint64_t>(info->st_size);
+}
+
+std::string seen_at(const std::string& path) {
+  const auto info = regular_file_at(path);
+  return info ? text_of(*info) : std::string();
+}
+
+bool StagedFile::is_unchanged_at(const std::string& path) const {
+  if (is_damaged()) return false;
+  const auto info = regular_file_at(path);
+  return info && static_cast<std::uint64_t>(info->st_size) == bytes && (seen.empty() || seen == text_of(*info));
+}
 
 void StageJournal::take(std::string_view text, State& state) {
   std::vector<std::string_view> columns;
@@ -123,7 +165,7 @@ void StageJournal::take(std::string_view text, State& state) {
 StageJournal::State StageJournal::read(const std::string& path) {
   State state;
   try {
-    take(io::read_text_file(path), state);
+    take(io::read_text_file(io::File::open_regular(path)), state);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
   }
@@ -154,7 +196,7 @@ void StageJournal::refresh() {
 }
 
 void StageJournal::take_news() {
-  const io::File file = io::File::open_read(path_);
+  const io::File file = io::File::open_regular(path_);
   const std::uint64_t size = file.size();
   if (size <= state_.read) return;
   std::string text(size - state_.read, '\0');

@@ -25,6 +25,8 @@ constexpr const char* kStageJournalPath = ".shardkit/stage.journal";
 constexpr const char* kStageLockPath = ".shardkit/stage.lock";
 constexpr const char* kPartialFolderPath = ".shardkit/staging";
 constexpr const char* kLeaseFolderPath = ".shardkit/leases";
+/// A byte for each stage that found the set complete and leased it; also the lock with which leases are extended.
+constexpr const char* kHitsPath = ".shardkit/leases/.hits";
 
 /// Maximum depth of staged folders below a node cache.
 constexpr int kDeepestStagedFolder = 4;
@@ -58,6 +60,9 @@ struct StagedSetId {
   bool is(const StagedSetId& other) const { return hash == other.hash; }
 };
 
+/// Replaces the pin of a file that has wrong bytes.
+constexpr std::string_view kDamagedPin = "damaged";
+
 /// A complete file.
 struct StagedFile {
   std::uint64_t bytes = 0;
@@ -65,7 +70,19 @@ struct StagedFile {
   Hash128 hash;     ///< XXH3-128 of the bytes
   /// It existed before with the correct bytes: it belongs to others, is used and never removed.
   bool found = false;
+  /// seen_at() when its bytes were known to be these; empty: unknown, as in journals of earlier releases.
+  std::string seen = {};
+
+  /// `cache check` found other bytes: the next stage fetches it again.
+  bool is_damaged() const { return pin == kDamagedPin; }
+  /// Whether the regular file at `path` is not damaged as far as its size, modification time and inode show.
+  bool is_unchanged_at(const std::string& path) const;
 };
+
+/// "<inode>-<modification time in ns>" of the regular file at `path`; empty if there is none. Throws Error{denied, io}.
+std::string seen_at(const std::string& path);
+/// Size of that file; empty if there is none. Throws like seen_at().
+std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
 /// Files copied by stages, `.shardkit/stage.journal` (docs/formats.md, "Stage journal"): the set of the folder, then a
 /// line per file that got its name, after its bytes were made durable. Several processes append to it; the last line

@@ -1,7 +1,6 @@
 #include "staging/stage_target.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -19,13 +18,6 @@ namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kDiskBlock = 512;
-
-std::optional<struct stat> stat_at(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0) return info;
-  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-  throw system_error(errno, "stat", path);
-}
 
 /// The name of `path` below the partial folder, without its ending.
 std::string stem_of(const std::filesystem::path& path) { return path.stem().string(); }
@@ -88,6 +80,12 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
   journal_ = std::make_unique<StageJournal>(files_, path_of(kStageJournalPath));
 }
 
+void StageTarget::leave() {
+  journal_.reset();
+  contained_.reset();
+  lock_.reset();
+}
+
 /// Prepares the folder if no other process works in it; false if one does.
 bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted,
                              const CheckReplace& check_replace) {
@@ -123,6 +121,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
     forget_outdated(state, wanted);
     remove_partials(state, &kept);
   }
+  if (!is_same) files_.remove(path_of(kHitsPath));
   state.set = set;
   StageJournal::rewrite(files_, path_of(kStageJournalPath), state);
 }
@@ -139,10 +138,10 @@ void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<
   });
 }
 
-/// Whether a file is in place, by its size.
+/// Whether a file is in place, unchanged as far as can be known without reading it.
 bool StageTarget::is_there(const std::string& name, const StageJournal::State& state) const {
   const auto entry = state.files.find(name);
-  return entry != state.files.end() && size_on_disk(path_of(name)) == entry->second.bytes;
+  return entry != state.files.end() && entry->second.is_unchanged_at(path_of(name));
 }
 
 /// Whether every file that the journal names is.
@@ -162,11 +161,15 @@ void StageTarget::remove_partials(const StageJournal::State& state, const std::s
   }
 }
 
-std::uint64_t StageTarget::bytes_present(const StageFile& file) const {
-  if (const auto size = size_on_disk(path_of(file.object.name))) return *size;
-  const auto partial = stat_at(partial_path(file.object.name));
-  if (!partial) return 0;
-  return std::min(file.object.size, static_cast<std::uint64_t>(partial->st_blocks) * kDiskBlock);
+std::uint64_t StageTarget::bytes_present(const StageFile& file, const StageJournal::State& journal) const {
+  const std::string& name = file.object.name;
+  const auto known = journal.files.find(name);
+  const bool is_complete = known == journal.files.end() ? size_on_disk(path_of(name)) == file.object.size
+                                                        : known->second.pin == file.pin() && is_there(name, journal);
+  if (is_complete) return file.object.size;
+  struct stat partial {};
+  if (::stat(partial_path(name).c_str(), &partial) != 0) return 0;
+  return std::min(file.object.size, static_cast<std::uint64_t>(partial.st_blocks) * kDiskBlock);
 }
 
 void StageTarget::check_manifest_place(const SetManifest& manifest) const {
@@ -185,8 +188,9 @@ void StageTarget::finish(const std::vector<SetManifest>& manifests, StagedMarker
   const io::FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
   for (const SetManifest& manifest : manifests) {
     const Hash128 hash = xxh3_128(as_bytes(manifest.text));
-    io::publish(files_, path_of(manifest.name), as_bytes(manifest.text));
-    journal_->record(manifest.name, {manifest.text.size(), to_hex(hash), hash});
+    const std::string path = path_of(manifest.name);
+    io::publish(files_, path, as_bytes(manifest.text));
+    journal_->record(manifest.name, {manifest.text.size(), to_hex(hash), hash, false, seen_at(path)});
   }
   journal_->refresh();
   journal_->sync();
@@ -207,12 +211,6 @@ void StageTarget::finish(const std::vector<SetManifest>& manifests, StagedMarker
     marker.bytes += file.bytes;
   }
   io::publish(files_, path_of(kStagedMarkerPath), as_bytes(write_staged_marker(marker)));
-}
-
-std::optional<std::uint64_t> size_on_disk(const std::string& path) {
-  const auto info = stat_at(path);
-  if (!info) return std::nullopt;
-  return static_cast<std::uint64_t>(info->st_size);
 }
 
 }  // namespace shardkit::staging

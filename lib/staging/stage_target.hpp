@@ -27,8 +27,8 @@ class StageTarget {
   /// True for the names, relative to a folder, that a stage uses itself.
   static bool is_own_state(const std::string& name);
 
-  /// True if the folder contains all files of `set` in `expected`, with their sizes, and in their version if it is
-  /// known. Reads no data and changes nothing.
+  /// True if the folder contains all files of `set` in `expected`, in their version if it is known, and no size,
+  /// modification time or inode has changed. Reads no data and changes nothing.
   bool holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected) const;
   std::optional<StagedMarker> marker() const { return find_staged_marker(folder_); }
 
@@ -39,8 +39,12 @@ class StageTarget {
   void join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
             const std::stop_token& stop);
 
-  /// Bytes of `file` that are complete or in its partial file, to calculate the needed space.
-  std::uint64_t bytes_present(const StageFile& file) const;
+  /// Ends join(): other processes may evict the folder again, or fill it with another set.
+  void leave();
+
+  /// Bytes of `file` that are complete or in its partial file, to calculate the needed space. `journal`: of this
+  /// folder.
+  std::uint64_t bytes_present(const StageFile& file, const StageJournal::State& journal) const;
 
   /// Throws Error{conflict} if another program's file has the name of the manifest.
   void check_manifest_place(const SetManifest& manifest) const;
@@ -73,8 +77,5 @@ class StageTarget {
   std::unique_ptr<io::ContainedFolder> contained_;
   std::unique_ptr<StageJournal> journal_;
 };
-
-/// Size of the file at `path`; empty if there is none.
-std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
 }  // namespace shardkit::staging

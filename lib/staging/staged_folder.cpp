@@ -23,15 +23,24 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kDiskBlock = 512;
 
-/// Throws Error{denied} if this user may not look.
+system::WallTime time_of(const timespec& time) {
+  const auto since = std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  return system::WallTime(std::chrono::duration_cast<system::WallTime::duration>(since));
+}
+
+/// Modification time. Throws Error{denied} if this user may not look.
 std::optional<system::WallTime> time_of(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) {
-    if (errno == EACCES) throw system_error(errno, "look at", path);
-    return std::nullopt;
-  }
-  const auto since = std::chrono::seconds(info.st_mtim.tv_sec) + std::chrono::nanoseconds(info.st_mtim.tv_nsec);
-  return system::WallTime(std::chrono::duration_cast<system::WallTime::duration>(since));
+  if (::stat(path.c_str(), &info) == 0) return time_of(info.st_mtim);
+  if (errno == EACCES) throw system_error(errno, "look at", path);
+  return std::nullopt;
+}
+
+/// The last time that a file was read since it was written, as far as the mount records it; else the epoch.
+system::WallTime last_read(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || time_of(info.st_atim) <= time_of(info.st_mtim)) return {};
+  return time_of(info.st_atim);
 }
 
 /// The content of a folder; nothing if it may not be read, or disappeared meanwhile.
@@ -57,6 +66,7 @@ std::uint64_t disk_bytes(const std::string& folder) {
 /// Files in the marker that the journal lacks; empty if they agree. A journal may name more: those of a part of the set
 /// whose stage was killed.
 std::string disagreement(const StagedMarker& marker, const StagedFolder& folder) {
+  if (folder.damaged > 0) return fmt::format("{} marked as damaged", format_count(folder.damaged, "file"));
   if (folder.files >= marker.files && folder.bytes >= marker.bytes) return {};
   return fmt::format("its marker lists {} of {}, its journal {} of {}", format_count(marker.files, "file"),
                      format_size(marker.bytes), format_count(folder.files, "file"), format_size(folder.bytes));
@@ -69,7 +79,11 @@ void take_journal(const StageJournal::State& journal, StagedFolder& folder) {
     folder.announced = journal.set->bytes;
   }
   folder.files = journal.files.size();
-  for (const auto& [name, file] : journal.files) folder.bytes += file.bytes;
+  for (const auto& [name, file] : journal.files) {
+    folder.bytes += file.bytes;
+    folder.damaged += file.is_damaged() ? 1 : 0;
+    folder.last_used = std::max(folder.last_used, last_read(io::join_path(folder.path, name)));
+  }
 }
 
 /// State and fault of a folder that was read.
@@ -114,7 +128,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
     try {
       at();
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::denied) throw;
+      if (error.code() != ErrorCode::denied && error.code() != ErrorCode::corrupt) throw;
       folder.state = StagedState::unreadable;
       if (folder.fault.empty()) folder.fault = error.what();
     }
@@ -129,6 +143,10 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   look([&] { marker = find_staged_marker(path); });
   look([&] { take_journal(StageJournal::read(io::join_path(path, kStageJournalPath)), folder); });
   look([&] { folder.leases = read_leases(path); });
+  for (const LeaseFile& file : folder.leases) {
+    if (file.lease) folder.last_used = std::max(folder.last_used, file.lease->taken_at);
+  }
+  look([&] { folder.hits = size_on_disk(io::join_path(path, kHitsPath)).value_or(0); });
   folder.partial_bytes = disk_bytes(io::join_path(path, kPartialFolderPath));
   if (folder.state != StagedState::unreadable) judge(marker, folder);
   if (marker) folder.source = marker->source;

@@ -35,9 +35,12 @@ struct StagedFolder {
   std::uint64_t bytes = 0;          ///< of the files in the journal
   std::uint64_t partial_bytes = 0;  ///< on disk, of files without a final name
   std::uint64_t announced = 0;      ///< final size according to its journal
-  system::WallTime last_used;       ///< mtime of the marker, else of the journal
-  std::vector<LeaseFile> leases;    ///< including expired ones
-  std::string fault;                ///< why it is unreadable, or the fault of its marker; empty: none
+  std::uint64_t damaged = 0;        ///< files marked as damaged, until a stage fetches them again
+  std::uint64_t hits = 0;           ///< stages that found the set complete and leased it
+  /// The newest of: the last stage, the last renewal of a lease, the last read of a file if the mount records that.
+  system::WallTime last_used;
+  std::vector<LeaseFile> leases;  ///< including expired ones
+  std::string fault;              ///< why it is unreadable, or the fault of its marker; empty: none
 
   std::uint64_t present_bytes() const { return bytes + partial_bytes; }
   bool is_leased(system::WallTime now) const;

@@ -13,7 +13,7 @@ log=/var/log/shardkit-prolog.log
 
 for target in "${targets[@]}"; do
   [ -d "$target" ] || continue
-  shardctl cache release "$target" --owner "slurm-$SLURM_JOB_ID" --quiet >>"$log" 2>&1 ||
+  shardctl cache release "$target" --lease-id "slurm-$SLURM_JOB_ID" --quiet >>"$log" 2>&1 ||
     echo "job $SLURM_JOB_ID: the lease on $target stays until its end, exit code $?" >>"$log"
 done
 exit 0                            # a failing epilog drains the node too

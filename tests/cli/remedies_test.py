@@ -246,11 +246,15 @@ class Caching(RemedyTest):
         self.follow(self.advised(self.call(*second), 5)[0])
         self.assertEqual(self.call(*second).returncode, 0)
 
-    def test_another_set_takes_the_place_of_one_that_this_user_leases(self):
+    def test_another_set_takes_the_place_of_one_that_a_job_leases(self):
         self.shardctl("convert", "src", "others", "--samples", "20")
-        self.shardctl("stage", self.source, self.target)
-        self.follow(self.advised(self.call("shardctl", "stage", "others", self.target), 4)[0])
-        self.shardctl("stage", "others", self.target)
+        for id, exit_code in (("job 1", 4), ("job 2", 5)):
+            with self.subTest(id):
+                self.shardctl("stage", self.source, self.target, "--lease-id", "job 1")
+                refused = self.call("shardctl", "stage", "others", self.target, "--lease-id", id)
+                self.follow(self.advised(refused, exit_code)[0])
+                self.shardctl("stage", "others", self.target, "--lease", "0")
+                self.shardctl("cache", "rm", self.target)
 
     def test_a_copy_without_dot_files_is_staged_and_says_the_same_twice(self):
         plain = self.folder / "plain"

@@ -2,13 +2,12 @@
 
 import os
 import pathlib
-import signal
 import subprocess
 import unittest
 
-from commands import fake_programs, problems_of
+from commands import problems_of
 from manifests import amount, each_command, each_container, option, pods, size
-from program import FolderTest, result_of, run, tree
+from program import PROGRAMS, FolderTest, result_of, run, tree
 
 
 class Commands(unittest.TestCase):
@@ -65,8 +64,8 @@ class Commands(unittest.TestCase):
                     limits.add(option(words, "--limit"))
                     self.assertTrue(pathlib.PurePath(words[3]).is_relative_to(option(words, "--cache")))
                     self.assertIsNotNone(option(words, "--lease"))
-                    pod_names = [variable["name"] for variable in container["env"] if variable["name"] == "POD_NAME"]
-                    self.assertTrue(pod_names or option(words, "--owner"))
+                    pod_names = [variable["name"] for variable in container["env"] if variable["name"] == "POD_UID"]
+                    self.assertTrue(pod_names or option(words, "--lease-id"))
         self.assertEqual((len(users), len(folders), len(limits)), (1, 1, 1))
 
     def test_lease_for_longer_than_the_job_may_run(self):
@@ -76,20 +75,20 @@ class Commands(unittest.TestCase):
 
 
 class Sidecar(FolderTest):
-    def test_releases_the_lease_when_it_is_told_to_end(self):
-        (sidecar,) = (container for *_, container in each_container() if container["name"] == "release")
+    def test_leases_the_set_until_it_is_told_to_end(self):
+        (sidecar,) = (container for *_, container in each_container() if container["name"] == "hold")
         self.assertEqual(sidecar["restartPolicy"], "Always")
-        calls = fake_programs(self.folder, shardctl="exit 0", sleep="echo up; exec /bin/sleep 60")
-        environment = {"PATH": f"{self.folder}:{os.environ['PATH']}", "POD_NAME": "train-cached-0-abcde"}
-        running = subprocess.Popen([*sidecar["command"], *sidecar["args"]], env=environment, stdout=subprocess.PIPE,
-                                   start_new_session=True)
-        self.addCleanup(os.killpg, running.pid, signal.SIGKILL)  # the sleep goes on without it
-        self.assertEqual(running.stdout.readline(), b"up\n")
+        words = [word.replace("/cache/", f"{self.folder}/cache/") for word in [*sidecar["command"], *sidecar["args"]]]
+        environment = {"PATH": f"{PROGRAMS}:{os.environ['PATH']}", "POD_UID": "0c5e-pod"}
+        running = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE)
+        self.addCleanup(running.kill)
+        self.assertIn(b"0c5e-pod", running.stdout.readline())
+        (lease,) = (self.folder / "cache/imagenet-train/.shardkit/leases").glob("*.json")
+        self.assertIn('"owner": "0c5e-pod"', lease.read_text())
         running.terminate()
         self.assertEqual(running.wait(timeout=30), 0)
         running.stdout.close()
-        released = [call["arguments"] for call in calls() if call["program"] == "shardctl"]
-        self.assertEqual(released, [["cache", "release", "/cache/imagenet-train"]])
+        self.assertFalse(lease.exists())
 
 
 class Conversion(FolderTest):

@@ -143,11 +143,11 @@ class Prolog(FolderTest):
         code, (stage,), log = self.run_script("prolog.sh", "exit 0")
         self.assertEqual((code, log), (0, ""))
         self.assertIn("--soft-fail", stage)
-        self.assertEqual(stage[stage.index("--owner") + 1], "slurm-17")
+        self.assertEqual(stage[stage.index("--lease-id") + 1], "slurm-17")
         code, (_, release), log = self.run_script("epilog.sh", "exit 0")
         self.assertEqual((code, log), (0, ""))
         self.assertEqual(release[:3], ["cache", "release", stage[2]])
-        self.assertEqual(release[release.index("--owner") + 1], "slurm-17")
+        self.assertEqual(release[release.index("--lease-id") + 1], "slurm-17")
 
     def test_succeed_and_say_why_when_shardctl_fails(self):
         (self.folder / "cache/imagenet-train").mkdir(parents=True)

@@ -111,8 +111,15 @@ TEST_CASE("a damaged file is discarded with the marker, so that a stage brings i
   StagedSample{dir.path(), {{"1.tar", "one"}, {"2.tar", "two"}}}.make();
   write_file(dir.path("mine"), "mine");
   take_lease(*files, dir.path(), {"a", "", kNow, kNow + 1s});
+  FolderLock lock(dir.path(".shardkit/stage.lock"));
+  REQUIRE(lock.try_take(Hold::shared));
   CHECK_FALSE(discard(*files, dir.path(), {"2.tar"}, kNow));
+  lock.release();
+  CHECK(discard(*files, dir.path(), {"2.tar"}, kNow));  // leased: a stage replaces it, so readers never miss it
   CHECK(read_file(dir.path("2.tar")) == "two");
+  CHECK_FALSE(std::filesystem::exists(dir.path(".shardkit/staged.json")));
+  CHECK(StageJournal::read(dir.path(".shardkit/stage.journal")).files.at("2.tar").is_damaged());
+  CHECK(look_at_staged(dir.path())->damaged == 1);
   CHECK(discard(*files, dir.path(), {"2.tar", "mine"}, kNow + 1s));
   CHECK_FALSE(std::filesystem::exists(dir.path("2.tar")));
   CHECK_FALSE(std::filesystem::exists(dir.path(".shardkit/staged.json")));

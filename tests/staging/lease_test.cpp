@@ -144,10 +144,53 @@ TEST_CASE("a lease that was taken outlives a power cut") {
   CHECK(read_lease(left.begin()->second, "x") == lease_of("a", kNow + 1h));
 }
 
-TEST_CASE("the owner is the pod, else the job, else the user of this host") {
-  CHECK(default_lease_owner(environment_of({{"POD_NAME", "pod-1"}, {"SLURM_JOB_ID", "7"}})) == "pod-1");
-  CHECK(default_lease_owner(environment_of(
+TEST_CASE("the id is that of the pod, else of the Slurm job, else there is none") {
+  CHECK(job_lease_id(environment_of({{"POD_UID", "uid-1"}, {"POD_NAME", "pod-1"}})) == "uid-1");
+  CHECK(job_lease_id(environment_of({{"POD_UID", ""}, {"POD_NAME", "pod-1"}, {"SLURM_JOB_ID", "7"}})) == "pod-1");
+  CHECK(job_lease_id(environment_of(
             {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"HOSTNAME", "pod-2"}, {"SLURM_JOB_ID", "7"}})) == "pod-2");
-  CHECK(default_lease_owner(environment_of({{"HOSTNAME", "node"}, {"SLURM_JOB_ID", "7"}})) == "slurm-7");
-  CHECK(default_lease_owner(environment_of({{"HOSTNAME", "node"}})).find('@') != std::string::npos);
+  CHECK(job_lease_id(environment_of({{"HOSTNAME", "node"}, {"SLURM_JOB_ID", "7"}})) == "slurm-7");
+  CHECK(job_lease_id(environment_of({{"HOSTNAME", "node"}, {"USER", "anna"}})).empty());
+  CHECK(random_lease_id() != random_lease_id());
+  CHECK(random_lease_id().size() == std::string("lease-0123456789ab").size());
+}
+
+TEST_CASE("a lease that is extended never ends earlier than before, and keeps its purpose") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  CHECK(extend_lease(*files, dir.path(), lease_of("a", kNow + 2h)).expires_at == kNow + 2h);
+  CHECK(extend_lease(*files, dir.path(), {"a", "", kNow + 1h, kNow + 1h}) ==
+        Lease{"a", "training", kNow + 1h, kNow + 2h});
+  CHECK(extend_lease(*files, dir.path(), {"a", "test", kNow, kNow + 3h}).expires_at == kNow + 3h);
+  CHECK(extend_lease(*files, dir.path(), lease_of("b", kNow + 1h)).expires_at == kNow + 1h);
+  CHECK(read_leases(dir.path()).size() == 2);
+}
+
+TEST_CASE("the leases of running holders are counted: the last one ends that of its job") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  const WallTime end = std::chrono::floor<std::chrono::seconds>(system_clock().now()) + 1h;
+  const Lease first{"a", "", kNow, end, "1"};
+  const Lease second{"a", "", kNow, end, "2"};
+  for (const Lease& lease : {lease_of("a", end), lease_of("b", end), first, second}) {
+    take_lease(*files, dir.path(), lease);
+  }
+  CHECK(read_leases(dir.path()).size() == 4);
+  CHECK(read_lease(write_lease(first), "x") == first);
+  CHECK(describe({"x", first, {}}).starts_with("leased by a while its `cache hold` runs, now until "));
+  release_holder(*files, dir.path(), first);
+  CHECK(read_leases(dir.path()).size() == 3);
+  CHECK(release_lease(*files, dir.path(), "a"));
+  CHECK(read_leases(dir.path()).size() == 2);  // of b, and the second holder's
+  take_lease(*files, dir.path(), lease_of("a", end));
+  release_holder(*files, dir.path(), second);
+  REQUIRE(read_leases(dir.path()).size() == 1);
+  CHECK(read_leases(dir.path())[0].lease->owner == "b");
+}
+
+TEST_CASE("a lease of release 0.1.0 has no holder") {
+  const Lease lease = read_lease(R"({"format":"shardkit-lease","version":1,"owner":"anna@node","purpose":"",)"
+                                 R"("taken_at":"2026-01-01T00:00:00Z","expires_at":"2026-01-01T01:00:00Z"})",
+                                 "x");
+  CHECK(lease == Lease{"anna@node", "", kNow, kNow + 1h});
 }

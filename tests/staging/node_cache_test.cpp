@@ -35,14 +35,15 @@ struct Cache {
   std::vector<std::string> make_room_for(const RoomWanted& room) const {
     const FolderLock lock = lock_cache(*files, dir.path(), {});
     std::vector<std::string> names;
-    for (const StagedFolder& folder : make_room(*files, dir.path(), room, kNow, {})) {
+    make_room(*files, dir.path(), room, kNow, {}, [&](const StagedFolder& folder) {
+      CHECK_FALSE(std::filesystem::exists(folder.path + "/1.tar"));  // it is told when it has happened
       names.push_back(std::filesystem::relative(folder.path, dir.path()));
-    }
+    });
     return names;
   }
 
   void lease(const std::string& name, WallTime until) const {
-    take_lease(*files, dir.path(name), {"job-7", "training", kNow, until});
+    take_lease(*files, dir.path(name), {"job-7", "training", kNow - 9h, until});
   }
   bool holds(const std::string& name) const { return std::filesystem::exists(dir.path(name + "/1.tar")); }
 
@@ -78,6 +79,8 @@ TEST_CASE("a leased folder stays and the next goes, until the lease has ended") 
 TEST_CASE("what cannot fit is an error that names who holds what until when, and nothing is evicted") {
   const Cache cache;
   cache.lease("old", kNow + 1h);
+  take_lease(*cache.files, cache.dir.path("new"), {"job-8", "", kNow, kNow + 2h});
+  take_lease(*cache.files, cache.dir.path("new"), {"job-9", "", kNow, kNow + 1h});
   FolderLock at_work(cache.dir.path("new/.shardkit/stage.lock"));
   REQUIRE(at_work.try_take(Hold::shared));
   for (const bool only_look : {true, false}) {
@@ -89,7 +92,7 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
     CHECK(failure.says("101 B needed"));
     CHECK(failure.says("--limit allows 300 B"));
     CHECK(failure.says("old' (100 B) is leased by job-7 (training) until 2026-01-01T01:00:00Z"));
-    CHECK(failure.says("new' (100 B) is being staged"));
+    CHECK(failure.says("new' (100 B) is being staged, leased by job-8 until 2026-01-01T02:00:00Z and by 1 more"));
     CHECK(failure.says("shardctl cache release"));
   }
   for (const char* name : {"old", "new", "sub/middle"}) CHECK(cache.holds(name));
@@ -163,13 +166,16 @@ TEST_CASE("a set below another set counts, and the eviction of that one leaves i
   StagedSample{dir.path("a"), {{"1.tar", text}, {"b/of-a.tar", text}}, true, "/src", 0, kNow - 2h}.make();
   StagedSample{dir.path("a/b"), {{"1.tar", text}}, true, "/src", 0, kNow - 1h}.make();
   CHECK(failure_of([&] { check_room(dir.path(), {dir.path("dst"), 301, 300}, kNow, {}); }) == ErrorCode::no_space);
-  const auto gone = make_room(*files, dir.path(), {dir.path("dst"), 100, 300}, kNow, {});
-  REQUIRE(gone.size() == 1);
-  CHECK(gone[0].path == dir.path("a"));
+  std::vector<std::string> gone;
+  const auto evicted = [&](const StagedFolder& folder) { gone.push_back(folder.path); };
+  make_room(*files, dir.path(), {dir.path("dst"), 100, 300}, kNow, {}, evicted);
+  CHECK(gone == std::vector<std::string>{dir.path("a")});
   CHECK(look_at_staged(dir.path("a/b"))->state == StagedState::complete);
   CHECK(read_file(dir.path("a/b/1.tar")) == text);
   CHECK_FALSE(std::filesystem::exists(dir.path("a/b/of-a.tar")));
-  CHECK(make_room(*files, dir.path(), {dir.path("dst"), 300, 300}, kNow, {}).size() == 1);
+  make_room(*files, dir.path(), {dir.path("dst"), 300, 300}, kNow, {}, evicted);
+  CHECK(gone.size() == 2);
+  CHECK(evictions(dir.path()) == 2);
 }
 
 TEST_CASE("the cache's lock in a staged folder lies where readers do not look") {
@@ -183,14 +189,15 @@ TEST_CASE("the cache's lock in a staged folder lies where readers do not look") 
 TEST_CASE("a folder that went while it was to be evicted is gone, and one that refuses is told from one in use") {
   const TempDir dir;
   std::string refusal;
-  CHECK(try_evict(*posix_file_system(), dir.path("absent"), kNow, {}, refusal));
-  CHECK(refusal.empty());
   StagedFolder folder;
+  folder.path = dir.path("absent");
+  CHECK(try_evict(*posix_file_system(), dir.path(), folder, kNow, {}, refusal));
+  CHECK(refusal.empty());
   folder.path = "/cache/a";
   folder.source = "/data";
   folder.files = folder.bytes = 1;
   std::vector<StagedFolder> folders{folder};
-  const auto refuse = [](const std::string&, std::string& why) {
+  const auto refuse = [](const StagedFolder&, std::string& why) {
     why = "no";
     return false;
   };
@@ -198,6 +205,6 @@ TEST_CASE("a folder that went while it was to be evicted is gone, and one that r
   CHECK_FALSE(is_evictable(folders.front(), kNow));
   CHECK(describe_use(folders.front(), kNow).find("is not accessible to this user (no)") != std::string::npos);
   folders = {folder};
-  CHECK(evict_to(folders, 0, kNow, [](const std::string&, std::string&) { return false; }).empty());
+  CHECK(evict_to(folders, 0, kNow, [](const StagedFolder&, std::string&) { return false; }).empty());
   CHECK(folders.front().at_work);
 }

@@ -1,8 +1,10 @@
 #include "staging/stage_journal.hpp"
 
+#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -97,4 +99,43 @@ TEST_CASE("what is announced of the set grows, and never shrinks, whoever announ
   CHECK(state.set->bytes == 300);
   CHECK(state.set->source == "s3://bucket/train\twith tab");
   CHECK(state.files.size() == 1);
+}
+
+TEST_CASE("a file is unchanged as long as size, modification time and inode are those that the journal knows") {
+  const JournalFixture fixture;
+  const std::string path = fixture.dir.path("data");
+  write_file(path, "0123456789");
+  StageJournal journal(*fixture.files, fixture.path);
+  const std::string seen = seen_at(path);
+  journal.record("data", {10, "v1", {5, 6}, false, seen});
+  const auto known = [&] { return StageJournal::read(fixture.path).files.at("data"); };
+  CHECK(known().seen == seen);
+  CHECK(known().is_unchanged_at(path));
+  SUBCASE("of another file") {
+    write_file(path + "2", "0123456789");
+    std::filesystem::last_write_time(path + "2", std::filesystem::last_write_time(path));
+    std::filesystem::rename(path + "2", path);
+    CHECK_FALSE(known().is_unchanged_at(path));
+  }
+  SUBCASE("written again") {
+    std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+    CHECK_FALSE(known().is_unchanged_at(path));
+  }
+  SUBCASE("a pipe") {
+    std::filesystem::remove(path);
+    REQUIRE(::mkfifo(path.c_str(), 0666) == 0);
+    CHECK_FALSE(known().is_unchanged_at(path));
+    CHECK_FALSE(size_on_disk(path));
+  }
+  SUBCASE("unknown, as in journals of release 0.1.0") {
+    journal.record("data", {10, "v1", {5, 6}});
+    CHECK(known().seen.empty());
+    CHECK(known().is_unchanged_at(path));
+    std::filesystem::resize_file(path, 9);
+    CHECK_FALSE(known().is_unchanged_at(path));
+  }
+  SUBCASE("marked as damaged") {
+    journal.record("data", {10, std::string(kDamagedPin), {5, 6}, false, seen});
+    CHECK_FALSE(known().is_unchanged_at(path));
+  }
 }

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "io/file_system.hpp"
@@ -139,4 +141,36 @@ TEST_CASE("using a folder makes it the one used last, and is fine where there is
   mark_used(dir.path("a"));
   CHECK(look_at_staged(dir.path("a"))->last_used > kNow);
   mark_used(dir.path("absent"));
+}
+
+TEST_CASE("a set was last used by its last stage, renewal or reader") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  StagedSample{dir.path("a"), {{"1.tar", "one"}}, true, "/src", 0, kNow}.make();
+  take_lease(*files, dir.path("a"), {"job", "", kNow - 1h, kNow + 1h});
+  CHECK(look_at_staged(dir.path("a"))->last_used == kNow);
+  take_lease(*files, dir.path("a"), {"job", "", kNow + 1h, kNow + 2h});
+  CHECK(look_at_staged(dir.path("a"))->last_used == kNow + 1h);
+  const auto set_times = [&](WallTime read, WallTime written) {
+    const auto moment = [](WallTime time) { return timespec{WallTime::clock::to_time_t(time), 0}; };
+    const timespec times[2] = {moment(read), moment(written)};
+    REQUIRE(::utimensat(AT_FDCWD, dir.path("a/1.tar").c_str(), times, 0) == 0);
+  };
+  set_times(kNow + 3h, kNow);
+  CHECK(look_at_staged(dir.path("a"))->last_used == kNow + 3h);
+  set_times(kNow + 3h, kNow + 3h);  // written, but not read since
+  CHECK(look_at_staged(dir.path("a"))->last_used == kNow + 1h);
+}
+
+TEST_CASE("pipes in a cache are named and never waited for") {
+  for (const char* name : {kStageJournalPath, kStagedMarkerPath, "1.tar"}) {
+    CAPTURE(name);
+    const TempDir dir;
+    StagedSample{dir.path("a"), {{"1.tar", "one"}}, true, "/src", 0, kNow}.make();
+    std::filesystem::remove(dir.path("a/") + name);
+    REQUIRE(::mkfifo(dir.path(std::string("a/") + name).c_str(), 0666) == 0);
+    const auto folder = look_at_staged(dir.path("a"));
+    REQUIRE(folder);
+    if (name == std::string(kStageJournalPath)) CHECK(folder->fault.find("is not a regular file") != std::string::npos);
+  }
 }

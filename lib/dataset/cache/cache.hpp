@@ -45,8 +45,9 @@ struct CacheCheckResult {
 /// Checks that staged files are still complete and unchanged: `shardctl cache check`. Looks for every file that a
 /// journal names and, unless `quick`, compares its content with the XXH3-128 it had when it was staged. Folders that
 /// are being staged are skipped with a warning. A marker that names more than its journal is an error. With `repair`,
-/// removes damaged files and the markers of incomplete folders, so that the next stage copies the missing files; leased
-/// folders are not changed and cause a warning. Problems are in the result; throws the errors of cache_folders().
+/// marks damaged files and removes the markers of incomplete folders, so that the next stage copies these files again;
+/// damaged files are also removed, unless the folder is leased: then they stay until they are replaced. Problems are in
+/// the result; throws the errors of cache_folders().
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx);
 
 struct CacheGcOptions {
@@ -96,6 +97,7 @@ struct CacheLsLease {
   std::string taken_at;
   std::string expires_at;
   bool live = true;
+  bool held = false;
   std::string fault;
 
   void describe(FieldVisitor& v);
@@ -118,6 +120,9 @@ struct CacheLsFolder {
   std::uint64_t bytes = 0;
   std::uint64_t partial_bytes = 0;
   std::string last_used;
+  double age = 0;  ///< seconds since then
+  std::uint64_t live_leases = 0;
+  std::uint64_t hits = 0;
   std::optional<double> resident_ratio;
   std::vector<CacheLsLease> leases;
   std::vector<CacheLsFile> contents;
@@ -131,6 +136,7 @@ struct CacheLsResult {
   std::uint64_t bytes = 0;
   std::uint64_t partial_bytes = 0;
   std::uint64_t leased_bytes = 0;
+  std::uint64_t evictions = 0;
   std::optional<double> resident_ratio;
 
   void describe(FieldVisitor& v);
@@ -142,7 +148,7 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx);
 
 struct CacheReleaseOptions {
   std::string folder;
-  std::string owner;
+  std::string lease_id;
   bool all = false;
 
   void describe(FieldVisitor& v);
@@ -157,9 +163,70 @@ struct CacheReleaseResult {
 };
 
 /// Ends leases in a node cache or one staged folder: `shardctl cache release`. A folder without a lease is not an
-/// error. Leases that this user may not remove are skipped; after all others have ended, they cause Error{denied}.
-/// Throws the errors of cache_folders(), and Error{usage} for an owner in addition to `all`.
+/// error. Leases of a running cache_hold() stay, unless `all`. Leases that this user may not remove are skipped; after
+/// all others have ended, they cause Error{denied}. Throws the errors of cache_folders(), and Error{usage} for an id in
+/// addition to `all`.
 CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx);
+
+struct CacheRenewOptions {
+  std::string folder;
+  double lease = 86'400;  ///< seconds
+  std::string lease_id;
+  std::string purpose;
+
+  void describe(FieldVisitor& v);
+};
+
+struct CacheRenewResult {
+  std::string owner;
+  std::uint64_t renewed = 0;
+  std::string expires_at;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Renews the leases of a job in a node cache or one staged folder, without the source: `shardctl cache renew`. Also an
+/// expired one, if its set was not evicted. Throws Error{not_found} if the job has none, and the errors of
+/// cache_folders().
+CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx);
+
+struct CacheHoldOptions {
+  std::vector<std::string> folders;
+  double lease = 600;  ///< seconds
+  std::string lease_id;
+  std::string purpose;
+
+  void describe(FieldVisitor& v);
+};
+
+struct CacheHoldResult {
+  std::string lease_id;
+  std::uint64_t renewals = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Leases staged folders, which need not exist yet, until a stop, and then ends these leases: `shardctl cache hold`.
+/// The last one of a job ends the lease that its stage took, too. A failed renewal is a warning and tried again. Throws
+/// Error{usage} for a cache of several sets, and the errors of the first publication.
+CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx);
+
+struct CacheRmOptions {
+  std::vector<std::string> folders;
+
+  void describe(FieldVisitor& v);
+};
+
+struct CacheRmResult {
+  std::vector<CacheGcFolder> removed;
+  std::uint64_t removed_bytes = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Removes the staged files of these folders: `shardctl cache rm`. Throws Error{not_found} for a folder that is not
+/// staged, Error{conflict} for one that is leased, at work or without a journal.
+CacheRmResult cache_rm(const CacheRmOptions& options, Context& ctx);
 
 struct CacheWarmOptions {
   std::string folder;

@@ -94,7 +94,7 @@ class CacheCheck {
       if (is_there) names.push_back(file.name);
     };
     try {
-      io::FileSource open(file.path());
+      io::FileSource open(io::File::open_regular(file.path()));
       if (const std::uint64_t size = open.size(); size != file.staged.bytes) {
         return found("wrong_size", true, fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
       }
@@ -110,6 +110,7 @@ class CacheCheck {
             fmt::format("its bytes have XXH3-128 {}; staged were {}", to_hex(hash.digest()), to_hex(file.staged.hash)));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::not_found) return found("missing", false, "it was staged but no longer exists");
+      if (error.code() == ErrorCode::corrupt) return found("special_file", true, "it is not a regular file");
       if (error.code() == ErrorCode::cancelled) throw;
       add("unreadable", Severity::error, file.path(), error.what());
     }
@@ -146,21 +147,18 @@ class CacheCheck {
         continue;
       }
       const auto use = staging::look_at_staged(folder);
-      ctx_.warn("not_repaired", fmt::format("{}: its marker and damaged files were not removed",
-                                            use ? staging::describe_use(*use, now) : folder));
+      ctx_.warn("not_repaired",
+                fmt::format("{}: its damaged files were not marked", use ? staging::describe_use(*use, now) : folder));
     }
   }
 
-  /// The commands that copy the missing files, in order: a stage treats a file of the right size as complete, so wrong
-  /// bytes are removed first, and none from a leased folder.
+  /// The commands that copy the missing files, in order: a stage treats a file whose size and modification time are
+  /// right as complete, so wrong bytes are marked first.
   void advise() {
-    const system::WallTime now = system::system_clock().now();
     for (const staging::StagedFolder& folder : folders_) {
       if (!to_stage_again_.contains(folder.path)) continue;
       if (const auto damaged = damaged_.find(folder.path); damaged != damaged_.end() && !damaged->second.empty()) {
-        if (folder.is_leased(now))
-          result_.remedies.push_back(remedy::release(folder.path) + "  # when it is no longer in use");
-        result_.remedies.push_back(remedy::check_and_repair(folder.path) + "  # removes damaged files");
+        result_.remedies.push_back(remedy::check_and_repair(folder.path) + "  # marks damaged files");
       }
       result_.remedies.push_back(stage_again(folder));
     }
@@ -207,10 +205,11 @@ CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { r
 void CacheCheckOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
   v.field({"quick", "check only names and sizes, without reading"}, quick);
-  v.field({"repair",
-           "remove damaged files, and the marker of incomplete folders, unless they are leased, so that the next stage "
-           "fetches them again"},
-          repair);
+  v.field(
+      {"repair",
+       "mark damaged files, and remove the marker of incomplete folders, so that the next stage fetches them again; "
+       "without a lease, damaged files are also removed"},
+      repair);
   v.field(system::threads_field("files read in parallel; default: CPUs available to the process"), threads);
 }
 
@@ -225,7 +224,7 @@ void CacheCheckResult::describe(FieldVisitor& v) {
   v.field({"errors", Unit::count, "problems because of which readers miss data or get wrong bytes"}, errors);
   v.field({"warnings", Unit::count, "things that may confuse readers, or that were not checked"}, warnings);
   v.field({"problems", "problems by file, at most 10,000"}, problems);
-  v.field({"discarded", Unit::count, "damaged files that --repair removed"}, discarded);
+  v.field({"discarded", Unit::count, "damaged files that --repair marked"}, discarded);
   v.field({"remedies", "commands that fetch what is missing"}, remedies);
 }
 

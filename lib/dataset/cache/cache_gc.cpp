@@ -11,6 +11,10 @@
 namespace shardkit::dataset {
 namespace {
 
+CacheGcFolder row_of(const staging::StagedFolder& folder) {
+  return {folder.path, folder.source, folder.present_bytes(), system::rfc3339(folder.last_used)};
+}
+
 class Collection {
  public:
   Collection(const CacheGcOptions& options, Context& ctx)
@@ -52,15 +56,15 @@ class Collection {
 
   void evict_to(std::uint64_t limit) {
     ctx_.progress().start("evict", staging::to_evict(folders_, limit, now_).size());
-    const auto evict = [&](const std::string& folder, std::string& refusal) {
-      const bool goes = options_.dry_run || staging::try_evict(*files_, folder, now_, ctx_.stop_token(), refusal);
+    const auto evict = [&](const staging::StagedFolder& folder, std::string& refusal) {
+      const bool goes =
+          options_.dry_run || staging::try_evict(*files_, options_.folder, folder, now_, ctx_.stop_token(), refusal);
       if (goes) ++ctx_.progress().items;
-      if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' was not evicted: {}", folder, refusal));
+      if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' was not evicted: {}", folder.path, refusal));
       return goes;
     };
     for (const staging::StagedFolder& folder : staging::evict_to(folders_, limit, now_, evict)) {
-      result_.evicted.push_back(
-          {folder.path, folder.source, folder.present_bytes(), system::rfc3339(folder.last_used)});
+      result_.evicted.push_back(row_of(folder));
       result_.evicted_bytes += folder.present_bytes();
     }
   }
@@ -87,6 +91,37 @@ class Collection {
 
 CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Collection(options, ctx).run(); }
 
+CacheRmResult cache_rm(const CacheRmOptions& options, Context& ctx) {
+  CacheRmResult result;
+  const auto files = io::posix_file_system();
+  for (const std::string& path : options.folders) {
+    staging::require_local_folder(path);
+    const auto folder = staging::look_at_staged(path);
+    if (!folder)
+      throw Error(ErrorCode::not_found, fmt::format("'{}' is not a staged folder; nothing was removed from it", path),
+                  path);
+    const system::WallTime now = system::system_clock().now();
+    const bool has_files = folder->files + folder->partial_bytes > 0;
+    if (!has_files || !staging::evict(*files, path, now, ctx.stop_token())) {
+      const auto seen = staging::look_at_staged(path).value_or(*folder);
+      throw Error(ErrorCode::conflict,
+                  fmt::format("{}{}", staging::describe_use(seen, now), staging::release_advice({seen}, now)), path);
+    }
+    result.removed.push_back(row_of(*folder));
+    result.removed_bytes += folder->present_bytes();
+  }
+  return result;
+}
+
+void CacheRmOptions::describe(FieldVisitor& v) {
+  v.field({"SET", "staged folders to empty", Role::positional, kSharedOutput}, folders);
+}
+
+void CacheRmResult::describe(FieldVisitor& v) {
+  v.field({"removed", "the sets, in the order given"}, removed);
+  v.field({"removed_bytes", Unit::bytes, "bytes of their files"}, removed_bytes);
+}
+
 void CacheGcOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
   v.field({"limit", Unit::bytes,
@@ -99,7 +134,7 @@ void CacheGcFolder::describe(FieldVisitor& v) {
   v.field({"path", "the staged folder"}, path);
   v.field({"source", "source of its files"}, source);
   v.field({"bytes", Unit::bytes, "bytes of its files"}, bytes);
-  v.field({"last_used", "last time that a stage used it, RFC 3339"}, last_used);
+  v.field({"last_used", "last time that it was used, RFC 3339"}, last_used);
 }
 
 void CacheGcResult::describe(FieldVisitor& v) {

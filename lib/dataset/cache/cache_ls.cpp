@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "dataset/cache/cache.hpp"
+#include "staging/node_cache.hpp"
 #include "system/clock.hpp"
 
 namespace shardkit::dataset {
@@ -13,6 +16,7 @@ CacheLsLease lease_row(const staging::LeaseFile& file, system::WallTime now) {
   if (!file.lease) return row;
   row.owner = file.lease->owner;
   row.purpose = file.lease->purpose;
+  row.held = !file.lease->holder.empty();
   row.taken_at = system::rfc3339(file.lease->taken_at);
   row.expires_at = system::rfc3339(file.lease->expires_at);
   return row;
@@ -29,7 +33,12 @@ CacheLsFolder folder_row(const staging::StagedFolder& folder, system::WallTime n
   row.bytes = folder.bytes;
   row.partial_bytes = folder.partial_bytes;
   row.last_used = system::rfc3339(folder.last_used);
-  for (const staging::LeaseFile& lease : folder.leases) row.leases.push_back(lease_row(lease, now));
+  row.age = std::max(0.0, system::Seconds(now - folder.last_used).count());
+  row.hits = folder.hits;
+  for (const staging::LeaseFile& lease : folder.leases) {
+    row.leases.push_back(lease_row(lease, now));
+    row.live_leases += row.leases.back().live ? 1 : 0;
+  }
   return row;
 }
 
@@ -64,6 +73,7 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
     ++ctx.progress().items;
   }
   result.resident_ratio = all.ratio();
+  result.evictions = staging::evictions(options.folder);
   return result;
 }
 
@@ -78,6 +88,7 @@ void CacheLsLease::describe(FieldVisitor& v) {
   v.field({"taken_at", "start of the lease, RFC 3339"}, taken_at);
   v.field({"expires_at", "expiry of the lease, RFC 3339"}, expires_at);
   v.field({"live", "whether it still protects the folder"}, live);
+  v.field({"held", "whether a running `cache hold` renews it and ends it"}, held);
   v.field({"fault", "why it cannot be read; such a lease counts as live"}, fault);
 }
 
@@ -98,7 +109,12 @@ void CacheLsFolder::describe(FieldVisitor& v) {
   v.field({"files", Unit::count, "complete files"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
   v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files"}, partial_bytes);
-  v.field({"last_used", "last time that a stage used it, RFC 3339"}, last_used);
+  v.field({"last_used",
+           "last stage, renewal of a lease, or read if the mount records access times: the newest of them, RFC 3339"},
+          last_used);
+  v.field({"age", Unit::seconds, "time since it was last used"}, age);
+  v.field({"live_leases", Unit::count, "leases that have not expired"}, live_leases);
+  v.field({"hits", Unit::count, "stages that found it complete and leased it"}, hits);
   v.field({"resident_ratio", Unit::ratio, "share of the bytes in the page cache; null: unknown"}, resident_ratio);
   v.field({"leases", "leases that protect it from eviction"}, leases);
   v.field({"contents", "its files, with --files"}, contents);
@@ -110,6 +126,8 @@ void CacheLsResult::describe(FieldVisitor& v) {
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
   v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files"}, partial_bytes);
   v.field({"leased_bytes", Unit::bytes, "bytes in leased folders"}, leased_bytes);
+  v.field({"evictions", Unit::count, "sets evicted from this cache so far, to make space for others or by gc"},
+          evictions);
   v.field({"resident_ratio", Unit::ratio, "share of all bytes in the page cache; null: unknown"}, resident_ratio);
 }
 

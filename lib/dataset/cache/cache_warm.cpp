@@ -44,7 +44,7 @@ std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Con
   sync::for_each_index(files.size(), threads, stop, [&](std::size_t at, std::size_t) {
     const auto& [file, before] = files[at];
     if (!is_warm(before) && before.bytes > 0) {
-      const io::File open = io::File::open_read(file.path());
+      const io::File open = io::File::open_regular(file.path());
       io::warm_cache(open, [&] { return !stop.stop_requested(); });
       bytes += before.bytes;
     }

@@ -1,9 +1,9 @@
 #include "dataset/stage/cache_share.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLongestLease = 100.0 * 366 * 86'400;  // so that its end is a time that can be written
+constexpr double kLookEvery = 2;  // seconds
 
 /// Folders from the cache to the target; -1 when it is not found there.
 int depth_in(const std::string& cache, const std::string& target) {
@@ -51,14 +51,6 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
   return bytes;
 }
 
-void check_limit(std::uint64_t need, std::uint64_t limit, const std::string& target) {
-  if (need <= limit) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
-                          format_size(limit)),
-              target);
-}
-
 }  // namespace
 
 void CacheShareOptions::describe(FieldVisitor& v) {
@@ -73,13 +65,13 @@ void CacheShareOptions::describe(FieldVisitor& v) {
   v.field({"lease", Unit::seconds,
            "time from now that DST is protected from eviction and replacement, unless `shardctl cache release` ends it "
            "earlier; 0: only while it is being staged",
-           between(0, kLongestLease)},
+           between(0, staging::kLongestLease)},
           lease);
-  v.field({"owner",
-           "owner of the lease; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or user@host",
-           "NAME"},
-          owner);
+  v.field(staging::kLeaseIdOption, lease_id);
   v.field({"purpose", "purpose of the lease, shown in lists", "TEXT"}, purpose);
+  v.field({"wait", Unit::seconds,
+           "if there is no space, wait up to this long until leases end or other stages finish; then exit 5"},
+          wait);
 }
 
 void check(const CacheShareOptions& options, const std::string& target) {
@@ -100,7 +92,8 @@ CacheShare::CacheShare(io::FileSystem& files, staging::StageTarget& target, cons
       options_(options),
       clock_(clock),
       ctx_(ctx),
-      owner_(options.owner.empty() ? staging::default_lease_owner(system::process_environment()) : options.owner) {}
+      job_id_(options.lease_id.empty() ? staging::job_lease_id(system::process_environment()) : options.lease_id),
+      id_(job_id_.empty() ? staging::random_lease_id() : job_id_) {}
 
 bool CacheShare::keep(const std::function<bool()>& still_holds) {
   try {
@@ -122,15 +115,44 @@ bool CacheShare::keep_by_lease(const std::function<bool()>& still_holds) {
   io::FolderLock lock(target_.path_of(staging::kStageLockPath));  // no process evicts while it is shared
   if (!lock.try_take(io::Hold::shared) || !still_holds()) return false;
   take_lease();
+  files_.open_append(target_.path_of(staging::kHitsPath))->write(as_bytes("\n"));
   return true;
+}
+
+void CacheShare::await_room(const std::function<void()>& attempt) {
+  const system::Seconds deadline = clock_.monotonic() + system::Seconds(options_.wait);
+  bool is_waiting = false;
+  while (true) {
+    try {
+      return attempt();
+    } catch (const Error& error) {
+      const system::Seconds left = deadline - clock_.monotonic();
+      if (error.code() != ErrorCode::no_space) throw;
+      drop_lease(true);
+      if (left.count() <= 0) throw;
+      target_.leave();
+      if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
+      ctx_.progress().start("wait for space");
+      clock_.sleep(std::min(left, system::Seconds(kLookEvery)), ctx_.stop_token());
+    }
+  }
+}
+
+void CacheShare::check_limit(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
+                             std::uint64_t manifest) const {
+  if (!options_.limit) return;
+  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
+  if (need <= *options_.limit) return;
+  throw Error(ErrorCode::no_space,
+              fmt::format("{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
+                          format_size(*options_.limit)),
+              target_.folder());
 }
 
 void CacheShare::check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
                             std::uint64_t manifest) const {
-  if (!counts()) return;
-  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
-  if (options_.limit) check_limit(need, *options_.limit, target_.folder());
   if (options_.cache.empty()) return;
+  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
   staging::check_room(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
 }
 
@@ -140,12 +162,11 @@ void CacheShare::take_room(const staging::StagedSetId& set, const std::vector<st
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
-    const auto gone = staging::make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
-                                         ctx_.stop_token());
-    for (const staging::StagedFolder& folder : gone) {
-      ctx_.warn("evicted",
-                fmt::format("'{}' ({} from '{}') was evicted", folder.path, format_size(folder.bytes), folder.source));
-    }
+    staging::make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
+                       ctx_.stop_token(), [&](const staging::StagedFolder& folder) {
+                         ctx_.warn("evicted", fmt::format("'{}' ({} from '{}') was evicted", folder.path,
+                                                          format_size(folder.bytes), folder.source));
+                       });
   }
   target_.journal().announce(need);
   take_lease();
@@ -156,27 +177,31 @@ void CacheShare::check_replace(const Replacement& replacement) const {
       fmt::format("'{}' contains {} copy of another set (from '{}', manifest {}; requested is {})", target_.folder(),
                   replacement.finished ? "a finished" : "an unfinished", replacement.found.source,
                   to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
+  const bool needs_eviction = replacement.finished && !replacement.is_update && !options_.limit;
+  const std::string evict = needs_eviction ? remedy::evict(target_.folder()) : "";
   std::string release;
   for (const staging::LeaseFile& lease : staging::read_leases(target_.folder())) {
     if (!lease.lives_at(clock_.now())) continue;
-    release = remedy::release(target_.folder());
-    if (lease.lease && lease.lease->owner == owner_) continue;
+    release = remedy::release(target_.folder()) + (needs_eviction ? " && " : "");
+    if (lease.lease && lease.lease->owner == id_) continue;
     throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
                 fmt::format("{}, {}; choose another folder, or when it is no longer in use run {}", what,
-                            staging::describe(lease), remedy::in_text(release)),
+                            staging::describe(lease), remedy::in_text(release + evict)),
                 target_.folder());
   }
-  if (!replacement.finished || replacement.is_update || options_.limit) return;
+  if (!needs_eviction) return;
   throw Error(ErrorCode::conflict,
-              fmt::format("{}; choose another folder, or when it is no longer in use evict it with `{}{}{}`; with "
+              fmt::format("{}; choose another folder, or when it is no longer in use evict it with `{}{}`; with "
                           "--limit, a set without leases of others is replaced",
-                          what, release, release.empty() ? "" : " && ", remedy::evict(target_.folder())),
+                          what, release, evict),
               target_.folder());
 }
 
-void CacheShare::drop_lease() noexcept {
+void CacheShare::drop_lease(bool is_lost) noexcept {
   try {
-    if (options_.lease > 0) staging::release_lease(files_, target_.folder(), owner_);
+    if (!lease_ || target_.marker() || !(is_lost || job_id_.empty())) return;
+    staging::release_lease(files_, target_.folder(), id_);
+    lease_.reset();
   } catch (const std::exception&) {
     return;  // it ends by itself
   }
@@ -185,12 +210,8 @@ void CacheShare::drop_lease() noexcept {
 void CacheShare::take_lease() {
   if (options_.lease == 0) return;
   const system::WallTime now = clock_.now();
-  auto until = now + std::chrono::duration_cast<system::WallTime::duration>(system::Seconds(std::ceil(options_.lease)));
-  for (const staging::LeaseFile& file :
-       staging::read_leases(target_.folder())) {  // another job of the same owner may need it longer
-    if (file.lease && file.lease->owner == owner_) until = std::max(until, file.lease->expires_at);
-  }
-  staging::take_lease(files_, target_.folder(), {owner_, options_.purpose, now, until});
+  lease_ = staging::extend_lease(files_, target_.folder(),
+                                 {id_, options_.purpose, now, staging::lease_end(now, options_.lease)});
 }
 
 }  // namespace shardkit::dataset

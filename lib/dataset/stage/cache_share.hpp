@@ -8,6 +8,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "staging/lease.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "system/clock.hpp"
@@ -20,8 +21,9 @@ struct CacheShareOptions {
   std::optional<std::uint64_t> limit;
   std::string cache;
   double lease = 86'400;  ///< seconds; 0 takes none
-  std::string owner;      ///< empty: default_lease_owner()
+  std::string lease_id;   ///< empty: the id of this job, else a random one
   std::string purpose;
+  double wait = 0;  ///< seconds
 
   void describe(FieldVisitor& v);
 };
@@ -36,12 +38,18 @@ class CacheShare {
   CacheShare(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
              system::Clock& clock, Context& ctx);
 
-  /// For a complete target: takes the lease and marks it as used. False, with nothing done, if it is meanwhile being
-  /// evicted or replaced, or if `still_holds` returns false.
+  /// For a complete target: takes the lease, with which it counts as a hit, and marks it as used. False, with nothing
+  /// done, if it is meanwhile being evicted or replaced, or if `still_holds` returns false.
   bool keep(const std::function<bool()>& still_holds);
 
-  /// Throws Error{no_space} if the limit, or the disk of the cache, is too small for the target with all of `wanted`
-  /// and a manifest of so many bytes, even after all evictions. Before join().
+  /// Repeats `attempt` as long as it throws Error{no_space} and the time to wait has not passed. It is called while
+  /// this process has not joined the target, and every few seconds.
+  void await_room(const std::function<void()>& attempt);
+
+  /// Throws Error{no_space} if the target with all of `wanted` and a manifest of so many bytes exceeds the limit.
+  void check_limit(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
+                   std::uint64_t manifest) const;
+  /// Throws Error{no_space} if it does not fit into the cache, even after all evictions. Before join().
   void check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
                   std::uint64_t manifest) const;
   /// The same after join(), with evictions if there is a cache. Then announces the bytes that the target will contain,
@@ -56,26 +64,30 @@ class CacheShare {
     bool finished = true;
     bool is_update = false;  ///< the same set after a change in its source
   };
-  /// Throws Error{no_space} if another owner leases the data to be replaced; Error{conflict} for a finished copy of
+  /// Throws Error{no_space} if another job leases the data to be replaced; Error{conflict} for a finished copy of
   /// another set, if no limit gives permission to evict.
   void check_replace(const Replacement& replacement) const;
 
-  /// Ends the lease, because its purpose is gone.
-  void drop_lease() noexcept;
+  /// After a failure without a complete copy: ends the lease if a repetition would not continue under its id, or if
+  /// `is_lost`. Then others can evict what has arrived.
+  void drop_lease(bool is_lost) noexcept;
 
   /// Takes the lease, or renews it; nothing without one.
   void take_lease();
+  /// The lease that this object took; empty without one.
+  const std::optional<staging::Lease>& lease() const { return lease_; }
 
  private:
   bool keep_by_lease(const std::function<bool()>& still_holds);
-  bool counts() const { return options_.limit || !options_.cache.empty(); }
 
   io::FileSystem& files_;
   staging::StageTarget& target_;
   const CacheShareOptions& options_;
   system::Clock& clock_;
   Context& ctx_;
-  const std::string owner_;
+  const std::string job_id_;  ///< empty: this process is of no known job
+  const std::string id_;      ///< of the lease
+  std::optional<staging::Lease> lease_;
 };
 
 }  // namespace shardkit::dataset

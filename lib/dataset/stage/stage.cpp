@@ -54,19 +54,11 @@ staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
   return limits;
 }
 
-/// Throws Error{usage} for options that no stage can follow.
-void check(const StageOptions& options) {
-  if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; give a folder on a local disk");
-  check_ranges(options);
-  parse_ranks(options.rank, options.world);
-  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split needs --rank");
-}
-
 /// Bytes that the target lacks, or has without a known position.
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
   std::uint64_t missing = 0;
-  for (const staging::StageFile& file : wanted)
-    missing += file.object.size - std::min(file.object.size, target.bytes_present(file));
+  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_present(file, journal);
   return missing;
 }
 
@@ -91,19 +83,6 @@ void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
       continue;
     ctx.warn("extra_shard",
              fmt::format("'{}' does not belong to the set, but readers of *.tar will read it", entry.path().string()));
-  }
-}
-
-/// A copy into the source or below it would stage itself.
-void check_apart(const StageOptions& options) {
-  const std::string target = std::filesystem::weakly_canonical(options.target);
-  for (const std::string& operand : options.sources) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(operand, error)) continue;
-    if (!system::is_below(target, std::filesystem::canonical(operand))) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is inside the source; choose another folder", options.target),
-                options.target);
   }
 }
 
@@ -142,8 +121,27 @@ class Stage {
     wanted_ = set_.files(source_, ctx_.stop_token());
     warn_of_missing_indexes();
     refuse_own_files();
+    share_.check_limit(id, wanted_, manifest_bytes());
+    if (options_.dry_run) {
+      share_.check_room(id, wanted_, manifest_bytes());
+      return foretold();
+    }
+    share_.await_room([&] { join(id); });
+    for (const staging::SetManifest& manifest : set_.manifests()) target_.check_manifest_place(manifest);
+    ctx_.progress().start("copy", wanted_.size(), bytes());
+    try {
+      return copy();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
+      share_.drop_lease(is_bad_file(error.code()) || error.code() == ErrorCode::no_space);
+      throw;
+    }
+  }
+
+ private:
+  /// Joins the target, with its space reserved. Throws Error{no_space}.
+  void join(const staging::StagedSetId& id) {
     share_.check_room(id, wanted_, manifest_bytes());
-    if (options_.dry_run) return foretold();
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
@@ -151,18 +149,8 @@ class Stage {
     target_.join(id, wanted_, replace, ctx_.stop_token());
     share_.take_room(id, wanted_, manifest_bytes());
     check_free_space(target_, wanted_);
-    for (const staging::SetManifest& manifest : set_.manifests()) target_.check_manifest_place(manifest);
-    ctx_.progress().start("copy", wanted_.size(), bytes());
-    try {
-      return copy();
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
-      if (is_bad_file(error.code()) && !target_.marker()) share_.drop_lease();  // no repetition can copy it
-      throw;
-    }
   }
 
- private:
   /// For a source at the path of its copy: the copy would be the source, and an eviction would remove it.
   void refuse_own_files() const {
     for (const staging::StageFile& file : wanted_) {
@@ -261,9 +249,10 @@ class Stage {
 
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
   StageResult foretold() const {
+    const auto journal = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {
-      if (file.object.size == 0 || target_.bytes_present(file) < file.object.size) missing.push_back(&file);
+      if (file.object.size == 0 || target_.bytes_present(file, journal) < file.object.size) missing.push_back(&file);
     }
     sync::for_each_index(missing.size(), kMostFolderReads, ctx_.stop_token(),
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
@@ -317,6 +306,7 @@ class Stage {
                              return file.hash.has_value() || file.indexed.has_value();
                            }));
     result.manifest_xxh3_128 = to_hex(set_.hash());
+    if (const auto& lease = share_.lease()) result.lease = StageLease{lease->owner, system::rfc3339(lease->expires_at)};
     return result;
   }
 
@@ -373,7 +363,6 @@ staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions
 
 StageResult stage(const StageOptions& options, Context& ctx) {
   check(options);
-  check_apart(options);
   check(options.share, options.target);
   staging::require_local_folder(options.target);
   wait_jitter(options.jitter, ctx.stop_token());

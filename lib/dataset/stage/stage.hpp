@@ -43,6 +43,17 @@ struct StageOptions {
   void describe(FieldVisitor& v);
 };
 
+/// The lease of a stage, for `cache renew` and `cache release`.
+struct StageLease {
+  std::string id;
+  std::string expires_at;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Throws Error{usage} for options that no stage can follow.
+void check(const StageOptions& options);
+
 struct StageResult {
   std::optional<std::string> resumed;
   std::uint64_t files = 0;
@@ -55,6 +66,7 @@ struct StageResult {
   std::uint64_t files_by_size = 0;
   std::uint64_t left_out = 0;
   std::string manifest_xxh3_128;
+  std::optional<StageLease> lease;
   std::optional<DryRun> dry_run;
 
   void describe(FieldVisitor& v);

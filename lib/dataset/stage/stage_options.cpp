@@ -1,6 +1,40 @@
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "dataset/stage/stage.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
+namespace {
+
+/// A copy into the source or below it would stage itself.
+void check_apart(const StageOptions& options) {
+  const std::string target = std::filesystem::weakly_canonical(options.target);
+  for (const std::string& operand : options.sources) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(operand, error)) continue;
+    if (!system::is_below(target, std::filesystem::canonical(operand))) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("the target '{}' is inside the source; choose another folder", options.target),
+                options.target);
+  }
+}
+
+}  // namespace
+
+void check(const StageOptions& options) {
+  if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; give a folder on a local disk");
+  check_ranges(options);
+  parse_ranks(options.rank, options.world);
+  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split needs --rank");
+  if (options.only_manifest && options.manifest == "none") {
+    throw Error(ErrorCode::usage, "--only-manifest and --manifest none exclude each other");
+  }
+  check_apart(options);
+}
 
 void StageOptions::describe(FieldVisitor& v) {
   v.field({"SRC",
@@ -50,6 +84,11 @@ void StageOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
+void StageLease::describe(FieldVisitor& v) {
+  v.field({"id", "id of the job that it belongs to"}, id);
+  v.field({"expires_at", "expiry, RFC 3339"}, expires_at);
+}
+
 void StageResult::describe(FieldVisitor& v) {
   v.field({"resumed", "what already existed and was kept, such as 4 of 9 files kept; null if nothing"}, resumed);
   v.field({"files", Unit::count, "files of the set, or of those that the ranks read: shards, indexes and manifest"},
@@ -75,6 +114,7 @@ void StageResult::describe(FieldVisitor& v) {
       {"manifest_xxh3_128",
        "XXH3-128 of the manifest, as in the marker; without a manifest, that of the list of names, sizes and versions"},
       manifest_xxh3_128);
+  v.field({"lease", "lease that protects the copy from eviction; null without one"}, lease);
   v.field(kDryRunResult, dry_run);
 }
 

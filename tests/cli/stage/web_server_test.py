@@ -209,9 +209,10 @@ class Changes(WebTest):
     def test_a_file_that_is_replaced_meanwhile_is_the_new_one_whole(self):
         source = self.make_files(2, LARGE)
         server = self.serve()
+        contents = [os.urandom(LARGE) for _ in range(2)]  # before the start, which leaves a second
         process = self.start_stage(f"{server.url}/files/x-{{0..1}}.bin", self.out, *ONE_BY_ONE)
-        for path in sorted(source.iterdir()):
-            self.replace(path, os.urandom(path.stat().st_size))
+        for path, content in zip(sorted(source.iterdir()), contents):
+            self.replace(path, content)
         finished = self.ended(process)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertEqual(staged(self.out), tree(source))

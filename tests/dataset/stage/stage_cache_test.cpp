@@ -3,10 +3,12 @@
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "dataset/stage/stage.hpp"
 #include "io/file_system.hpp"
+#include "staging/lease.hpp"
 #include "staging/staged_folder.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
@@ -36,7 +38,7 @@ struct Node {
     options.sources = {dir.path("src/" + name)};
     options.target = dir.path("cache/" + name);
     options.manifest = "none";
-    options.share.owner = owner;
+    options.share.lease_id = owner;
     return options;
   }
   StageOptions limited(const std::string& name, std::uint64_t limit, double lease = 0) const {
@@ -76,7 +78,7 @@ TEST_CASE("a stage leaves a lease in its owner's name, and the next stage of the
   CHECK(run(options).bytes_fetched == 0);
   REQUIRE(node.leases("a").size() == 1);
   CHECK(node.leases("a")[0].lease->expires_at >= before + 7199s);
-  options.share.owner = "another";
+  options.share.lease_id = "another";
   run(options);
   CHECK(node.leases("a").size() == 2);
 }
@@ -169,7 +171,7 @@ TEST_CASE("another finished set is replaced with --limit alone, and never while 
   second.target = first.target;
   const auto replace = [&] { return failure_of([&] { run(second); }); };
   SUBCASE("without a limit it is a conflict that says how to go on") {
-    second.share.owner = "first";
+    second.share.lease_id = "first";
     CHECK(replace() == ErrorCode::conflict);
     CHECK(replace().says("shardctl cache gc"));
   }
@@ -184,14 +186,14 @@ TEST_CASE("another finished set is replaced with --limit alone, and never while 
   }
   SUBCASE("one's own is not") {
     second.share.limit = 5000;
-    second.share.owner = "first";
+    second.share.lease_id = "first";
     CHECK_FALSE(replace().failed);
   }
   SUBCASE("nor are newer files brought while another leases the older ones") {
     write_file(node.dir.path("src/a/1.bin"), Node::text(2000));
     second = node.of("a", "second");
     CHECK(replace() == ErrorCode::no_space);
-    second.share.owner = "first";
+    second.share.lease_id = "first";
     CHECK_FALSE(replace().failed);
   }
 }
@@ -211,4 +213,93 @@ TEST_CASE("a set that is evicted while its stage looks at it is brought again") 
   CHECK(run(options).bytes_fetched == 1000);
   end.join();
   CHECK(node.holds("a"));
+}
+
+TEST_CASE("without a known job each stage has a lease of its own, under an id that its result names") {
+  const Node node;
+  const StageOptions options = node.of("a", "");
+  if (!job_lease_id(process_environment()).empty()) return;
+  const auto first = run(options).lease;
+  const auto second = run(options).lease;
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(first->id != second->id);
+  CHECK(node.leases("a").size() == 2);
+  CHECK(release_lease(*posix_file_system(), options.target, first->id));
+  CHECK(node.leases("a")[0].lease->owner == second->id);
+}
+
+TEST_CASE("a set that does not fit leaves no lease and no announcement that keep others out") {
+  const Node node;
+  StageOptions large = node.of("a");
+  large.share.cache = node.dir.path("cache");
+  write_file(node.dir.path("src/a/2.bin"), "");
+  std::filesystem::resize_file(node.dir.path("src/a/2.bin"), std::uint64_t{1} << 43U);
+  CHECK(failure_of([&] { run(large); }) == ErrorCode::no_space);
+  CHECK(node.leases("a").empty());
+  run(node.limited("b", 1000));
+  CHECK(node.holds("b"));
+}
+
+TEST_CASE("with --wait a stage waits until leases end, and fails as before when they do not") {
+  const Node node;
+  run(node.limited("a", 1000, 3600));
+  StageOptions options = node.limited("b", 1000);
+  options.share.wait = 0.1;
+  CHECK(failure_of([&] { run(options); }).says("leased by me until"));
+  options.share.wait = 60;
+  Context ctx;
+  {
+    const std::jthread release([&] {
+      std::this_thread::sleep_for(200ms);
+      release_lease(*posix_file_system(), node.dir.path("cache/a"), "me");
+    });
+    CHECK(stage(options, ctx).bytes_fetched == 1000);
+  }
+  REQUIRE(ctx.warnings().size() == 2);
+  CHECK(ctx.warnings()[0].code == "waited_for_space");
+  CHECK(ctx.warnings()[1].code == "evicted");
+  CHECK_FALSE(node.holds("a"));
+}
+
+TEST_CASE("a limit below the set is not waited for") {
+  const Node node;
+  StageOptions options = node.limited("a", 999);
+  options.share.wait = 3600;
+  CHECK(failure_of([&] { run(options); }) == ErrorCode::no_space);
+}
+
+TEST_CASE("a second call counts a hit and fetches a file again whose bytes were changed in place") {
+  const Node node;
+  const StageOptions options = node.of("a");
+  run(options);
+  CHECK(look_at_staged(options.target)->hits == 0);
+  CHECK(run(options).bytes_fetched == 0);
+  CHECK(look_at_staged(options.target)->hits == 1);
+  const std::string path = options.target + "/1.bin";
+  const auto staged_at = std::filesystem::last_write_time(path);
+  SUBCASE("touched, with its bytes") {
+    std::filesystem::last_write_time(path, staged_at + 5s);
+    CHECK(run(options).bytes_fetched == 0);
+    CHECK(look_at_staged(options.target)->hits == 1);  // it was read
+  }
+  SUBCASE("written") {
+    write_file(path, std::string(1000, 'y'));
+    std::filesystem::last_write_time(path, staged_at + 5s);
+    CHECK(run(options).bytes_fetched == 1000);
+  }
+  SUBCASE("replaced by a copy with the same time") {
+    std::filesystem::copy(path, path + "2");
+    std::filesystem::rename(path + "2", path);
+    std::filesystem::last_write_time(path, staged_at);
+    CHECK(run(options).bytes_fetched == 0);
+  }
+  SUBCASE("a pipe in its place") {
+    std::filesystem::remove(path);
+    REQUIRE(::mkfifo(path.c_str(), 0666) == 0);
+    CHECK(run(options).bytes_fetched == 1000);
+  }
+  CHECK(read_file(path) == Node::text(1000));
+  CHECK(run(options).bytes_fetched == 0);
+  CHECK(look_at_staged(options.target)->state == StagedState::complete);
 }

@@ -175,8 +175,8 @@ TEST_CASE("a power cut at any moment leaves no marker over less than the whole, 
       write_file(attempt.path("after") + path.substr(attempt.path("out").size()), content);
     }
     if (std::filesystem::exists(attempt.path("after/.shardkit/staged.json"))) {
-      const StageResult result = run(source, into(attempt.path("after")));
-      CHECK(result.bytes_fetched == 0);
+      const StageResult result = run(source, into(attempt.path("after")));  // of other inodes: they are read again
+      CHECK(result.bytes_fetched == source.content.at("manifest.json").size());
     }
     run(source, into(attempt.path("after")));
     auto staged = staged_content(attempt.path("after"));
@@ -214,7 +214,8 @@ TEST_CASE("the same with several requests at a time, whose ranges of one file co
     const bool is_marked = std::filesystem::exists(attempt.path("after/.shardkit/staged.json")) && moment % 4 == 1;
     const StageOptions after = into(attempt.path("after"));
     const StageResult result = stage_on(*posix_file_system(), source, wanted(after), after, ctx, limits);
-    if (is_marked) CHECK(result.bytes_fetched == 0);
+    // The files have other inodes: they are read again, and the manifest is published again.
+    if (is_marked) CHECK(result.bytes_fetched == source.content.at("manifest.json").size());
     reused += result.bytes_reused;
     auto staged = staged_content(after.target);
     std::erase_if(staged, [](const auto& item) { return item.first.ends_with(".tmp"); });

@@ -157,6 +157,7 @@ struct Shards {
 inline StageOptions into(const std::string& target) {
   StageOptions options;
   options.target = target;
+  options.share.lease_id = "test";
   return options;
 }
 

@@ -1,0 +1,247 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/remedies.hpp"
+#include "core/units.hpp"
+#include "dataset/cache/cache.hpp"
+#include "io/publish.hpp"
+#include "staging/lease.hpp"
+#include "staging/node_cache.hpp"
+#include "system/clock.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+constexpr std::uint64_t kMostNamed = 5;
+
+std::string id_of(const std::string& given) {
+  return given.empty() ? staging::job_lease_id(system::process_environment()) : given;
+}
+
+/// "there was no lease of 'job-7' in '/cache'"; without a known job, with a live lease that may be meant.
+std::string no_lease(const std::string& id, const std::string& place,
+                     const std::vector<staging::StagedFolder>& folders) {
+  std::string text = fmt::format("there was no lease{} in '{}'", id.empty() ? "" : fmt::format(" of '{}'", id), place);
+  const system::WallTime now = system::system_clock().now();
+  const auto leased = std::ranges::find_if(folders, [&](const auto& folder) { return folder.is_leased(now); });
+  if (!id.empty() || leased == folders.end()) return text;
+  return fmt::format(
+      "{} of this process, which belongs to no pod and no Slurm job; give --lease-id as printed by "
+      "stage: {}",
+      text, staging::describe_use(*leased, now));
+}
+
+Error not_released(const CacheReleaseResult& result, std::uint64_t failed, const std::string& refusals,
+                   const std::string& folder) {
+  return Error(ErrorCode::denied,
+               fmt::format("{} ended, but in {} leases could not be ended: {}; their owners or root can end them",
+                           format_count(result.released, "lease"), format_count(failed, "folder"), refusals),
+               folder);
+}
+
+/// Whether the folder has a lease of the job, live or not.
+bool has_lease(const std::string& folder, const std::string& id) {
+  return std::ranges::any_of(staging::read_leases(folder), [&](const staging::LeaseFile& file) {
+    return file.lease && file.lease->owner == id && file.lease->holder.empty();
+  });
+}
+
+/// The lock with which no other process evicts or replaces the folder.
+io::FolderLock shared_lock(const std::string& folder, const std::stop_token& stop) {
+  io::FolderLock lock(io::join_path(folder, staging::kStageLockPath));
+  while (!lock.try_take(io::Hold::shared)) io::wait_for_lock(folder, stop);
+  return lock;
+}
+
+}  // namespace
+
+CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx) {
+  if (options.all && !options.lease_id.empty())
+    throw Error(ErrorCode::usage, "--all and --lease-id exclude each other");
+  CacheReleaseResult result;
+  std::uint64_t failed = 0;
+  std::string refusals;
+  const auto files = io::posix_file_system();
+  const auto folders = cache_folders(options.folder, ctx);
+  if (!options.all) result.owner = id_of(options.lease_id);
+  for (const staging::StagedFolder& folder : folders) {
+    ctx.throw_if_stopped();
+    ++result.folders;
+    if (!options.all && result.owner.empty()) continue;
+    try {
+      result.released += options.all ? staging::release_all_leases(*files, folder.path)
+                                     : std::uint64_t{staging::release_lease(*files, folder.path, result.owner)};
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      if (failed++ < kMostNamed) refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
+    }
+  }
+  if (failed > 0) throw not_released(result, failed, refusals, options.folder);
+  if (result.released == 0) {
+    ctx.warn("no_lease",
+             no_lease(result.owner, options.folder, options.all ? std::vector<staging::StagedFolder>() : folders));
+  }
+  return result;
+}
+
+CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx) {
+  const auto files = io::posix_file_system();
+  const auto folders = cache_folders(options.folder, ctx);
+  CacheRenewResult result;
+  result.owner = id_of(options.lease_id);
+  for (const staging::StagedFolder& folder : folders) {
+    if (!has_lease(folder.path, result.owner)) continue;
+    const io::FolderLock lock = shared_lock(folder.path, ctx.stop_token());
+    if (!has_lease(folder.path, result.owner)) continue;  // it was evicted
+    const system::WallTime now = system::system_clock().now();
+    const staging::Lease lease = staging::extend_lease(
+        *files, folder.path, {result.owner, options.purpose, now, staging::lease_end(now, options.lease)});
+    staging::mark_used(folder.path);
+    result.expires_at = system::rfc3339(lease.expires_at);
+    ++result.renewed;
+  }
+  if (result.renewed > 0) return result;
+  throw Error(ErrorCode::not_found,
+              fmt::format("{}; if its set was evicted, run the same `shardctl stage` again, which takes a lease",
+                          no_lease(result.owner, options.folder, folders)),
+              options.folder);
+}
+
+namespace {
+
+/// The leases of one `cache hold`.
+class Holder {
+ public:
+  Holder(const CacheHoldOptions& options, Context& ctx) : options_(options), ctx_(ctx) {
+    lease_.owner = id_of(options.lease_id);
+    lease_.holder = staging::random_lease_id();
+    if (lease_.owner.empty()) lease_.owner = lease_.holder;
+    lease_.purpose = options.purpose;
+    for (const std::string& folder : options.folders) refuse_cache(folder);
+  }
+
+  CacheHoldResult run() {
+    CacheHoldResult result;
+    result.lease_id = lease_.owner;
+    do {
+      try {
+        take();
+        if (result.renewals++ == 0) announce();
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::cancelled) break;
+        if (result.renewals == 0) throw;
+        ctx_.warn("not_renewed", error.what());  // it is tried again before the lease ends
+      }
+    } while (rest());
+    for (const std::string& folder : options_.folders) staging::release_holder(*files_, folder, lease_);
+    return result;
+  }
+
+ private:
+  /// A lease in the folder of a cache would protect none of its sets.
+  void refuse_cache(const std::string& folder) const {
+    staging::require_local_folder(folder);
+    if (!std::filesystem::is_directory(folder) || staging::look_at_staged(folder)) return;
+    const auto sets = staging::staged_folders(folder, ctx_.stop_token());
+    if (sets.empty()) return;  // its stage has not begun
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is a cache of several sets; give the folder of each set, such as '{}'", folder,
+                            sets.front().path),
+                folder);
+  }
+
+  void take() {
+    for (const std::string& folder : options_.folders) {
+      files_->create_directories(io::join_path(folder, staging::kStateFolderPath));
+      const io::FolderLock lock = shared_lock(folder, ctx_.stop_token());
+      lease_.taken_at = clock_.now();
+      lease_.expires_at = staging::lease_end(lease_.taken_at, options_.lease);
+      staging::take_lease(*files_, folder, lease_);
+      staging::mark_used(folder);
+    }
+  }
+
+  void announce() const {
+    if (ctx_.output() == nullptr) return;
+    const std::string line =
+        fmt::format("holding {} as {} until SIGTERM\n", format_count(options_.folders.size(), "folder"), lease_.owner);
+    ctx_.output()->write(as_bytes(line));
+  }
+
+  /// False as soon as this process is to end.
+  bool rest() const {
+    try {
+      clock_.sleep(system::Seconds(options_.lease / 3), ctx_.stop_token());
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  const CacheHoldOptions& options_;
+  Context& ctx_;
+  system::Clock& clock_ = system::system_clock();
+  const std::unique_ptr<io::FileSystem> files_ = io::posix_file_system();
+  staging::Lease lease_;
+};
+
+}  // namespace
+
+CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) { return Holder(options, ctx).run(); }
+
+namespace {
+
+constexpr Field kJobOption{"lease-id",
+                           "id of the job whose leases are meant; default: the pod (POD_UID, POD_NAME or its HOSTNAME) "
+                           "or the Slurm job (slurm-<id>)",
+                           "ID", Alias{"owner"}};
+constexpr Field kPurposeOption{"purpose", "purpose of the lease, shown in lists", "TEXT"};
+constexpr Field kOwnerResult{"owner", "id of the job whose leases were looked for; empty: those of all jobs"};
+
+}  // namespace
+
+void CacheReleaseOptions::describe(FieldVisitor& v) {
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
+  v.field(kJobOption, lease_id);
+  v.field({"all", "end the leases of all jobs, also unreadable ones"}, all);
+}
+
+void CacheReleaseResult::describe(FieldVisitor& v) {
+  v.field(kOwnerResult, owner);
+  v.field({"folders", Unit::count, "staged folders checked"}, folders);
+  v.field({"released", Unit::count, "leases ended"}, released);
+}
+
+void CacheRenewOptions::describe(FieldVisitor& v) {
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
+  v.field({"lease", Unit::seconds, "time from now that the sets are protected; a lease that lasts longer keeps its end",
+           between(1, staging::kLongestLease)},
+          lease);
+  v.field(kJobOption, lease_id);
+  v.field(kPurposeOption, purpose);
+}
+
+void CacheRenewResult::describe(FieldVisitor& v) {
+  v.field(kOwnerResult, owner);
+  v.field({"renewed", Unit::count, "leases renewed"}, renewed);
+  v.field({"expires_at", "expiry of the last of them, RFC 3339"}, expires_at);
+}
+
+void CacheHoldOptions::describe(FieldVisitor& v) {
+  v.field({"DIR", "staged folders, or folders that will be staged", Role::positional, kSharedOutput}, folders);
+  v.field({"lease", Unit::seconds,
+           "time that the sets stay protected if this process is killed; it renews the leases three times as often",
+           between(1, staging::kLongestLease)},
+          lease);
+  v.field(staging::kLeaseIdOption, lease_id);
+  v.field(kPurposeOption, purpose);
+}
+
+void CacheHoldResult::describe(FieldVisitor& v) {
+  v.field({"lease_id", "id of the job that the leases belonged to"}, lease_id);
+  v.field({"renewals", Unit::count, "times that the leases were taken or renewed"}, renewals);
+}
+
+}  // namespace shardkit::dataset

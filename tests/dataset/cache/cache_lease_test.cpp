@@ -1,0 +1,150 @@
+#include <filesystem>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/cache/cache.hpp"
+#include "dataset/cache/cache_support.hpp"
+#include "staging/node_cache.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::staging;
+using namespace shardkit::system;
+using namespace std::chrono_literals;
+using shardkit_test::failure_of;
+
+namespace {
+
+CacheReleaseResult release(const std::string& folder, const std::string& owner, bool all, Context& ctx) {
+  return cache_release({folder, owner, all}, ctx);
+}
+
+/// An hour, as seconds of an option.
+constexpr double kHour = 3600;
+
+std::vector<LeaseFile> leases_in(const SampleCache& cache, const char* folder) {
+  return read_leases(cache.dir.path(folder));
+}
+
+}  // namespace
+
+TEST_CASE("an owner's leases end in the whole cache, or in one folder of it") {
+  const SampleCache cache;
+  for (const char* folder : {"old", "sub/new"}) {
+    cache.lease(folder, "a", 1h);
+    cache.lease(folder, "b", 1h);
+  }
+  Context ctx;
+  CHECK(release(cache.dir.path("old"), "a", false, ctx).released == 1);
+  CHECK(read_leases(cache.dir.path("old")).size() == 1);
+  CHECK(read_leases(cache.dir.path("sub/new")).size() == 2);
+  const CacheReleaseResult result = release(cache.dir.path(), "b", false, ctx);
+  CHECK(result.released == 2);
+  CHECK(result.folders == 2);
+  CHECK(result.owner == "b");
+  CHECK(release(cache.dir.path(), "", true, ctx).released == 1);
+  CHECK(ctx.warnings().empty());
+}
+
+TEST_CASE("to release what nobody leases is no error, but said") {
+  const SampleCache cache;
+  Context ctx;
+  CHECK(release(cache.dir.path(), "a", false, ctx).released == 0);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].code == "no_lease");
+}
+
+TEST_CASE("an owner beside --all and a folder that is not there are refused") {
+  const SampleCache cache;
+  Context ctx;
+  CHECK(failure_of([&] { release(cache.dir.path(), "a", true, ctx); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { release(cache.dir.path("absent"), "a", false, ctx); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("without a job and an id, nobody's lease is ended or renewed") {
+  if (!job_lease_id(process_environment()).empty()) return;
+  const SampleCache cache;
+  cache.lease("old", "lease-0123456789ab", 1h);
+  Context ctx;
+  CHECK(release(cache.dir.path(), "", false, ctx).released == 0);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].text.find("is leased by lease-0123456789ab") != std::string::npos);
+  const auto failure = failure_of([&] { cache_renew({cache.dir.path(), kHour, "", ""}, ctx); });
+  CHECK(failure == ErrorCode::not_found);
+  CHECK(failure.says("--lease-id"));
+  CHECK(leases_in(cache, "old").size() == 1);
+}
+
+TEST_CASE("a job's leases are renewed in the whole cache, also one that has expired, and never those of others") {
+  const SampleCache cache;
+  cache.lease("old", "a", -1s);
+  cache.lease("sub/new", "a", 1s);
+  cache.lease("sub/new", "b", 1s);
+  Context ctx;
+  const WallTime before = system_clock().now();
+  CHECK(cache_renew({cache.dir.path(), kHour, "a", ""}, ctx).renewed == 2);
+  for (const char* folder : {"old", "sub/new"}) {
+    CHECK(look_at_staged(cache.dir.path(folder))->last_used >= before - 1s);
+    for (const LeaseFile& file : leases_in(cache, folder)) {
+      CHECK((file.lease->expires_at >= before + 3599s) == (file.lease->owner == "a"));
+      CHECK(file.lease->purpose == "test");
+    }
+  }
+  CHECK(failure_of([&] { cache_renew({cache.dir.path(), kHour, "c", ""}, ctx); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("a hold leases sets until it is stopped, also one that is not staged yet, and then ends its leases") {
+  const SampleCache cache;
+  cache.lease("old", "a", 1h);
+  cache.lease("old", "b", 1h);
+  std::stop_source stop;
+  const CacheHoldOptions options{{cache.dir.path("old"), cache.dir.path("coming")}, 3, "a", "training"};
+  CacheHoldResult result;
+  {
+    const std::jthread holder([&] {
+      Context ctx(stop.get_token());
+      result = cache_hold(options, ctx);
+    });
+    while (leases_in(cache, "old").size() < 3 || leases_in(cache, "coming").empty()) std::this_thread::yield();
+    CHECK(leases_in(cache, "coming")[0].lease->owner == "a");
+    CHECK_FALSE(evict(*io::posix_file_system(), cache.dir.path("old"), system_clock().now(), {}));
+    stop.request_stop();
+  }
+  CHECK(result.lease_id == "a");
+  CHECK(result.renewals == 1);
+  CHECK(leases_in(cache, "coming").empty());
+  REQUIRE(leases_in(cache, "old").size() == 1);
+  CHECK(leases_in(cache, "old")[0].lease->owner == "b");
+  CHECK(cache.holds("old/1.tar"));
+}
+
+TEST_CASE("a hold refuses the folder of a cache, where a lease would protect nothing") {
+  const SampleCache cache;
+  Context ctx;
+  const auto failure = failure_of([&] { cache_hold({{cache.dir.path()}, 3, "a", ""}, ctx); });
+  CHECK(failure == ErrorCode::usage);
+  CHECK(failure.says(cache.dir.path("old")));
+  CHECK_FALSE(cache.holds(".shardkit"));
+}
+
+TEST_CASE("rm removes sets that nobody leases, and nothing else") {
+  const SampleCache cache;
+  write_file(cache.dir.path("old/mine"), "mine");
+  cache.lease("sub/new", "a", 1h);
+  Context ctx;
+  const CacheRmResult result = cache_rm({{cache.dir.path("old")}}, ctx);
+  CHECK(result.removed_bytes == 1000);
+  CHECK(cache.holds("old/mine"));
+  CHECK_FALSE(cache.holds("old/1.tar"));
+  const auto failure = failure_of([&] { cache_rm({{cache.dir.path("sub/new")}}, ctx); });
+  CHECK(failure == ErrorCode::conflict);
+  CHECK(failure.says("leased by a (test) until"));
+  CHECK(cache.holds("sub/new/1.tar"));
+  CHECK(failure_of([&] { cache_rm({{cache.dir.path("old")}}, ctx); }) == ErrorCode::not_found);
+  std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
+  release_all_leases(*io::posix_file_system(), cache.dir.path("sub/new"));
+  CHECK(failure_of([&] { cache_rm({{cache.dir.path("sub/new")}}, ctx); }).says("has no journal"));
+}
