@@ -185,10 +185,10 @@ namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
-using Places = std::vector<ObjectLocation>;
+using Locations = std::vector<ObjectLocation>;
 
 /// The deepest folder that contains all objects; empty if they are in several stores, or have only "/" in common.
-std::optional<ObjectLocation> common_folder(const Places& objects) {
+std::optional<ObjectLocation> common_folder(const Locations& objects) {
   ObjectLocation folder = objects.front().folder();
   const std::string store = folder.store();
   for (const ObjectLocation& object : objects) {
@@ -208,7 +208,7 @@ std::string name_of(const ObjectLocation& object, const std::optional<ObjectLoca
 }
 
 /// Whether one source, opened at `folder`, can find all objects by their names.
-bool are_of_one_source(const Places& objects, const ObjectLocation& folder) {
+bool are_of_one_source(const Locations& objects, const ObjectLocation& folder) {
   const std::string access = folder.access();
   return std::ranges::all_of(objects, [&](const ObjectLocation& object) {
     return object.access() == access && encodes_again(object, std::string_view(object.path).substr(folder.path.size()));
@@ -242,7 +242,8 @@ std::string manifest_of(io::ObjectSource& source, const std::vector<std::string>
 
 /// Adds `objects` under their names. A store is opened once, at its root; a web server once for each folder, as the
 /// folder's spelling may not survive decoding, and for each URL whose own would not.
-void add_objects(MergedSource& merged, const Places& objects, const std::vector<std::string>& names, Inputs& inputs) {
+void add_objects(MergedSource& merged, const Locations& objects, const std::vector<std::string>& names,
+                 Inputs& inputs) {
   std::map<std::string, std::shared_ptr<io::ObjectSource>> roots;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const ObjectLocation& object = objects[i];
@@ -259,7 +260,7 @@ void add_objects(MergedSource& merged, const Places& objects, const std::vector<
   }
 }
 
-ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
+ObjectSet listed_objects(const Locations& objects, Inputs& inputs) {
   ObjectSet set;
   set.listed = true;
   const auto common = common_folder(objects);
@@ -284,7 +285,7 @@ ObjectSet one_folder(const ObjectLocation& folder, Inputs& inputs) {
   return set;
 }
 
-ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& inputs) {
+ObjectSet merged_set(const Locations& folders, const Locations& objects, Inputs& inputs) {
   auto merged = std::make_unique<MergedSource>(inputs.stop());
   for (const ObjectLocation& folder : folders) {
     if (folder.kind == ObjectLocation::Kind::web) {
@@ -313,10 +314,10 @@ ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& input
 ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop) {
   Inputs inputs(options, stop);
-  Places folders;
-  Places objects;
+  Locations folders;
+  Locations objects;
   for (NamedInput& named : resolve_operands(operands, inputs)) {
-    (named.place.is_folder() ? folders : objects).push_back(std::move(named.place));
+    (named.location.is_folder() ? folders : objects).push_back(std::move(named.location));
   }
   // A source that is named as a whole has its objects already.
   std::erase_if(objects, [&](const ObjectLocation& object) {

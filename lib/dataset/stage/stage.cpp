@@ -138,7 +138,7 @@ class Stage {
     warn_of_missing_indexes();
     refuse_own_files();
     share_.check_room(id, wanted_, set_.manifest_text().size());
-    if (options_.dry_run) return foretold();
+    if (options_.dry_run) return dry_run_result();
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
@@ -230,7 +230,7 @@ class Stage {
   }
 
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
-  StageResult foretold() const {
+  StageResult dry_run_result() const {
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {
       if (file.object.size == 0 || target_.bytes_present(file) < file.object.size) missing.push_back(&file);
