@@ -62,6 +62,7 @@ void check_limit(std::uint64_t need, std::uint64_t limit, const std::string& tar
 }  // namespace
 
 void CacheShareOptions::describe(FieldVisitor& v) {
+  v.topic("Node cache");
   v.field({"limit", Unit::bytes,
            "maximum size of DST, or with --cache of all sets there; evicts sets without a lease, least recently used "
            "first; fails before copying if that is not enough"},
