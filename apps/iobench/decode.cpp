@@ -31,8 +31,9 @@ std::string what_of_them(const bench::DecodeResult& result) {
 /// The most important line: how fast, on what, and which images.
 std::string rate_line(const bench::DecodeResult& result) {
   const std::string count = format_rounded_count(result.samples_per_second);
-  std::string line = fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
-                                 by_whom(result), what_of_them(result), result.mix.mean_megapixels);
+  std::string line = result.interrupted ? "interrupted, incomplete: " : "";
+  line += fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
+                      by_whom(result), what_of_them(result), result.mix.mean_megapixels);
   if (result.augment) {
     line += fmt::format("; augmenting alone {}/s", format_rounded_count(result.augment->samples_per_second));
   }
@@ -48,8 +49,8 @@ std::string rate_line(const bench::DecodeResult& result) {
 cli::Answer answer_decode(const bench::DecodeResult& result) {
   cli::Answer answer{.headline = rate_line(result)};
   answer.facts = {
-      {"decoded", fmt::format("{} times an image of {}, {} of CPU each", format_count(result.tried()),
-                              format_count(result.images), format_duration(result.cpu_seconds_per_sample))},
+      {"decoded", fmt::format("{} of {}, {} of CPU each", format_count(result.tried()),
+                              format_count(result.images, "image"), format_duration(result.cpu_seconds_per_sample))},
       {"rate", fmt::format("{} megapixels/s, {} compressed", format_rounded_count(result.megapixels_per_second),
                            format_rate(result.bytes_per_second))},
       {"steady", cli::steady_text(result.steady, result.decode_seconds)}};

@@ -32,8 +32,9 @@ void summary(const bench::PipelineResult& result, std::string& out) {
       result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
   fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
                  format_rate(result.bytes_per_second));
-  fmt::format_to(to, "steps:         {} of at most {} x {}, AU {}, waiting {}\n", result.steps, result.gpus,
-                 format_count(result.batch, "sample"), percent(result.au_ratio), percent(result.stall_ratio));
+  const std::string au = result.au_ratio ? fmt::format(", AU {}", percent(result.au_ratio)) : "";
+  fmt::format_to(to, "steps:         {} of at most {} x {}{}, waiting {}\n", result.steps, result.gpus,
+                 format_count(result.batch, "sample"), au, percent(result.stall_ratio));
   if (result.samples_dropped > 0) {
     fmt::format_to(to, "left out:      {} in incomplete batches\n", format_count(result.samples_dropped, "sample"));
   }
@@ -65,6 +66,7 @@ void stages(const bench::PipelineResult& result, std::string& out) {
   fmt::format_to(to, "\n{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", "stage", "threads", "busy", "starved", "blocked",
                  "CPU/sample");
   for (const bench::StageRow& row : result.stages) {
+    if (row.busy_ratio == 0 && row.blocked_ratio == 0) continue;  // it had nothing to do
     fmt::format_to(to, "{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", row.name, row.threads, percent(row.busy_ratio),
                    percent(row.starved_ratio), percent(row.blocked_ratio), format_duration(row.cpu_seconds_per_sample));
   }

@@ -24,7 +24,8 @@ std::string verdict_on(const bench::StoreReport& store, double rate) {
 /// The most important line: how fast, and from where.
 std::string rate_line(const bench::ReadResult& result) {
   const std::string state = result.direct ? "direct" : fmt::format("cache {}", enum_name(result.cache.state));
-  std::string line = fmt::format("{}, {}: ", format_rate(result.bytes_per_second), state);
+  std::string line = result.interrupted ? "interrupted, incomplete: " : "";
+  line += fmt::format("{}, {}: ", format_rate(result.bytes_per_second), state);
   if (result.samples_per_second && result.samples.value_or(0) > 0) {
     line +=
         fmt::format("{}/s with ", format_count(static_cast<std::uint64_t>(*result.samples_per_second + 0.5), "sample"));

@@ -111,6 +111,10 @@ void file_costs(const bench::RunResult& result, std::string& out) {
 cli::Answer answer_run(const bench::RunResult& result) {
   const bench::Conclusion& conclusion = result.conclusion;
   cli::Answer answer{.headline = conclusion.verdict.text};
+  if (conclusion.ladder.empty()) {  // interrupted before the end of all stages
+    answer.next = {result.command};
+    return answer;
+  }
   std::string& out = answer.body;
   auto to = std::back_inserter(out);
   if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);

@@ -55,7 +55,7 @@ cli::Answer answer_cache_ls(const dataset::CacheLsOptions& options, const datase
                                 format_count(result.files, "file"), format_size(result.bytes + result.partial_bytes));
   if (result.leased_bytes > 0) answer.headline += fmt::format(", {} of it leased", format_size(result.leased_bytes));
   if (result.resident_ratio) answer.headline += ", " + in_memory(result.resident_ratio);
-  answer.place = options.folder;
+  answer.subject = options.folder;
   std::size_t width = 0;
   for (const dataset::CacheLsFolder& folder : result.folders)
     width = std::max(width, cli::printable(folder.path).size());
@@ -71,7 +71,7 @@ cli::Answer answer_cache_check(const dataset::CacheCheckOptions& options, const 
   answer.headline = result.problems_total == 0 ? "sound: " + checked
                                                : fmt::format("{}, {}: {}", format_count(result.errors, "error"),
                                                              format_count(result.warnings, "warning"), checked);
-  answer.place = options.folder;
+  answer.subject = options.folder;
   if (result.bytes_per_second > 0) answer.facts = {{"rate", format_rate(result.bytes_per_second)}};
   if (result.discarded > 0) answer.facts.emplace_back("marked", format_count(result.discarded, "damaged file"));
   answer.body = findings_text(result.problems, result.problems_total);
@@ -85,7 +85,7 @@ cli::Answer answer_cache_gc(const dataset::CacheGcOptions& options, const datase
                         ? "nothing to evict"
                         : fmt::format("{} {}, {}", result.dry_run ? "would evict" : "evicted",
                                       format_count(result.evicted.size(), "set"), format_size(result.evicted_bytes));
-  answer.place = options.folder;
+  answer.subject = options.folder;
   for (const dataset::CacheGcFolder& folder : result.evicted) {
     answer.facts.emplace_back(
         "evicted", fmt::format("{} ({}), last used {}", folder.path, format_size(folder.bytes), folder.last_used));
@@ -103,7 +103,7 @@ cli::Answer answer_cache_warm(const dataset::CacheWarmOptions& options, const da
   cli::Answer answer;
   answer.headline = fmt::format("{} of {} in memory, {}", format_count(result.files_warmed),
                                 format_count(result.files, "file"), format_size(result.bytes_warmed));
-  answer.place = options.folder;
+  answer.subject = options.folder;
   if (result.bytes_read > 0) {
     answer.facts.emplace_back(
         "read", fmt::format("{}, {}", format_size(result.bytes_read), format_rate(result.bytes_per_second)));
@@ -124,7 +124,7 @@ cli::Answer answer_cache_release(const dataset::CacheReleaseOptions& options,
                         ? fmt::format("no lease{} to release", result.owner.empty() ? "" : " of " + result.owner)
                         : fmt::format("{} released of {}", format_count(result.released, "lease"),
                                       format_count(result.folders, "staged folder"));
-  answer.place = options.folder;
+  answer.subject = options.folder;
   if (result.released > 0) answer.facts = {{"job", result.owner}};
   return answer;
 }
@@ -132,7 +132,7 @@ cli::Answer answer_cache_release(const dataset::CacheReleaseOptions& options,
 cli::Answer answer_cache_renew(const dataset::CacheRenewOptions& options, const dataset::CacheRenewResult& result) {
   cli::Answer answer;
   answer.headline = fmt::format("{} renewed until {}", format_count(result.renewed, "lease"), result.expires_at);
-  answer.place = options.folder;
+  answer.subject = options.folder;
   answer.facts = {{"job", result.owner}};
   return answer;
 }

@@ -10,7 +10,7 @@ namespace shardkit::apps {
 namespace {
 
 cli::Answer answer_cat(const dataset::CatOptions&, const dataset::CatResult& result) {
-  return {.headline = fmt::format("{}, {}", result.name, format_size(result.bytes)), .place = result.shard};
+  return {.headline = fmt::format("{}, {}", result.name, format_size(result.bytes)), .subject = result.shard};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ cli::Answer answer_extract(const dataset::ExtractOptions& options, const dataset
   cli::Answer answer;
   answer.headline = fmt::format("{} -> {}, {}", format_count(result.samples, "sample"),
                                 format_count(result.files, "file"), format_size(result.bytes));
-  answer.place = options.target;
+  answer.subject = options.target;
   answer.facts = {{"kept", cli::count_text(result.files_kept, "file")},
                   {"renamed", cli::count_text(result.files_renamed, "file")}};
   if (result.files_written > 0) {

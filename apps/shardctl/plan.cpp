@@ -15,7 +15,7 @@ cli::Answer answer_plan(const dataset::PlanOptions& options, const dataset::Plan
   cli::Answer answer;
   answer.headline = fmt::format("{} -> {}, {}, planned", format_count(result.samples, "sample"),
                                 format_count(result.shards, "shard"), format_size(result.bytes));
-  answer.place = result.output;
+  answer.subject = result.output;
   answer.facts = {
       {"classes",
        fmt::format("{}, {:.1f} in a shard on average", format_count(result.classes), result.classes_per_shard.mean)},

@@ -16,12 +16,13 @@ cli::Answer answer_reshard(const dataset::ReshardOptions& options, const dataset
   auto& facts = answer.facts;
   facts.emplace_back("from", fmt::format("{} with {}", format_count(result.inputs, "shard"),
                                          format_count(result.input_samples, "sample")));
-  facts.emplace_back("dropped", cli::count_text(result.dropped, "sample"));
+  facts.emplace_back("left out", cli::count_text(result.dropped, options.drop_bad ? "bad sample" : "changed sample"));
   facts.emplace_back("renamed", cli::count_text(result.renamed, "sample"));
   facts.emplace_back("regrouped", cli::count_text(result.regrouped, "sample"));
-  if (result.lost_samples) {
-    facts.emplace_back("lost", fmt::format("{}, {}", format_count(*result.lost_samples, "sample"),
-                                           format_size(result.lost_bytes.value_or(0))));
+  if (result.lost_samples.value_or(0) > 0 || result.lost_bytes.value_or(0) > 0) {
+    facts.emplace_back("lost",
+                       fmt::format("{} after the damage, {}", format_count(result.lost_samples.value_or(0), "sample"),
+                                   format_size(result.lost_bytes.value_or(0))));
   }
   facts.emplace_back("ignored", cli::count_text(result.ignored_members, "member"));
   return answer;

@@ -13,7 +13,7 @@ namespace {
 
 cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::StageResult& result) {
   cli::Answer answer;
-  answer.place = options.target;
+  answer.subject = options.target;
   if (const auto& dry = result.dry_run) {
     answer.headline =
         fmt::format("dry run: {} to fetch, {}, checked", format_count(dry->files, "file"), format_size(dry->bytes));

@@ -14,16 +14,16 @@ cli::Answer answer_stat(const dataset::StatOptions&, const dataset::StatResult& 
   cli::Answer answer;
   answer.headline = fmt::format("{} in {}, {}", format_count(result.samples, "sample"),
                                 format_count(result.shards, "shard"), format_size(result.bytes));
-  const auto spread = [](const dataset::Spread& of, const auto& text) {
-    if (of.min == of.max) return text(of.min) + " each";
-    return fmt::format("{} to {}, median {}", text(of.min), text(of.max), text(of.median));
-  };
-  answer.facts = {{"sample size", spread(result.sample_size, format_size)},
-                  {"shard", spread(result.shard_samples, [](std::uint64_t n) { return format_count(n, "sample"); })}};
+  const dataset::Spread& size = result.sample_size;
+  const dataset::Spread& shard = result.shard_samples;
+  answer.facts = {{"sample size", size.min == size.max ? format_size(size.min) + " each"
+                                                       : fmt::format("{} to {}, median {}", format_size(size.min),
+                                                                     format_size(size.max), format_size(size.median))},
+                  {"shard", cli::spread_text(shard.min, shard.max, "sample") +
+                                (shard.min == shard.max ? "" : ", median " + format_count(shard.median))}};
   if (const auto& balance = result.class_balance) {
-    answer.facts.emplace_back(
-        "classes", fmt::format("{}, with {} to {}", format_count(balance->classes), format_count(balance->smallest),
-                               format_count(balance->largest, "sample")));
+    answer.facts.emplace_back("classes", fmt::format("{}, {}", format_count(balance->classes),
+                                                     cli::spread_text(balance->smallest, balance->largest, "sample")));
   }
   if (const auto& classes = result.classes_per_shard) {
     answer.facts.emplace_back("mixed", fmt::format("{:.1f} classes in a shard on average", classes->mean));

@@ -13,9 +13,9 @@ namespace {
 
 cli::Answer answer_synth(const dataset::SynthOptions& options, const dataset::SynthResult& result) {
   cli::Answer answer;
-  answer.headline = fmt::format("{} in {} classes, {}", format_count(result.images, "image"),
-                                format_count(result.classes), format_size(result.bytes));
-  answer.place = options.target;
+  answer.headline = fmt::format("{} in {}, {}", format_count(result.images, "image"),
+                                format_count(result.classes, "class"), format_size(result.bytes));
+  answer.subject = options.target;
   answer.facts = {
       {"kept", cli::count_text(result.images_kept, "image")},
       {"rate", result.images_per_second > 0 ? format_rounded_count(result.images_per_second) + " images/s" : ""}};

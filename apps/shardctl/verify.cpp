@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/text_report.hpp"
 #include "core/units.hpp"
 #include "shardctl/problems.hpp"
 #include "shardctl/verbs.hpp"
@@ -22,9 +23,9 @@ cli::Answer answer_verify(const dataset::VerifyOptions&, const dataset::VerifyRe
   }
   for (const std::string& part : result.staged_parts) answer.facts.emplace_back("staged", part);
   if (const auto& classes = result.classes) {
-    answer.facts.emplace_back(
-        "classes", fmt::format("{}, with {} to {}", format_count(classes->count), format_count(classes->fewest_samples),
-                               format_count(classes->most_samples, "sample")));
+    answer.facts.emplace_back("classes",
+                              fmt::format("{}, {}", format_count(classes->count),
+                                          cli::spread_text(classes->fewest_samples, classes->most_samples, "sample")));
   }
   answer.body = findings_text(result.problems, result.problems_total);
   answer.next = result.remedies;

@@ -23,7 +23,7 @@ std::string sets_text(const std::vector<dataset::WrittenSet>& sets) {
 cli::Answer answer_of(const dataset::WrittenSets& written, const dataset::WriteOptions& options,
                       const std::string& target, const std::string& again) {
   cli::Answer answer;
-  answer.place = target;
+  answer.subject = target;
   if (const auto& dry = written.dry_run) {
     answer.headline =
         fmt::format("dry run: {} to write, {}, checked", format_count(dry->shards, "shard"), format_size(dry->bytes));

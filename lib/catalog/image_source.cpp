@@ -173,11 +173,11 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
     : path(operand), inputs(std::move(opener)) {
   if (!is_address(operand)) return;
-  ObjectLocation place = parse_location(operand);
-  if (!place.is_folder()) place.path += '/';
-  store = inputs->folder(place);
+  ObjectLocation location = parse_location(operand);
+  if (!location.is_folder()) location.path += '/';
+  store = inputs->folder(location);
   path = store->location();
-  if (listed || place.kind != ObjectLocation::Kind::web) return;
+  if (listed || location.kind != ObjectLocation::Kind::web) return;
   throw Error(ErrorCode::usage,
               fmt::format("'{}' is behind HTTP, which has no listing: list its images with --list FILE, or give the "
                           "folder by its s3:// address",

@@ -26,6 +26,7 @@ bool is_near(std::string_view name) { return name.starts_with('.') || name.find(
 }  // namespace
 
 void StoreAccess::describe(FieldVisitor& v) {
+  v.topic("Object stores");
   v.field({"profile", "profile of the AWS configuration files for credentials and settings", "NAME"}, profile);
   v.field({"endpoint-url",
            "endpoint of s3:// objects if not AWS: MinIO, Ceph, R2, GCS, AIStore; default: AWS_ENDPOINT_URL_S3, "
@@ -100,7 +101,7 @@ Inputs::Known Inputs::look_up(const std::string& address) {
       return address.starts_with(folder) && is_near(std::string_view(address).substr(folder.size()));
     };
     if (std::ranges::any_of(listed_, is_listed)) return {};
-    open = object(place_of(address));
+    open = object(location_of(address));
   }
   auto found = open.source->find(open.name);
   const std::scoped_lock lock(mutex_);
@@ -108,31 +109,31 @@ Inputs::Known Inputs::look_up(const std::string& address) {
 }
 
 /// Called with the lock held. Files beside an object are opened as the object is.
-ObjectLocation Inputs::place_of(const std::string& address) const {
-  if (const auto place = places_.find(address); place != places_.end()) return place->second;
+ObjectLocation Inputs::location_of(const std::string& address) const {
+  if (const auto location = locations_.find(address); location != locations_.end()) return location->second;
   for (std::size_t slash = address.rfind('/'); slash != std::string::npos && slash > 0;
        slash = address.rfind('/', slash - 1)) {
     const auto folder = folders_.find(address.substr(0, slash));
     if (folder == folders_.end()) continue;
-    ObjectLocation place = folder->second;
+    ObjectLocation location = folder->second;
     const std::string_view below = std::string_view(address).substr(slash + 1);
-    place.path += place.kind == ObjectLocation::Kind::web ? net::percent_encode_path(below) : below;
-    return place;
+    location.path += location.kind == ObjectLocation::Kind::web ? net::percent_encode_path(below) : below;
+    return location;
   }
   return parse_location(address);
 }
 
-void Inputs::add(const ObjectLocation& place) {
-  if (place.kind == ObjectLocation::Kind::local) return;
-  const std::string address = place.display();
-  const auto [known, is_new] = places_.try_emplace(address, place);
-  if (!is_new && known->second.access() != place.access()) {
+void Inputs::add(const ObjectLocation& location) {
+  if (location.kind == ObjectLocation::Kind::local) return;
+  const std::string address = location.display();
+  const auto [known, is_new] = locations_.try_emplace(address, location);
+  if (!is_new && known->second.access() != location.access()) {
     throw Error(
         ErrorCode::usage,
         fmt::format("two URLs are '{}' and differ only in login or query; use separate commands for them", address),
         address);
   }
-  ObjectLocation folder = place.folder();
+  ObjectLocation folder = location.folder();
   ObjectLocation shown = folder;
   shown.url.query.clear();
   std::string text = shown.display();
@@ -142,35 +143,35 @@ void Inputs::add(const ObjectLocation& place) {
 
 std::string Inputs::add_named(const std::string& text) {
   if (!is_address(text)) return text;
-  const ObjectLocation place = parse_location(text);
-  add(place);
-  return place.display();
+  const ObjectLocation location = parse_location(text);
+  add(location);
+  return location.display();
 }
 
-std::vector<io::ObjectInfo> Inputs::list(const ObjectLocation& place, bool deep) {
-  const std::shared_ptr<io::ObjectSource> source = folder(place);
+std::vector<io::ObjectInfo> Inputs::list(const ObjectLocation& location, bool deep) {
+  const std::shared_ptr<io::ObjectSource> source = folder(location);
   std::vector<io::ObjectInfo> objects = source->list();
   if (!deep) std::erase_if(objects, [](const io::ObjectInfo& object) { return !is_near(object.name); });
   for (const io::ObjectInfo& object : objects) {
     known_.insert_or_assign(source->address_of(object.name), Known{source, object});
   }
-  listed_.push_back(place.display());
+  listed_.push_back(location.display());
   if (!deep) std::erase_if(objects, [](const auto& object) { return object.name.find('/') != std::string::npos; });
   return objects;
 }
 
-std::unique_ptr<io::ObjectSource> Inputs::folder(const ObjectLocation& place) {
-  if (place.kind == ObjectLocation::Kind::local) return io::open_object_source(place.display());
-  if (place.kind == ObjectLocation::Kind::bucket) return net::store_source(stores_.open(place.display()), stop_);
-  return net::store_source(stores_.open(place.full_url()), stop_);
+std::unique_ptr<io::ObjectSource> Inputs::folder(const ObjectLocation& location) {
+  if (location.kind == ObjectLocation::Kind::local) return io::open_object_source(location.display());
+  if (location.kind == ObjectLocation::Kind::bucket) return net::store_source(stores_.open(location.display()), stop_);
+  return net::store_source(stores_.open(location.full_url()), stop_);
 }
 
-OpenObject Inputs::object(const ObjectLocation& place) {
-  ObjectLocation root = place.folder();
+OpenObject Inputs::object(const ObjectLocation& location) {
+  ObjectLocation root = location.folder();
   if (root.kind == ObjectLocation::Kind::bucket) root.path.clear();
-  const std::string name = place.path.substr(root.path.size());
-  if (encodes_again(place, name)) return {shared_source(root), decoded(place, name), ""};
-  return {shared_source(place), "", ""};
+  const std::string name = location.path.substr(root.path.size());
+  if (encodes_again(location, name)) return {shared_source(root), decoded(location, name), ""};
+  return {shared_source(location), "", ""};
 }
 
 OpenObject Inputs::known_object(const std::string& address) {
@@ -178,7 +179,7 @@ OpenObject Inputs::known_object(const std::string& address) {
   if (const auto known = known_.find(address); known != known_.end() && known->second.object) {
     return {known->second.source, known->second.object->name, known->second.object->version};
   }
-  return object(place_of(address));
+  return object(location_of(address));
 }
 
 std::shared_ptr<io::ObjectSource> Inputs::shared_source(const ObjectLocation& root) {

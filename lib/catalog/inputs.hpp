@@ -64,7 +64,7 @@ class Inputs {
 
   /// Registers the login and query of a location under its address, for the object and those next to it. Throws
   /// Error{usage} for two locations whose addresses without secrets are equal.
-  void add(const ObjectLocation& place);
+  void add(const ObjectLocation& location);
   /// The same for a file of an option; returns the path to open it with. Local paths, and "", are unchanged.
   std::string add_named(const std::string& text);
   /// Contents directly below a folder of a store, or with `deep` at any depth, by name. Their metadata, and that of
@@ -72,9 +72,9 @@ class Inputs {
   std::vector<io::ObjectInfo> list(const ObjectLocation& folder, bool deep = false);
 
   /// The source of the contents of a folder. Throws Error{not_found} for a missing local one.
-  std::unique_ptr<io::ObjectSource> folder(const ObjectLocation& place);
+  std::unique_ptr<io::ObjectSource> folder(const ObjectLocation& location);
   /// A source with the object. Sends no request yet.
-  OpenObject object(const ObjectLocation& place);
+  OpenObject object(const ObjectLocation& location);
   /// The same by its address, with the version from a listing or look-up.
   OpenObject known_object(const std::string& address);
 
@@ -89,13 +89,13 @@ class Inputs {
   };
 
   Known look_up(const std::string& address);
-  ObjectLocation place_of(const std::string& address) const;
+  ObjectLocation location_of(const std::string& address) const;
   std::shared_ptr<io::ObjectSource> shared_source(const ObjectLocation& root);
 
   net::StoreOpener stores_;
   std::stop_token stop_;
   std::mutex mutex_;
-  std::map<std::string, ObjectLocation> places_;                      ///< by address
+  std::map<std::string, ObjectLocation> locations_;                   ///< by address
   std::map<std::string, ObjectLocation> folders_;                     ///< by address without the slash at its end
   std::map<std::string, std::shared_ptr<io::ObjectSource>> sources_;  ///< by login and query
   std::unordered_map<std::string, Known> known_;                      ///< by address

@@ -29,18 +29,18 @@ std::string absolute_path(const std::string& text) {
   return path.lexically_normal().string();
 }
 
-ObjectLocation local_place(const std::string& text) {
+ObjectLocation local_location(const std::string& text) {
   return {ObjectLocation::Kind::local, absolute_path(text).substr(1)};
 }
 
-ObjectLocation web_place(net::Url url) {
-  ObjectLocation place{ObjectLocation::Kind::web, url.path.substr(1)};
+ObjectLocation web_location(net::Url url) {
+  ObjectLocation location{ObjectLocation::Kind::web, url.path.substr(1)};
   url.path.resize(1);  // its first slash
-  place.url = std::move(url);
-  return place;
+  location.url = std::move(url);
+  return location;
 }
 
-ObjectLocation bucket_place(const net::StoreScheme& scheme, std::string_view address) {
+ObjectLocation bucket_location(const net::StoreScheme& scheme, std::string_view address) {
   if (scheme.check != nullptr) scheme.check(address);
   address.remove_prefix(scheme.name.size() + 3);
   const std::size_t slash = std::min(address.find('/'), address.size());
@@ -68,7 +68,7 @@ std::string joined(std::string folder, std::string_view relative, const ObjectLo
   }
 }
 
-ObjectLocation place_in_bucket_list(const ObjectLocation& list, const std::string& entry) {
+ObjectLocation location_in_bucket_list(const ObjectLocation& list, const std::string& entry) {
   if (entry.starts_with('/')) {
     throw Error(ErrorCode::usage,
                 fmt::format("list '{}' contains the local path '{}'; in a bucket, name objects relative to the list's "
@@ -76,22 +76,22 @@ ObjectLocation place_in_bucket_list(const ObjectLocation& list, const std::strin
                             list.display(), entry, list.bucket),
                 list.display());
   }
-  ObjectLocation place = list;
-  place.path = joined(list.folder().path, entry, list);
-  return place;
+  ObjectLocation location = list;
+  location.path = joined(list.folder().path, entry, list);
+  return location;
 }
 
-ObjectLocation place_in_web_list(const ObjectLocation& list, const std::string& entry) {
+ObjectLocation location_in_web_list(const ObjectLocation& list, const std::string& entry) {
   net::Url url = list.url;
   url.user.clear();
   url.password.clear();
   url.query.clear();
   const bool from_root = entry.starts_with('/');
   const net::Url read = net::parse_url(io::join_path(url.text(), std::string_view(entry).substr(from_root ? 1 : 0)));
-  ObjectLocation place = list;
-  place.path = joined(from_root ? "" : list.folder().path, std::string_view(read.path).substr(1), list);
-  if (!read.query.empty()) place.url.query = read.query;
-  return place;
+  ObjectLocation location = list;
+  location.path = joined(from_root ? "" : list.folder().path, std::string_view(read.path).substr(1), list);
+  if (!read.query.empty()) location.url.query = read.query;
+  return location;
 }
 
 }  // namespace
@@ -129,9 +129,9 @@ bool is_address(std::string_view text) {
 }
 
 ObjectLocation parse_location(const std::string& text) {
-  if (!is_address(text)) return local_place(text);
+  if (!is_address(text)) return local_location(text);
   if (const net::StoreScheme* scheme = net::find_store_scheme(text)) {
-    return scheme->is_web ? web_place(net::parse_url(text)) : bucket_place(*scheme, text);
+    return scheme->is_web ? web_location(net::parse_url(text)) : bucket_location(*scheme, text);
   }
   throw Error(ErrorCode::unsupported,
               fmt::format("addresses of the kind '{}:' are not supported; use s3://bucket/key, http(s)://host/path or "
@@ -139,19 +139,19 @@ ObjectLocation parse_location(const std::string& text) {
                           lower_case(std::string_view(text).substr(0, text.find(':')))));
 }
 
-ObjectLocation place_in_list(const ObjectLocation& list, const std::string& entry) {
+ObjectLocation location_in_list(const ObjectLocation& list, const std::string& entry) {
   if (is_address(entry)) return parse_location(entry);
-  if (list.kind == ObjectLocation::Kind::bucket) return place_in_bucket_list(list, entry);
-  if (list.kind == ObjectLocation::Kind::web) return place_in_web_list(list, entry);
-  return local_place(entry.starts_with('/') ? entry : io::join_path(list.folder().display(), entry));
+  if (list.kind == ObjectLocation::Kind::bucket) return location_in_bucket_list(list, entry);
+  if (list.kind == ObjectLocation::Kind::web) return location_in_web_list(list, entry);
+  return local_location(entry.starts_with('/') ? entry : io::join_path(list.folder().display(), entry));
 }
 
-std::string decoded(const ObjectLocation& place, std::string_view path) {
-  return place.kind == ObjectLocation::Kind::web ? net::percent_decode(path) : std::string(path);
+std::string decoded(const ObjectLocation& location, std::string_view path) {
+  return location.kind == ObjectLocation::Kind::web ? net::percent_decode(path) : std::string(path);
 }
 
-bool encodes_again(const ObjectLocation& place, std::string_view path) {
-  return place.kind != ObjectLocation::Kind::web || net::percent_encode_path(net::percent_decode(path)) == path;
+bool encodes_again(const ObjectLocation& location, std::string_view path) {
+  return location.kind != ObjectLocation::Kind::web || net::percent_encode_path(net::percent_decode(path)) == path;
 }
 
 namespace {

@@ -48,12 +48,12 @@ ObjectLocation parse_location(const std::string& text);
 /// Meaning of `entry` in a list at `list`: a separate address, or a path relative to the list's folder. In a list
 /// behind HTTP a relative URL gets the list's login and, unless it has its own, query. Never a local file for a remote
 /// list. Throws like parse_location(), and Error{usage} for a path that leaves the store.
-ObjectLocation place_in_list(const ObjectLocation& list, const std::string& entry);
+ObjectLocation location_in_list(const ObjectLocation& list, const std::string& entry);
 
 /// `path` of a location, or a part of it, as a name of objects: for a URL percent-decoded.
-std::string decoded(const ObjectLocation& place, std::string_view path);
+std::string decoded(const ObjectLocation& location, std::string_view path);
 /// Whether the decoded part, encoded again, is unchanged: if not, its object must be requested by its original URL.
-bool encodes_again(const ObjectLocation& place, std::string_view path);
+bool encodes_again(const ObjectLocation& location, std::string_view path);
 
 /// Refuses names that cannot be files below one folder, although they can be keys of a bucket: names with an empty
 /// component (a leading or trailing slash, two in a row), with "." or "..", with a NUL, with a component of more than

@@ -196,10 +196,10 @@ namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
-using Places = std::vector<ObjectLocation>;
+using Locations = std::vector<ObjectLocation>;
 
 /// The deepest folder that contains all objects; empty if they are in several stores, or have only "/" in common.
-std::optional<ObjectLocation> common_folder(const Places& objects) {
+std::optional<ObjectLocation> common_folder(const Locations& objects) {
   ObjectLocation folder = objects.front().folder();
   const std::string store = folder.store();
   for (const ObjectLocation& object : objects) {
@@ -219,7 +219,7 @@ std::string name_of(const ObjectLocation& object, const std::optional<ObjectLoca
 }
 
 /// Whether one source, opened at `folder`, can find all objects by their names.
-bool are_of_one_source(const Places& objects, const ObjectLocation& folder) {
+bool are_of_one_source(const Locations& objects, const ObjectLocation& folder) {
   const std::string access = folder.access();
   return std::ranges::all_of(objects, [&](const ObjectLocation& object) {
     return object.access() == access && encodes_again(object, std::string_view(object.path).substr(folder.path.size()));
@@ -279,7 +279,7 @@ class ObjectAdder {
   std::map<std::string, std::shared_ptr<io::ObjectSource>> roots_;
 };
 
-ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
+ObjectSet listed_objects(const Locations& objects, Inputs& inputs) {
   ObjectSet set;
   set.listed = true;
   const auto common = common_folder(objects);
@@ -319,17 +319,17 @@ ObjectSet one_folder(const ObjectLocation& folder, Inputs& inputs) {
               address);
 }
 
-ObjectSet merged_set(const Places& places, const Places& objects, Inputs& inputs) {
+ObjectSet merged_set(const Locations& locations, const Locations& objects, Inputs& inputs) {
   auto merged = std::make_unique<MergedSource>(inputs.stop());
   const auto common = objects.empty() ? std::nullopt : common_folder(objects);
   ObjectAdder adder(*merged, inputs);
-  for (const ObjectLocation& place : places) {
-    if (!place.is_folder()) {
-      adder.add(place, name_of(place, common));
-    } else if (place.kind == ObjectLocation::Kind::web) {
-      refuse_web_folder(place);
+  for (const ObjectLocation& location : locations) {
+    if (!location.is_folder()) {
+      adder.add(location, name_of(location, common));
+    } else if (location.kind == ObjectLocation::Kind::web) {
+      refuse_web_folder(location);
     } else {
-      merged->add_folder(inputs.folder(place));
+      merged->add_folder(inputs.folder(location));
     }
   }
   ObjectSet set;
@@ -342,23 +342,23 @@ ObjectSet merged_set(const Places& places, const Places& objects, Inputs& inputs
 ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop) {
   Inputs inputs(options, stop);
-  Places places;
-  Places folders;
+  Locations locations;
+  Locations folders;
   for (NamedInput& named : resolve_operands(operands, inputs)) {
-    if (named.place.is_folder()) folders.push_back(named.place);
-    places.push_back(std::move(named.place));
+    if (named.location.is_folder()) folders.push_back(named.location);
+    locations.push_back(std::move(named.location));
   }
   // A source that is named as a whole has its objects already.
-  std::erase_if(places, [&](const ObjectLocation& place) {
-    return !place.is_folder() && std::ranges::any_of(folders, [&](const ObjectLocation& folder) {
-      return place.path.starts_with(folder.path) && place.access() == folder.access();
+  std::erase_if(locations, [&](const ObjectLocation& location) {
+    return !location.is_folder() && std::ranges::any_of(folders, [&](const ObjectLocation& folder) {
+      return location.path.starts_with(folder.path) && location.access() == folder.access();
     });
   });
-  Places objects;
-  std::ranges::copy_if(places, std::back_inserter(objects), std::not_fn(&ObjectLocation::is_folder));
+  Locations objects;
+  std::ranges::copy_if(locations, std::back_inserter(objects), std::not_fn(&ObjectLocation::is_folder));
   if (folders.empty()) return listed_objects(objects, inputs);
   if (folders.size() == 1 && objects.empty()) return one_folder(folders.front(), inputs);
-  return merged_set(places, objects, inputs);
+  return merged_set(locations, objects, inputs);
 }
 
 }  // namespace shardkit::catalog

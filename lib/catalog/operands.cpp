@@ -85,8 +85,8 @@ bool has_known_extension(std::string_view name) {
   return name.ends_with(".tar") || name.ends_with(".txt") || name.ends_with(".json") || is_compressed_tar_name(name);
 }
 
-std::string base_name(const ObjectLocation& place) {
-  return decoded(place, std::string_view(place.path).substr(place.folder().path.size()));
+std::string base_name(const ObjectLocation& location) {
+  return decoded(location, std::string_view(location.path).substr(location.folder().path.size()));
 }
 
 /// The part of an operand that may be a pattern: of a URL neither its login nor its query, which messages never show.
@@ -140,14 +140,14 @@ class Resolver {
     if (!operands.empty()) return;
     if (has_wildcards(operand)) return add_matches(operand);
     if (is_local) throw system_error(ENOENT, "open", operand);
-    const ObjectLocation place = parse_location(operand);
-    const bool is_bucket = place.kind == ObjectLocation::Kind::bucket;
-    const bool is_file = is_bucket ? is_bucket_object(place) : has_extension(base_name(place));
-    if (is_file && !place.is_folder()) return add_file(place, place.display());
-    add_folder(place, {});
+    const ObjectLocation location = parse_location(operand);
+    const bool is_bucket = location.kind == ObjectLocation::Kind::bucket;
+    const bool is_file = is_bucket ? is_bucket_object(location) : has_extension(base_name(location));
+    if (is_file && !location.is_folder()) return add_file(location, location.display());
+    add_folder(location, {});
   }
 
-  std::vector<NamedInput> take() { return std::move(places_); }
+  std::vector<NamedInput> take() { return std::move(locations_); }
 
  private:
   /// False when nothing local has this very name.
@@ -178,15 +178,16 @@ class Resolver {
 
   /// The files that a pattern with wildcards matches.
   void add_matches(const std::string& pattern) {
-    const ObjectLocation place = parse_location(pattern);
-    if (place.kind == ObjectLocation::Kind::web) {
+    const ObjectLocation location = parse_location(pattern);
+    if (location.kind == ObjectLocation::Kind::web) {
       throw Error(ErrorCode::usage,
                   fmt::format("'{}' has wildcards, but HTTP has no listing to match; give the files as a pattern "
                               "x-{{000..146}}.tar or a list (*.txt)",
                               named_by_),
                   named_by_);
     }
-    if (place.kind == ObjectLocation::Kind::local ? add_local_matches(pattern) : add_bucket_matches(place)) return;
+    if (location.kind == ObjectLocation::Kind::local ? add_local_matches(pattern) : add_bucket_matches(location))
+      return;
     throw Error(ErrorCode::not_found, fmt::format("nothing matches '{}'", named_by_), named_by_);
   }
 
@@ -209,13 +210,13 @@ class Resolver {
   }
 
   bool add_bucket_matches(const ObjectLocation& pattern) {
-    ObjectLocation place = pattern.folder();
-    const std::string folder = place.path;
+    ObjectLocation location = pattern.folder();
+    const std::string folder = location.path;
     bool found = false;
-    for (const io::ObjectInfo& object : inputs_.list(place)) {
+    for (const io::ObjectInfo& object : inputs_.list(location)) {
       if (!matches(base_name(pattern), object.name)) continue;
-      place.path = folder + object.name;
-      add(place);
+      location.path = folder + object.name;
+      add(location);
       found = true;
     }
     return found;
@@ -227,10 +228,10 @@ class Resolver {
     for (const std::string& entry : listed_shards(text, named_by_)) add(parse_location(entry), entry);
   }
 
-  bool is_bucket_object(const ObjectLocation& place) {
-    if (place.is_folder()) return false;
-    if (has_known_extension(base_name(place))) return true;
-    const OpenObject open = inputs_.object(place);
+  bool is_bucket_object(const ObjectLocation& location) {
+    if (location.is_folder()) return false;
+    if (has_known_extension(base_name(location))) return true;
+    const OpenObject open = inputs_.object(location);
     try {
       if (!open.source->find(open.name)) return false;
     } catch (const Error& error) {
@@ -242,19 +243,19 @@ class Resolver {
   }
 
   /// A file by the kind that its name shows.
-  void add_file(const ObjectLocation& place, const std::string& path) {
-    const std::string name = base_name(place);
-    inputs_.add(place);
+  void add_file(const ObjectLocation& location, const std::string& path) {
+    const std::string name = base_name(location);
+    inputs_.add(location);
     const bool is_list = name.ends_with(".txt");
-    if (!is_list && !name.ends_with(".json")) return add(place, path);
-    const bool may_be_data = lists_ == Lists::by_content && place.kind == ObjectLocation::Kind::local;
-    if (name == formats::kManifestName && !may_be_data) return add_manifest(place, path);
+    if (!is_list && !name.ends_with(".json")) return add(location, path);
+    const bool may_be_data = lists_ == Lists::by_content && location.kind == ObjectLocation::Kind::local;
+    if (name == formats::kManifestName && !may_be_data) return add_manifest(location, path);
     const std::optional<std::string> text = !may_be_data ? inputs_.text(path)
-                                            : is_list    ? list_text(place, path)
+                                            : is_list    ? list_text(location, path)
                                                          : index_text(name, path);
-    if (!text) return add(place, path);
-    if (name == formats::kManifestName) return add_manifest(place, path);
-    add_all(place, path, is_list ? listed_shards(*text, path) : wids_shards(*text, path));
+    if (!text) return add(location, path);
+    if (name == formats::kManifestName) return add_manifest(location, path);
+    add_all(location, path, is_list ? listed_shards(*text, path) : wids_shards(*text, path));
   }
 
   /// The text of a local .json that reads as a wids index or a manifest.
@@ -283,13 +284,13 @@ class Resolver {
     const std::string& first = entries.front();
     if (is_address(first) || is_tar_name(first) || is_image_name(first)) return true;
     std::error_code ignored;
-    const fs::file_status status = fs::status(place_in_list(file, first).display(), ignored);
+    const fs::file_status status = fs::status(location_in_list(file, first).display(), ignored);
     return first.ends_with('/') ? fs::is_directory(status) : fs::is_regular_file(status);
   }
 
-  void add_manifest(const ObjectLocation& place, const std::string& path) {
-    if (inputs_.exists(path)) return add_folder(place.folder(), io::parent_folder(path));
-    throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", place.display()), place.display());
+  void add_manifest(const ObjectLocation& location, const std::string& path) {
+    if (inputs_.exists(path)) return add_folder(location.folder(), io::parent_folder(path));
+    throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", location.display()), location.display());
   }
 
   void add_all(const ObjectLocation& list, const std::string& path, const std::vector<std::string>& entries) {
@@ -297,25 +298,26 @@ class Resolver {
     const bool is_local = list.kind == ObjectLocation::Kind::local;
     for (const std::string& entry : entries) {
       const bool is_relative = is_local && !is_address(entry) && !entry.starts_with('/');
-      add(place_in_list(list, entry), is_relative ? io::join_path(io::parent_folder(path), entry) : entry);
+      add(location_in_list(list, entry), is_relative ? io::join_path(io::parent_folder(path), entry) : entry);
     }
   }
 
-  void add_folder(ObjectLocation place, const std::string& path) {
-    if (!place.is_folder()) place.path += '/';
-    add(place, path);
+  void add_folder(ObjectLocation location, const std::string& path) {
+    if (!location.is_folder()) location.path += '/';
+    add(location, path);
   }
 
-  /// `path` is that of a local place.
-  void add(const ObjectLocation& place, const std::string& path = {}) {
-    if (!seen_.insert(fmt::format("{}\n{}", place.access(), place.path)).second) return;
-    inputs_.add(place);
-    places_.push_back({place, place.kind == ObjectLocation::Kind::local ? path : place.display(), named_by_});
+  /// `path` is that of a local location.
+  void add(const ObjectLocation& location, const std::string& path = {}) {
+    if (!seen_.insert(fmt::format("{}\n{}", location.access(), location.path)).second) return;
+    inputs_.add(location);
+    locations_.push_back(
+        {location, location.kind == ObjectLocation::Kind::local ? path : location.display(), named_by_});
   }
 
   Inputs& inputs_;
   const Lists lists_;
-  std::vector<NamedInput> places_;
+  std::vector<NamedInput> locations_;
   std::string named_by_;
   std::set<std::string> seen_;
 };

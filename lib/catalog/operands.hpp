@@ -20,7 +20,7 @@ std::vector<std::string> wids_shards(std::string_view text, const std::string& p
 
 /// A folder or an object of an operand.
 struct NamedInput {
-  ObjectLocation place;
+  ObjectLocation location;
   std::string path;      ///< to open it with Inputs: a local path as written, or the address without secrets
   std::string named_by;  ///< the operand, or the list, for messages
 };

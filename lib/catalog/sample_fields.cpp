@@ -124,11 +124,11 @@ std::optional<FieldTemplate::Place> FieldTemplate::place(std::string_view path) 
   place.folder = std::filesystem::path(text.substr(first, last - first)).lexically_normal();
   if (place.folder.ends_with('/')) place.folder.pop_back();
   if (place.folder == ".") place.folder.clear();
-  std::string_view rest = std::string_view(text).substr(last);
-  for (std::size_t any = 0; (any = rest.find(kAny)) != std::string_view::npos; rest.remove_prefix(any + 1)) {
-    place.parts.emplace_back(rest.substr(0, any));
+  std::string_view tail = std::string_view(text).substr(last);
+  for (std::size_t any = 0; (any = tail.find(kAny)) != std::string_view::npos; tail.remove_prefix(any + 1)) {
+    place.parts.emplace_back(tail.substr(0, any));
   }
-  place.parts.emplace_back(rest);
+  place.parts.emplace_back(tail);
   return place;
 }
 

@@ -46,12 +46,12 @@ class ShardFinder {
   ShardFinder(FolderTars tars, Inputs& inputs) : tars_(tars), inputs_(inputs) {}
 
   void add(const NamedInput& named) {
-    of_folder_ = of_folder_ || named.place.is_folder();
-    if (named.place.is_folder()) return add_folder(named);
+    of_folder_ = of_folder_ || named.location.is_folder();
+    if (named.location.is_folder()) return add_folder(named);
     if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
       throw Error(ErrorCode::usage, fmt::format("'{}' is not {}", named.path, kAccepted), named.path);
     }
-    named.place.kind == ObjectLocation::Kind::local ? add_shard(named.path, named.named_by) : add_object(named);
+    named.location.kind == ObjectLocation::Kind::local ? add_shard(named.path, named.named_by) : add_object(named);
   }
 
   std::vector<ShardFile> take() {
@@ -65,10 +65,10 @@ class ShardFinder {
   void add_folder(const NamedInput& named) {
     const std::size_t passed_over = compressed_.size();
     bool has_shards = false;
-    if (named.place.kind == ObjectLocation::Kind::web) {
+    if (named.location.kind == ObjectLocation::Kind::web) {
       has_shards = add_by_manifest(named);
-    } else if (named.place.kind == ObjectLocation::Kind::bucket) {
-      for (const io::ObjectInfo& object : inputs_.list(named.place)) {
+    } else if (named.location.kind == ObjectLocation::Kind::bucket) {
+      for (const io::ObjectInfo& object : inputs_.list(named.location)) {
         if (!is_wanted(named.path, object.name)) continue;
         add_once(named.path + object.name, object.size);
         has_shards = true;
@@ -125,8 +125,8 @@ class ShardFinder {
 
   /// The file name of an object by its address without secrets.
   static std::string object_name(const std::string& address) {
-    const ObjectLocation place = parse_location(address);
-    return decoded(place, place.path.substr(place.folder().path.size()));
+    const ObjectLocation location = parse_location(address);
+    return decoded(location, location.path.substr(location.folder().path.size()));
   }
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
@@ -218,7 +218,7 @@ std::vector<std::string> tar_names_in(const std::string& folder) {
 std::vector<ShardFile> shards_by_manifest(const NamedInput& folder, Inputs& inputs) {
   const std::string address = folder.path.substr(0, folder.path.find("?..."));
   const auto manifest = find_manifest(inputs, address);
-  if (!manifest) inputs.list(folder.place);  // reports that there is no listing, and what to do
+  if (!manifest) inputs.list(folder.location);  // reports that there is no listing, and what to do
   std::vector<ShardFile> shards;
   for (const formats::ManifestShard& shard : manifest.value().shards) {
     shards.push_back({address + shard.name, shard.name, shard.bytes});

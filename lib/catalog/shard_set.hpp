@@ -29,7 +29,7 @@ struct ShardSet {
   std::optional<formats::Manifest> manifest;  ///< <folder>/manifest.json
   std::string manifest_path;                  ///< empty without a manifest
   std::string foreign_manifest;               ///< <folder>/manifest.json of another program; empty without
-  /// Compressed tars in the given folders, which were skipped because they cannot be read in place.
+  /// Compressed tars in the given folders, which were skipped because they cannot be read in location.
   std::vector<std::string> compressed;
   std::shared_ptr<Inputs> inputs;  ///< opens the shards and the files next to them
 
@@ -37,7 +37,7 @@ struct ShardSet {
   std::uint64_t bytes() const;
 };
 
-/// The operand SHARDS of verbs that read shards in place, for resolve_shards().
+/// The operand SHARDS of verbs that read shards in location, for resolve_shards().
 inline constexpr Field kShardsOperand{
     "SHARDS", "folders, tars, patterns, list files or wids indexes, local or at s3:// or http(s):// URLs",
     Role::positional};

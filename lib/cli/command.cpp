@@ -43,6 +43,7 @@ std::vector<FirstWord> first_words(const App& app) {
 }
 
 void CommonOptions::describe(FieldVisitor& v, const Command* command) {
+  v.topic("Report and log");
   v.field(
       {"json", "write the result as JSON to FILE; with -, standard output contains only the JSON", Role::output_file},
       json);

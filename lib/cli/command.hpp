@@ -43,8 +43,8 @@ enum class Tone { neutral, good, unclear, bad };
 /// Summary at the end of a command: the result in one line, its main facts, and the next commands. Texts may come from
 /// files: they are escaped when they are shown.
 struct Answer {
-  std::string headline;    ///< "20,000 samples -> 9 shards, 2.10 GiB"; the time is added after it
-  std::string place = {};  ///< the subject, such as the target; shown after the time
+  std::string headline;      ///< "20,000 samples -> 9 shards, 2.10 GiB"; the time is added after it
+  std::string subject = {};  ///< the subject, such as the target; shown after the time
   std::vector<std::pair<std::string_view, std::string>> facts =
       {};                              ///< label and text; those without text are left out
   std::string body = {};               ///< tables, as they are printed
@@ -78,8 +78,8 @@ struct Invocation {
   /// The result; before run() its default values, which are enough for documents.
   std::function<void(FieldVisitor&)> describe_result;
   std::function<bool()> has_findings;
-  /// Throws if the verb failed although it has a result. Call after run().
-  std::function<void()> throw_if_failed;
+  /// Throws if the verb failed or was interrupted although it has a result. Call after run().
+  std::function<void(const Context&)> throw_if_failed;
   /// The verb's answer after run(); empty if it has none, and then all fields of the result are shown.
   std::function<std::optional<Answer>()> answer;
   /// Only for a command with ci() set.
@@ -107,7 +107,8 @@ class Command {
 
 /// Makes a command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
 /// defaults. A Result with `bool has_findings() const` can end with exit code 3, one with `void throw_if_failed()
-/// const` can fail and is still reported. `answer` makes the summary from Options and Result, or from Result only;
+/// const` can fail and is still reported. One with `bool interrupted` contains what was known when the command was
+/// stopped, and its answer says so. `answer` makes the summary from Options and Result, or from Result only;
 /// without one, all fields are shown. `ci` gives the verb --junit and --markdown.
 template <class Options, class Result, class AnswerOf = std::nullptr_t>
 Command make_command(CommandText text, Result (*run)(const Options&, Context&), AnswerOf answer = nullptr,
@@ -123,8 +124,11 @@ Command make_command(CommandText text, Result (*run)(const Options&, Context&), 
           if constexpr (requires { result->has_findings(); }) return result->has_findings();
           return false;
         },
-        [result] {
+        [result]([[maybe_unused]] const Context& context) {
           if constexpr (requires { result->throw_if_failed(); }) result->throw_if_failed();
+          if constexpr (requires { result->interrupted; }) {
+            if (result->interrupted) context.throw_if_stopped();
+          }
         },
         [=]() -> std::optional<Answer> {
           if constexpr (std::is_invocable_v<AnswerOf, const Options&, const Result&>) return answer(*options, *result);

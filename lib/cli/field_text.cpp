@@ -82,10 +82,6 @@ std::string escaped(std::string_view text, std::string_view special) {
   return out;
 }
 
-std::string bold(std::string_view text, bool colour) {
-  return colour ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
-}
-
 std::string printable(std::string_view raw) {
   const std::string text = without_secrets(raw);
   const auto byte_at = [&](std::size_t i) {
@@ -105,6 +101,16 @@ std::string printable(std::string_view raw) {
     }
   }
   return out;
+}
+
+void hide_secrets(std::vector<FieldNode>& nodes) {
+  for (FieldNode& node : nodes) {
+    if (auto* text = std::get_if<std::string>(&node.value)) *text = without_secrets(*text);
+    if (auto* texts = std::get_if<std::vector<std::string>>(&node.value)) {
+      for (std::string& text : *texts) text = without_secrets(text);
+    }
+    hide_secrets(node.children);
+  }
 }
 
 std::string value_text(const FieldNode& node) { return std::visit(ValueText{node.unit}, node.value); }

@@ -18,11 +18,11 @@ std::string format_value(double value, Unit unit);
 /// must not reach a terminal. Logins and queries of URLs are removed, as in without_secrets().
 std::string printable(std::string_view text);
 
+/// Removes logins and signatures from addresses in all values, because reports must not show them.
+void hide_secrets(std::vector<FieldNode>& nodes);
+
 /// With a backslash before each character of `special`, for shells, tables and metrics.
 std::string escaped(std::string_view text, std::string_view special);
-
-/// A headline, bold on a terminal with colours.
-std::string bold(std::string_view text, bool colour);
 
 /// The value of a scalar node as text, shares in per cent; empty if absent.
 std::string value_text(const FieldNode& node);

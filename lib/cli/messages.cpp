@@ -39,9 +39,6 @@ std::string line(std::string_view level, std::string_view event, const Json& mem
   return json_text(object) + "\n";
 }
 
-/// True when it was a signal that ended the command, not a fault.
-bool was_stopped(const Failure& failure) { return failure.code == ErrorCode::cancelled; }
-
 /// SIGINT for a stop without a signal.
 std::string_view signal_name(int signal) {
   if (signal == SIGHUP) return "SIGHUP";
@@ -60,11 +57,13 @@ std::string progress_json(const ProgressSample& now) {
                {"items", now.items},
                {"items_total", now.items_total},
                {"bytes", now.bytes},
-               {"bytes_total", now.bytes_total}});
+               {"bytes_total", now.bytes_total},
+               {"stage", now.stage},
+               {"stages", now.stages}});
 }
 
 std::string failure_text(const Failure& failure, int signal, std::string_view title) {
-  if (was_stopped(failure)) return fmt::format("stopped by {}", signal_name(signal));
+  if (failure.code == ErrorCode::cancelled) return fmt::format("stopped by {}", signal_name(signal));
   std::string text = fmt::format("{}: {}", title, printable(failure.text));
   if (!failure.path.empty() && failure.text.find(failure.path) == std::string::npos) {
     text += fmt::format(" (in '{}')", printable(failure.path));
@@ -89,7 +88,7 @@ void Messages::failure(const Outcome& outcome, int signal) const {
   if (json_) return json_failure(outcome, signal);
   const Failure& failure = *outcome.failure;
   say(failure_text(failure, signal, painted("error", kRed)));
-  if (was_stopped(failure)) io_.err << go_on_line();
+  if (outcome.interrupted()) io_.err << go_on_line();
   if (outcome.softened_from != 0) say(soft_fail_text(outcome));
   if (failure.code == ErrorCode::usage) {
     io_.err << fmt::format("run '{} {} --help' for its options\n", program_, text_.name);
@@ -98,7 +97,7 @@ void Messages::failure(const Outcome& outcome, int signal) const {
 
 void Messages::json_failure(const Outcome& outcome, int signal) const {
   const Failure& failure = *outcome.failure;
-  if (was_stopped(failure)) {
+  if (outcome.interrupted()) {
     io_.err << json_stop(signal, outcome.exit_code, failure_text(failure, signal));
     return;
   }

@@ -56,8 +56,8 @@ class Messages {
   const Io& io_;
 };
 
-/// {"time":..,"level":"info","event":"progress","phase":..,"items":..,"items_total":..,"bytes":..,"bytes_total":..},
-/// with a newline.
+/// {"time":..,"level":"info","event":"progress","phase":..,"items":..,"items_total":..,"bytes":..,"bytes_total":..,
+/// "stage":..,"stages":..}, with a newline.
 std::string progress_json(const ProgressSample& now);
 
 /// Message when the process ends without waiting for the command.

@@ -26,6 +26,8 @@ struct Outcome {
   std::optional<Failure> failure;
   int softened_from = 0;  ///< the exit code that --soft-fail replaced by 0; 0 if it did not
 
+  /// True if a signal ended the command, not a fault.
+  bool interrupted() const { return failure && failure->code == ErrorCode::cancelled; }
   /// "ok", "findings" or "failed".
   std::string_view status() const;
 };

@@ -196,7 +196,8 @@ class Binder final : public FieldVisitor {
   const std::string name = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
-  const std::string meant = closest(name, known);
+  const bool is_verbose = name == "-v" && std::ranges::find(known, "--verbose") != known.end();
+  const std::string meant = is_verbose ? "--verbose" : closest(name, known);
   reject(name, meant.empty() ? "unknown option" : "unknown option; did you mean " + meant + "?");
 }
 

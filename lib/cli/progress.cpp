@@ -46,20 +46,14 @@ constexpr double kBarInterval = 0.1;
 constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate is meaningful
 constexpr double kRateWindow = 10.0;   // seconds: long enough for a steady rate, short enough to show a change
 constexpr double kMomentEvery = 1.0;
-constexpr std::size_t kBarWidth = 24;
+constexpr std::size_t kWidestBar = 24;
+constexpr std::size_t kShortestBar = 8;
 
-/// The finished share: by bytes if their total is known, else by items; negative while unknown.
-double share(std::uint64_t done, std::uint64_t total) {
-  return total == 0 ? -1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-}
+double share(double done, double total) { return total > 0 ? std::min(1.0, done / total) : -1.0; }
 
-double done_ratio(const ProgressSample& now) {
-  return now.bytes_total > 0 ? share(now.bytes, now.bytes_total) : share(now.items, now.items_total);
-}
-
-std::string bar(double ratio) {
-  const auto filled = static_cast<std::size_t>(ratio * kBarWidth);
-  return "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '-') + "]";
+std::string bar(double ratio, std::size_t width) {
+  const auto filled = static_cast<std::size_t>(ratio * static_cast<double>(width));
+  return "[" + std::string(filled, '#') + std::string(width - filled, '-') + "]";
 }
 
 double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
@@ -77,8 +71,10 @@ std::string time_to_go(double seconds) {
 
 ProgressSample sample(const Progress& progress) {
   constexpr auto relaxed = std::memory_order_relaxed;
-  return {progress.phase.load(relaxed), progress.items.load(relaxed), progress.items_total.load(relaxed),
-          progress.bytes.load(relaxed), progress.bytes_total.load(relaxed)};
+  return {progress.phase.load(relaxed),          progress.items.load(relaxed),       progress.items_total.load(relaxed),
+          progress.bytes.load(relaxed),          progress.bytes_total.load(relaxed), progress.noun.load(relaxed),
+          progress.budget_seconds.load(relaxed), progress.starts.load(relaxed),      progress.stage.load(relaxed),
+          progress.stages.load(relaxed)};
 }
 
 bool ProgressLine::due(const ProgressSample& now, double seconds) const {
@@ -93,18 +89,24 @@ void ProgressLine::remember(const ProgressSample& now, double seconds) {
 }
 
 std::string ProgressLine::update(const ProgressSample& now, double seconds, std::size_t columns) {
-  if (!started_ || now.phase != recent_.back().sample.phase || now.items < last_items_) {
-    started_ = true;
+  if (recent_.empty() || now.starts != recent_.back().sample.starts) {
     recent_.clear();
     phase_start_ = seconds;
   }
   remember(now, seconds);
-  last_items_ = now.items;
   if (!due(now, seconds)) return {};
   shown_at_ = seconds;
   if (style_ == Style::json) return progress_json(now);
-  std::string text = describe(now, seconds);
-  if (style_ == Style::plain) return text + "\n";
+  const double ratio = done_ratio(now, seconds);
+  std::string text = now.phase;
+  if (now.stages > 1) text = fmt::format("stage {} of {}: {}", std::min(now.stage, now.stages), now.stages, now.phase);
+  std::string after = ratio < 0 ? "" : fmt::format(" {:.0f} %", std::floor(ratio * 100));
+  after += numbers(now, seconds);
+  if (style_ == Style::plain) return text + after + "\n";
+  const std::size_t used = text.size() + after.size() + 4;  // a blank, two brackets, and the last column
+  const std::size_t width = std::min(kWidestBar, columns - std::min(used, columns));
+  if (ratio >= 0 && width >= kShortestBar) text += " " + bar(ratio, width);
+  text += after;
   if (text.size() >= columns) text.resize(columns - 1);
   bar_visible_ = true;
   return "\r" + text + "\x1b[K";
@@ -116,28 +118,38 @@ std::string ProgressLine::clear() {
   return "\r\x1b[K";
 }
 
-std::string ProgressLine::describe(const ProgressSample& now, double seconds) const {
-  std::string text = now.phase;
-  const double ratio = done_ratio(now);
-  if (ratio >= 0) {
-    if (style_ == Style::bar) text += " " + bar(ratio);
-    text += fmt::format(" {:.0f} %", std::floor(ratio * 100));
-  }
+double ProgressLine::done_ratio(const ProgressSample& now, double seconds) const {
+  const bool by_bytes = now.bytes_total > 0;
+  const double work = share(static_cast<double>(by_bytes ? now.bytes : now.items),
+                            static_cast<double>(by_bytes ? now.bytes_total : now.items_total));
+  return std::max(work, share(seconds - phase_start_, now.budget_seconds));
+}
+
+std::string ProgressLine::numbers(const ProgressSample& now, double seconds) const {
+  std::string text;
   if (now.items > 0 || now.items_total > 0) {
     text += "  " + format_count(now.items);
     if (now.items_total > 0) text += "/" + format_count(now.items_total);
   }
-  if (seconds - phase_start_ < kTrustedAfter) return text;
-  const Moment& base = recent_.front();
-  const double items_rate = per_second(now.items, base.sample.items, seconds - base.seconds);
-  const double bytes_rate = per_second(now.bytes, base.sample.bytes, seconds - base.seconds);
-  if (items_rate > 0) text += "  " + format_value(items_rate, Unit::per_second);
-  if (bytes_rate > 0) text += "  " + format_rate(bytes_rate);
-  const bool by_bytes = now.bytes_total > 0;
-  const double rate = by_bytes ? bytes_rate : items_rate;
-  const std::uint64_t total = by_bytes ? now.bytes_total : now.items_total;
-  const std::uint64_t done = by_bytes ? now.bytes : now.items;
-  if (rate > 0 && total > done) text += "  ETA " + time_to_go(static_cast<double>(total - done) / rate);
+  const double elapsed = seconds - phase_start_;
+  double left = now.budget_seconds > elapsed ? now.budget_seconds - elapsed : 0;
+  if (elapsed >= kTrustedAfter) {
+    const Moment& base = recent_.front();
+    const double items_rate = per_second(now.items, base.sample.items, seconds - base.seconds);
+    const double bytes_rate = per_second(now.bytes, base.sample.bytes, seconds - base.seconds);
+    const std::string unit = now.noun.empty() ? "/s" : fmt::format(" {}/s", now.noun);
+    if (items_rate > 0) text += "  " + format_value(items_rate, Unit::none) + unit;
+    if (bytes_rate > 0) text += "  " + format_rate(bytes_rate);
+    const bool by_bytes = now.bytes_total > 0;
+    const double rate = by_bytes ? bytes_rate : items_rate;
+    const std::uint64_t total = by_bytes ? now.bytes_total : now.items_total;
+    const std::uint64_t done = by_bytes ? now.bytes : now.items;
+    if (rate > 0 && total > done) {
+      const double needed = static_cast<double>(total - done) / rate;
+      left = left > 0 ? std::min(left, needed) : needed;
+    }
+  }
+  if (left > 0) text += "  ETA " + time_to_go(left);
   return text;
 }
 

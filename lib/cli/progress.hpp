@@ -22,6 +22,11 @@ struct ProgressSample {
   std::uint64_t items_total = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_total = 0;
+  std::string noun = {};  ///< of the items
+  double budget_seconds = 0;
+  std::uint64_t starts = 0;
+  unsigned stage = 0;
+  unsigned stages = 0;
 };
 
 ProgressSample sample(const Progress& progress);
@@ -35,7 +40,8 @@ class ProgressLine {
 
   /// The text to print now; empty if it is not time yet or nothing is known. A bar is redrawn in place (it starts with
   /// a carriage return and has no newline) at most ten times per second; a text line ends with a newline and comes
-  /// every 5 seconds, like a JSON line. A bar is cut to `columns`, because a line that wraps cannot be redrawn.
+  /// every 5 seconds, like a JSON line. A bar has at most `columns`, because a line that wraps cannot be redrawn: first
+  /// the bar becomes shorter, then the text is cut.
   std::string update(const ProgressSample& now, double seconds, std::size_t columns = 80);
 
   /// Text that removes the bar from the screen; empty if there is none.
@@ -49,14 +55,15 @@ class ProgressLine {
 
   bool due(const ProgressSample& now, double seconds) const;
   void remember(const ProgressSample& now, double seconds);
-  std::string describe(const ProgressSample& now, double seconds) const;
+  /// The share of the phase that is done, by bytes, items or time; negative if unknown.
+  double done_ratio(const ProgressSample& now, double seconds) const;
+  /// Counts, rates and the remaining time.
+  std::string numbers(const ProgressSample& now, double seconds) const;
 
   Style style_;
   std::optional<double> shown_at_;
-  std::deque<Moment> recent_;     ///< the last seconds of this phase, from which rates are calculated
-  std::uint64_t last_items_ = 0;  ///< fewer than before: the phase has started again
+  std::deque<Moment> recent_;  ///< the last seconds of this phase, from which rates are calculated
   double phase_start_ = 0;
-  bool started_ = false;
   bool bar_visible_ = false;
 };
 

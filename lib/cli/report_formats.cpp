@@ -58,6 +58,7 @@ std::string envelope_json(const Report& report) {
   json["warnings"] = to_json(report.warnings);
   json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
   json["status"] = report.outcome.status();
+  json["interrupted"] = report.outcome.interrupted();
   json["exit_code"] = report.outcome.exit_code;
   return json_file_text(json);
 }

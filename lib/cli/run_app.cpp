@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -29,17 +30,6 @@
 
 namespace shardkit::cli {
 namespace {
-
-/// Addresses may contain logins and signatures, which reports must not show.
-void hide_secrets(std::vector<FieldNode>& nodes) {
-  for (FieldNode& node : nodes) {
-    if (auto* text = std::get_if<std::string>(&node.value)) *text = without_secrets(*text);
-    if (auto* texts = std::get_if<std::vector<std::string>>(&node.value)) {
-      for (std::string& text : *texts) text = without_secrets(text);
-    }
-    hide_secrets(node.children);
-  }
-}
 
 /// One command line on its way from arguments to exit code.
 class CommandRun {
@@ -104,7 +94,7 @@ class CommandRun {
       run_streaming(context, output);
       reader_left_ = output.closed();
       report_.failed_with_result = true;
-      invocation_.throw_if_failed();
+      invocation_.throw_if_failed(context);
       report_.failed_with_result = false;
       report_.outcome = finished(invocation_.has_findings());
     } catch (const OutputClosed&) {
@@ -145,9 +135,9 @@ class CommandRun {
 
   /// Checks that no output replaces another file, before the work, and again for files made meanwhile.
   void require_files_apart() {
-    places_clash_ = true;
+    outputs_clash_ = true;
     cli::require_files_apart(options_with_reports(), title());
-    places_clash_ = false;
+    outputs_clash_ = false;
   }
 
   /// "shardctl verify"
@@ -158,7 +148,7 @@ class CommandRun {
     try {
       require_outputs();
       for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
-        if (path && !may_replace(*path, title())) places_clash_ = true;
+        if (path && !may_replace(*path, title())) outputs_clash_ = true;
       }
     } catch (const Error&) {  // the command line is the error to report
     }
@@ -194,7 +184,7 @@ class CommandRun {
                               go_on.empty() ? "" : fmt::format("{}: {}", report_.program, go_on));
   }
 
-  /// A wrong command line is not gone on with by repeating it.
+  /// Repeating a wrong command line does not help.
   void write_termination(int signal) const {
     const Failure& failure = *report_.outcome.failure;
     write_termination(failure_text(failure, signal), failure.code == ErrorCode::usage ? "" : how_to_go_on(text_));
@@ -207,7 +197,8 @@ class CommandRun {
 
   /// Files first: if one fails, the report on standard output contains the error.
   void write_reports() {
-    const bool worked = !report_.outcome.failure;  // results are shown even if a file of them is lost
+    // Results are shown even if a file of them is lost, and after an interrupt as far as they go.
+    const bool worked = !report_.outcome.failure || (report_.outcome.interrupted() && report_.failed_with_result);
     const auto attempt = [&](auto&& write) {
       try {
         write();
@@ -215,9 +206,9 @@ class CommandRun {
         report_failed_output();
       }
     };
-    if (!places_clash_) attempt([&] { require_files_apart(); });
+    if (!outputs_clash_) attempt([&] { require_files_apart(); });
     const auto write_file = [&](const std::optional<std::string>& path, auto&& text_of) {
-      if (!path || places_clash_ || refused_outputs_.contains(*path)) return;  // which was the error itself
+      if (!path || outputs_clash_ || refused_outputs_.contains(*path)) return;  // which was the error itself
       attempt([&] { write_output_file(*path, text_of(report_)); });
     };
     write_file(common_.prometheus, prometheus_text);
@@ -228,7 +219,7 @@ class CommandRun {
     attempt([&] { write_unless_closed(text); });
   }
 
-  /// `| head` has had enough: no failure, and the files were written before.
+  /// A reader that closed the pipe (`| head`) is not a failure; the files were written before.
   void write_unless_closed(const std::string& text) const {
     try {
       if (!text.empty() && !reader_left_) write_standard_output(io_.out, text);
@@ -268,7 +259,7 @@ class CommandRun {
   const CommandText& text_;
   bool output_closed_ = false;             ///< which ended the verb
   bool reader_left_ = false;               ///< while the verb went on to its end
-  bool places_clash_ = false;              ///< so that no report is written
+  bool outputs_clash_ = false;             ///< so that no report is written
   std::set<std::string> refused_outputs_;  ///< paths of reports that cannot be written, as in the error of the first
   std::optional<Messages> messages_;       ///< made when --log is known
   Invocation invocation_;
@@ -294,11 +285,14 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 /// `group` is the text before the word, with a blank, or empty; `known` are the possible words.
 int unknown_verb(const App& app, const std::string& group, const std::string& word,
                  const std::vector<std::string>& known, const Io& io) {
-  std::string meant = word.starts_with('-') ? "" : closest(word, known);
+  const bool is_option = word.starts_with('-');
+  std::string meant = closest(word, is_option ? std::vector<std::string>{"--help", "--version"} : known);
+  if (word == "-v" && group.empty()) meant = "--version";
   const auto synonym = std::ranges::find(app.synonyms, word, [](const auto& pair) { return pair.first; });
   if (group.empty() && synonym != app.synonyms.end()) meant = synonym->second;
-  const std::string error = fmt::format("{}: error: {}{}: unknown verb{}", app.name, group, printable(word),
-                                        meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
+  const std::string error =
+      fmt::format("{}: error: {}{}: unknown {}{}", app.name, group, printable(word), is_option ? "option" : "verb",
+                  meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
   io.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error, app.name,
                         group);
   write_termination_message(io.termination_log, error, "");
@@ -310,7 +304,8 @@ int run_group(const App& app, const FirstWord& group, std::span<const std::strin
     io.err << group_help(app, group, io.columns);
     return kUsage;
   }
-  if (asks_for_help(args.front())) {
+  if (asks_for_help(args.front()) || args.front() == "help") {
+    if (args.size() > 1) return run_group(app, group, std::array{args[1], std::string("--help")}, io);
     io.out << group_help(app, group, io.columns);
     return 0;
   }
@@ -324,12 +319,15 @@ int run_group(const App& app, const FirstWord& group, std::span<const std::strin
   return unknown_verb(app, fmt::format("{} ", group.word), args.front(), known, io);
 }
 
+/// Value of an environment variable; `missing` if it is not set.
+std::string_view environment(const char* name, std::string_view missing) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? missing : value;
+}
+
 /// True if colours are wanted: a terminal that supports them, and no NO_COLOR (no-color.org).
 bool wants_colour(int fd) {
-  const char* no_colour = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return isatty(fd) == 1 && (no_colour == nullptr || *no_colour == '\0') && terminal != nullptr &&
-         std::string_view(terminal) != "dumb";
+  return isatty(fd) == 1 && environment("NO_COLOR", "").empty() && environment("TERM", "dumb") != "dumb";
 }
 
 /// Columns of the terminal; 80 if there is none.
@@ -339,10 +337,7 @@ std::size_t columns_of(int fd) {
 }
 
 /// True if a line can be redrawn in place.
-bool is_terminal(int fd) {
-  const char* terminal = std::getenv("TERM");
-  return isatty(fd) == 1 && (terminal == nullptr || std::string_view(terminal) != "dumb");
-}
+bool is_terminal(int fd) { return isatty(fd) == 1 && environment("TERM", "") != "dumb"; }
 
 }  // namespace
 

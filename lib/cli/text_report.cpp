@@ -134,8 +134,8 @@ std::string text_report(const std::vector<FieldNode>& result) {
 
 std::string answer_line(const Answer& answer, double elapsed_seconds) {
   const std::string time = format_duration(elapsed_seconds);
-  if (answer.place.empty()) return fmt::format("{} ({})", printable(answer.headline), time);
-  return fmt::format("{} in {}: {}", printable(answer.headline), time, printable(answer.place));
+  if (answer.subject.empty()) return fmt::format("{} ({})", printable(answer.headline), time);
+  return fmt::format("{} in {}: {}", printable(answer.headline), time, printable(answer.subject));
 }
 
 std::string answer_text(const Answer& answer, double elapsed_seconds, bool colour) {
@@ -162,6 +162,11 @@ std::string steady_text(const std::optional<bool>& steady, double seconds) {
 
 std::string count_text(std::uint64_t count, std::string_view noun) {
   return count == 0 ? std::string() : format_count(count, noun);
+}
+
+std::string spread_text(std::uint64_t least, std::uint64_t most, std::string_view noun) {
+  if (least == most) return format_count(most, noun) + " each";
+  return fmt::format("{} to {}", format_count(least), format_count(most, noun));
 }
 
 std::string percent_text(const std::optional<double>& ratio) {

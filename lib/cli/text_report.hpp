@@ -38,6 +38,9 @@ std::string steady_text(const std::optional<bool>& steady, double seconds);
 /// "12 samples"; empty for 0, so that an answer leaves it out.
 std::string count_text(std::uint64_t count, std::string_view noun);
 
+/// "40 to 60 samples"; "50 samples each" if all have the same.
+std::string spread_text(std::uint64_t least, std::uint64_t most, std::string_view noun);
+
 /// "48 %"; "unknown" if it is empty.
 std::string percent_text(const std::optional<double>& ratio);
 

@@ -6,12 +6,21 @@
 
 namespace shardkit {
 
-void Progress::start(const char* name, std::uint64_t total_items, std::uint64_t total_bytes) {
-  items.store(0, std::memory_order_relaxed);
-  bytes.store(0, std::memory_order_relaxed);
-  items_total.store(total_items, std::memory_order_relaxed);
-  bytes_total.store(total_bytes, std::memory_order_relaxed);
-  phase.store(name, std::memory_order_relaxed);
+void Progress::start(const char* name, std::uint64_t total_items, std::uint64_t total_bytes, const char* items_name) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  items.store(0, relaxed);
+  bytes.store(0, relaxed);
+  items_total.store(total_items, relaxed);
+  bytes_total.store(total_bytes, relaxed);
+  budget_seconds.store(0, relaxed);
+  noun.store(items_name, relaxed);
+  phase.store(name, relaxed);
+  starts.fetch_add(1, relaxed);
+}
+
+void Progress::start_for(const char* name, double seconds, const char* items_name) {
+  start(name, 0, 0, items_name);
+  budget_seconds.store(seconds, std::memory_order_relaxed);
 }
 
 void Context::throw_if_stopped() const {

@@ -16,13 +16,24 @@ namespace shardkit {
 /// atomics: any thread may write or read, without waiting.
 struct Progress {
   std::atomic<const char*> phase{""};         ///< current phase; a string literal
+  std::atomic<const char*> noun{""};          ///< name of the items: "images"; a string literal, empty: not shown
   std::atomic<std::uint64_t> items{0};        ///< samples or files finished in this phase
   std::atomic<std::uint64_t> items_total{0};  ///< 0 while unknown
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> bytes_total{0};
+  std::atomic<double> budget_seconds{0};  ///< of a phase that ends by time; 0: none
+  std::atomic<std::uint64_t> starts{0};   ///< phases so far
+  std::atomic<unsigned> stage{0};         ///< current part of the command, from 1; it may have several phases
+  std::atomic<unsigned> stages{0};        ///< 0: the command has no parts
 
-  /// Starts a phase: sets its name and totals, resets the counters.
-  void start(const char* name, std::uint64_t total_items = 0, std::uint64_t total_bytes = 0);
+  /// Starts a phase: sets its name, totals and the name of its items, resets the counters.
+  void start(const char* name, std::uint64_t total_items = 0, std::uint64_t total_bytes = 0,
+             const char* items_name = "");
+  /// The same for a phase that ends after `seconds`.
+  void start_for(const char* name, double seconds, const char* items_name = "");
+
+  void expect_stages(std::size_t count) { stages = static_cast<unsigned>(count); }
+  void next_stage() { ++stage; }
 };
 
 /// A problem that the user should know and that did not stop the command. `code` is stable and snake_case.

@@ -52,6 +52,8 @@ class FieldTreeBuilder final : public FieldVisitor {
 
   std::vector<FieldNode> take() { return std::move(root_.children); }
 
+  void topic(std::string_view name) override { topic_ = name; }
+
  protected:
   void scalar(const Field& field, FieldValue value) override {
     std::visit([&](const auto* member) { store(field, *member); }, value);
@@ -84,6 +86,7 @@ class FieldTreeBuilder final : public FieldVisitor {
     FieldNode& parent = *open_.back();
     FieldNode& node = parent.children.emplace_back();
     node.field = field;
+    node.topic = topic_;
     node.name = json_name(field, parent.unit);
     node.unit = field.unit == Unit::none ? parent.unit : field.unit;
     node.kind = kind;
@@ -102,6 +105,7 @@ class FieldTreeBuilder final : public FieldVisitor {
   }
 
   bool prototype_;
+  std::string_view topic_;
   FieldNode root_;
   std::vector<FieldNode*> open_;  ///< from the root to the innermost group; each is its parent's last child
 };

@@ -20,6 +20,7 @@ enum class FieldKind { flag, count, number, text, texts, choice, group, list };
 /// a function of it, so that describe() is used in one place only.
 struct FieldNode {
   Field field;
+  std::string_view topic;  ///< of an option; empty: none
   std::string name;        ///< its name in JSON
   Unit unit = Unit::none;  ///< the field's own, or if it has none that of its group
   FieldKind kind = FieldKind::group;

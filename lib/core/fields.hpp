@@ -201,6 +201,9 @@ class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
 
+  /// The heading under which help shows the options that follow, such as "Shards"; it may come again later.
+  virtual void topic(std::string_view) {}
+
   template <class T>
   requires std::constructible_from<FieldValue, T*>
   void field(const Field& field, T& value) { scalar(field, &value); }

@@ -85,9 +85,9 @@ std::optional<double> parse_decimal(std::string_view text) {
   return text.empty() ? value : std::nullopt;
 }
 
-std::optional<double> leading_decimal(std::string_view text, std::string_view* rest) {
+std::optional<double> leading_decimal(std::string_view text, std::string_view* after) {
   const std::optional<double> value = take_decimal(text, std::chars_format::fixed);
-  if (value && rest != nullptr) *rest = text;
+  if (value && after != nullptr) *after = text;
   return value;
 }
 

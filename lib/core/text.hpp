@@ -54,8 +54,8 @@ bool is_digits(std::string_view text);
 std::optional<double> parse_decimal(std::string_view text);
 
 /// The finite decimal number without exponent at the start of `text`, such as 16 in "16.0 GT/s"; empty if there is
-/// none. `rest` becomes the text after it.
-std::optional<double> leading_decimal(std::string_view text, std::string_view* rest = nullptr);
+/// none. `after` becomes the text after it.
+std::optional<double> leading_decimal(std::string_view text, std::string_view* after = nullptr);
 
 /// True for a text that begins with `scheme` ("s3://"), in any case.
 bool has_scheme(std::string_view text, std::string_view scheme);

@@ -46,11 +46,11 @@ constexpr std::array kDurations = {
 /// A number and the scale its suffix names; false when either part does not parse or the number is negative.
 template <std::size_t N>
 bool parse_scaled(std::string_view text, const std::array<Scale, N>& scales, double& number, double& factor) {
-  std::string_view rest;
-  number = leading_decimal(text, &rest).value_or(-1);
+  std::string_view after;
+  number = leading_decimal(text, &after).value_or(-1);
   if (number < 0 || std::signbit(number)) return false;
-  if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-  const std::string suffix = lower_case(rest);
+  if (!after.empty() && after.front() == ' ') after.remove_prefix(1);
+  const std::string suffix = lower_case(after);
   for (const Scale& scale : scales) {
     if (scale.name == suffix) {
       factor = scale.factor;
@@ -167,7 +167,8 @@ std::string format_count(std::uint64_t count) {
 }
 
 std::string format_count(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+  const char* plural = noun.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : plural);
 }
 
 std::string format_rounded_size(double bytes) { return format_size(rounded(bytes)); }

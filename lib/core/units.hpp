@@ -48,7 +48,7 @@ std::string format_rate(double bytes_per_second);
 std::string format_duration(double seconds);
 /// "14,000,000": digits in groups of three.
 std::string format_count(std::uint64_t count);
-/// "1 shard", "1,200 shards": for nouns whose plural takes an s.
+/// "1 shard", "1,200 shards", "3 classes": for nouns whose plural takes s or, after an s, es.
 std::string format_count(std::uint64_t count, std::string_view noun);
 /// The same for computed numbers, rounded: negative values and NaN become 0, huge ones stay printable.
 std::string format_rounded_size(double bytes);

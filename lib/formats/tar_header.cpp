@@ -154,19 +154,19 @@ std::string_view compression_name(Bytes start) {
 }
 
 bool PaxRecords::next() {
-  if (rest_.empty() || damaged_) return false;
-  if (rest_.find_first_not_of('\0') == std::string_view::npos) return false;  // some writers pad with NULs
-  damaged_ = true;                                                            // until the record has proved sound
+  if (unread_.empty() || damaged_) return false;
+  if (unread_.find_first_not_of('\0') == std::string_view::npos) return false;  // some writers pad with NULs
+  damaged_ = true;                                                              // until the record has proved sound
   std::size_t length = 0;
-  const std::size_t digits = rest_.find(' ');
-  if (digits == std::string_view::npos || !parse_number(rest_.substr(0, digits), length)) return false;
-  if (length > rest_.size() || length < digits + 2 || rest_[length - 1] != '\n') return false;
-  const std::string_view record = rest_.substr(digits + 1, length - digits - 2);
+  const std::size_t digits = unread_.find(' ');
+  if (digits == std::string_view::npos || !parse_number(unread_.substr(0, digits), length)) return false;
+  if (length > unread_.size() || length < digits + 2 || unread_[length - 1] != '\n') return false;
+  const std::string_view record = unread_.substr(digits + 1, length - digits - 2);
   const std::size_t equals = record.find('=');
   if (equals == std::string_view::npos || equals == 0) return false;
   keyword_ = record.substr(0, equals);
   value_ = record.substr(equals + 1);
-  rest_.remove_prefix(length);
+  unread_.remove_prefix(length);
   damaged_ = false;
   return true;
 }

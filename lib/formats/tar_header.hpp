@@ -74,7 +74,7 @@ std::optional<std::uint64_t> parse_tar_number(std::string_view field);
 class PaxRecords {
  public:
   /// The caller keeps `text`, which must outlive the reader.
-  explicit PaxRecords(std::string_view text) : rest_(text) {}
+  explicit PaxRecords(std::string_view text) : unread_(text) {}
 
   /// Moves to the next record; false at the end or at damage.
   bool next();
@@ -85,7 +85,7 @@ class PaxRecords {
   std::string_view value() const { return value_; }
 
  private:
-  std::string_view rest_;
+  std::string_view unread_;
   std::string_view keyword_;
   std::string_view value_;
   bool damaged_ = false;

@@ -10,7 +10,7 @@ namespace {
 
 JpegErrors* errors_of(j_common_ptr info) { return reinterpret_cast<JpegErrors*>(info->err); }
 
-[[noreturn]] void leave(j_common_ptr info) {
+[[noreturn]] void jump_out(j_common_ptr info) {
   JpegErrors* errors = errors_of(info);
   errors->error_code = info->err->msg_code;
   info->err->format_message(info, errors->text);
@@ -31,7 +31,7 @@ void print_nothing(j_common_ptr /*info*/) {}
 
 void JpegErrors::install() {
   jpeg_std_error(&base);
-  base.error_exit = leave;
+  base.error_exit = jump_out;
   base.emit_message = note_message;
   base.output_message = print_nothing;
   reset();

@@ -27,9 +27,9 @@ constexpr std::uint64_t value_bytes(TensorType type) {
 /// `bits` without its lowest `shift` ones, rounded to nearest, ties to even. For to_half().
 constexpr std::uint32_t rounded_bits(std::uint32_t bits, std::uint32_t shift) {
   const std::uint32_t kept = bits >> shift;
-  const std::uint32_t rest = bits & ((1U << shift) - 1);
+  const std::uint32_t remainder = bits & ((1U << shift) - 1);
   const std::uint32_t tie = 1U << (shift - 1);
-  return kept + ((rest > tie || (rest == tie && (kept & 1U) != 0)) ? 1U : 0U);
+  return kept + ((remainder > tie || (remainder == tie && (kept & 1U) != 0)) ? 1U : 0U);
 }
 
 /// The IEEE 754 binary16 nearest to `value`, ties to even, as its bits: what hardware and PyTorch's half() give.
@@ -89,8 +89,8 @@ constexpr std::uint8_t bilinear_blend(std::uint16_t first, std::uint16_t second,
   constexpr std::uint32_t kMost = 0xffff;
   constexpr std::uint32_t kHalf = 130;  // half a level, and what the divisions by 2^16 cut off
   const auto part = static_cast<std::uint16_t>(weight * kBilinearOne);
-  const auto rest = static_cast<std::uint16_t>(kMost - part);
-  const auto a = static_cast<std::uint16_t>((std::uint32_t{first} * rest) >> 16U);
+  const auto other_part = static_cast<std::uint16_t>(kMost - part);
+  const auto a = static_cast<std::uint16_t>((std::uint32_t{first} * other_part) >> 16U);
   const auto b = static_cast<std::uint16_t>((std::uint32_t{second} * part) >> 16U);
   return static_cast<std::uint8_t>(static_cast<std::uint16_t>(a + b + kHalf) >> 8U);
 }

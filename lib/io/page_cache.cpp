@@ -56,14 +56,14 @@ std::optional<std::uint64_t> pages_by_cachestat(const File& file) {
 }
 
 /// mincore shows every page as resident to those who neither own the file nor may write it.
-bool mincore_tells_the_truth(const File& file) {
+bool mincore_is_reliable(const File& file) {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) return false;
   return info.st_uid == ::geteuid() || ::access(fmt::format("/proc/self/fd/{}", file.fd()).c_str(), W_OK) == 0;
 }
 
 std::optional<std::uint64_t> pages_by_mincore(const File& file, std::uint64_t size) {
-  if (!mincore_tells_the_truth(file)) return std::nullopt;
+  if (!mincore_is_reliable(file)) return std::nullopt;
   void* const map = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd(), 0);
   if (map == MAP_FAILED) return std::nullopt;
   std::vector<unsigned char> resident((size + page_size() - 1) / page_size());
@@ -104,7 +104,7 @@ void drop_from_cache(const File& file) {
     if (!left) refuse_drop(file, "this user may not see how much of it is cached (neither owner nor writer)");
     if (*left == 0) return;
   }
-  const bool may_drop = mincore_tells_the_truth(file);  // the same users
+  const bool may_drop = mincore_is_reliable(file);  // the same users
   refuse_drop(
       file,
       fmt::format("{} of its {} bytes stay; {}", cached_bytes(file).value_or(0), file.size(),

@@ -29,13 +29,13 @@ void SmallFiles::add(CopiedFile file) {
 }
 
 void SmallFiles::flush() {
-  std::vector<CopiedFile> rest;
+  std::vector<CopiedFile> last_batch;
   {
     const std::scoped_lock lock(mutex_);
-    rest.swap(batch_);
+    last_batch.swap(batch_);
     bytes_ = 0;
   }
-  if (!rest.empty()) commit_(rest);
+  if (!last_batch.empty()) commit_(last_batch);
 }
 
 namespace {

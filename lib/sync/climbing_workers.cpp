@@ -8,7 +8,7 @@ namespace shardkit::sync {
 namespace {
 
 constexpr double kGain = 1.08;  // less is the noise of networks
-constexpr int kRest = 20;
+constexpr int kPause = 20;
 constexpr int kRestOfThrottled = 40;
 
 }  // namespace
@@ -21,11 +21,11 @@ void Climb::measured(double rate, bool throttled) {
     --mixed_;
     return;
   }
-  if (probing_ && rate < rate_ * kGain) return step_back(before_, kRest);
+  if (probing_ && rate < rate_ * kGain) return step_back(before_, kPause);
   rate_ = rate;
   probing_ = false;
-  if (rest_ > 0) {
-    --rest_;
+  if (pause_ > 0) {
+    --pause_;
   } else {
     probe();
   }
@@ -39,11 +39,11 @@ void Climb::probe() {
   mixed_ = 1;
 }
 
-void Climb::step_back(unsigned level, int rest) {
+void Climb::step_back(unsigned level, int pause) {
   level_ = level;
   probing_ = false;
   mixed_ = 1;
-  rest_ = rest;
+  pause_ = pause;
 }
 
 namespace {

@@ -28,14 +28,14 @@ class Climb {
 
  private:
   void probe();
-  void step_back(unsigned level, int rest);
+  void step_back(unsigned level, int pause);
 
   unsigned level_;
   const unsigned maximum_;
   unsigned before_;  ///< the level from which the current one is tried
   bool probing_ = false;
   int mixed_ = 1;    ///< intervals to ignore, because they belong to two levels
-  int rest_ = 0;     ///< intervals until the next attempt to climb
+  int pause_ = 0;    ///< intervals until the next attempt to climb
   double rate_ = 0;  ///< of the level before
 };
 

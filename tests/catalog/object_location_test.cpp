@@ -16,7 +16,7 @@ using namespace shardkit_test;
 namespace {
 
 std::string in_list(const std::string& list, const std::string& entry) {
-  return place_in_list(parse_location(list), entry).display();
+  return location_in_list(parse_location(list), entry).display();
 }
 
 }  // namespace
@@ -65,11 +65,11 @@ TEST_CASE("entries of a list are seen from its folder") {
 
 TEST_CASE("a list behind HTTP lends its login and query to relative entries alone") {
   const ObjectLocation list = parse_location("http://me:pw@h/train/list.txt?sas=1");
-  CHECK(place_in_list(list, "a.tar").full_url().password == "pw");
-  CHECK(place_in_list(list, "a.tar").url.query == "sas=1");
-  CHECK(place_in_list(list, "a.tar?own=2").url.query == "own=2");
-  CHECK(place_in_list(list, "http://h/a.tar").url.query.empty());
-  CHECK(place_in_list(list, "http://h/a.tar").url.user.empty());
+  CHECK(location_in_list(list, "a.tar").full_url().password == "pw");
+  CHECK(location_in_list(list, "a.tar").url.query == "sas=1");
+  CHECK(location_in_list(list, "a.tar?own=2").url.query == "own=2");
+  CHECK(location_in_list(list, "http://h/a.tar").url.query.empty());
+  CHECK(location_in_list(list, "http://h/a.tar").url.user.empty());
 }
 
 TEST_CASE("a list in a store leads neither out of it nor to local files") {

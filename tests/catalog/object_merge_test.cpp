@@ -157,17 +157,17 @@ TEST_CASE("no name, address or error shows a login or a query") {
   const auto secret = [&](const std::string& target) {
     return server.url_with_login("me:hidden", target + "?s=hidden");
   };
-  const auto tells = [](const std::string& text) { return text.find("hidden") != std::string::npos; };
+  const auto shows_secret = [](const std::string& text) { return text.find("hidden") != std::string::npos; };
   for (const Texts& operands : {Texts{secret("/x/a.tar")}, Texts{secret("/x/l.txt")}, Texts{secret("/x")},
                                 Texts{secret("/x/{a,b}.tar"), server.url("/x/c.tar")}}) {
     const ObjectSet set = open(operands);
-    CHECK_FALSE(tells(set.source->location()));
-    CHECK_FALSE(tells(set.source->address_of("a.tar")));
-    for (const std::string& name : set.names) CHECK_FALSE(tells(name));
+    CHECK_FALSE(shows_secret(set.source->location()));
+    CHECK_FALSE(shows_secret(set.source->address_of("a.tar")));
+    for (const std::string& name : set.names) CHECK_FALSE(shows_secret(name));
     if (set.listed) continue;
     const Failure failure = failure_of([&] { set.source->list(); });
     CHECK(failure.failed);
-    CHECK_FALSE(tells(failure.text + failure.path));
+    CHECK_FALSE(shows_secret(failure.text + failure.path));
   }
   for (const std::string& operand :
        {secret("/x/none.txt"), secret("/x/b.json"), secret("/closed"), secret("/x/{0..1.tar"),
@@ -176,7 +176,7 @@ TEST_CASE("no name, address or error shows a login or a query") {
     const Failure failure = failure_of([&] { open({operand}); });
     CAPTURE(failure.text);
     CHECK(failure.failed);
-    CHECK_FALSE(tells(failure.text + failure.path));
+    CHECK_FALSE(shows_secret(failure.text + failure.path));
   }
 }
 

@@ -155,7 +155,7 @@ TEST_CASE("a shard named twice, also by another spelling, is taken once") {
   CHECK(resolve_shards({dir.path(), dir.path("a.tar"), dir.path("./a.tar")}).shards.size() == 1);
 }
 
-TEST_CASE("operands that name nothing are told apart") {
+TEST_CASE("operands that name nothing are distinguished") {
   TempDir dir;
   write_file(dir.path("photo.jpg"), "");
   write_file(dir.path("other.json"), R"({"shards":[]})");

@@ -24,18 +24,22 @@ Operands:
   [MORE...]  further folders
 
 Options:
-  --size SIZE                 close a shard before it passes this size
-  --samples N                 close a shard after N samples (default: 5000)
-  --timeout TIME              give up after this time (default: 90s)
-  --headroom X                share of capacity to leave unused
+  --size SIZE     close a shard before it passes this size
+  --samples N     close a shard after N samples (default: 5000)
+  --timeout TIME  give up after this time (default: 90s)
+  --headroom X    share of capacity to leave unused
+
+Looking:
   --depth structure|checksum  how deep to look (default: structure)
-  --index KINDS               indexes to write
-  -n, --name PREFIX           prefix of the shards' names (default: shard)
   --recheck                   trust checksums only
   --rules FILE                what to look for
-  --trace FILE                write what was done
 
-Common options:
+Output:
+  --index KINDS      indexes to write
+  -n, --name PREFIX  prefix of the shards' names (default: shard)
+  --trace FILE       write what was done
+
+Report and log:
   --json FILE        write the result as JSON to FILE; with -, standard output
                      contains only the JSON
   --prometheus FILE  write metrics to FILE for the textfile collector of
@@ -61,6 +65,8 @@ TEST_CASE("help is asked for by word as well, and exit codes have a page of thei
   CHECK(run_fake(succeed, {"help", "cache", "ls"}).out == run_fake(succeed, {"cache", "ls", "--help"}).out);
   CHECK(contains(run_fake(succeed, {"help", "exit-codes"}).out, "  2    the command line is wrong\n"));
   CHECK(run_fake(succeed, {"help", "nothing"}).exit_code == 2);
+  CHECK(run_fake(succeed, {"cache", "help"}).out == run_fake(succeed, {"cache", "--help"}).out);
+  CHECK(run_fake(succeed, {"cache", "help", "ls"}).out == run_fake(succeed, {"cache", "ls", "--help"}).out);
   CHECK(run_fake(succeed, {"-V"}).out == run_fake(succeed, {"--version"}).out);
   CHECK(run_fake(succeed, {"version"}).out == run_fake(succeed, {"--version"}).out);
 }
@@ -72,6 +78,9 @@ TEST_CASE("the reference has a page for each verb with every option, result fiel
   const std::string& page = pages[1].second;
   CHECK(contains(page, "# fake work\n"));
   CHECK(contains(page, "\n`fake work SRC [MORE...] [options]`\n"));
+  CHECK(contains(page,
+                 "## Options\n\n### Operands\n\n| option | default | meaning | JSON |\n|---|---|---|---|\n| `SRC`"));
+  CHECK(contains(page, "\n### Looking\n\n| option | default | meaning | JSON |\n|---|---|---|---|\n| `--depth"));
   CHECK(contains(page, "| `--timeout TIME` | `90s` | give up after this time | `timeout_seconds` |\n"));
   CHECK(contains(page, "| `--depth structure\\|checksum` | `structure` | how deep to look | `depth` |\n"));
   CHECK(contains(page, "| `latency_seconds.p99` | number | seconds | 99 of 100 reads took less |\n"));
@@ -87,6 +96,8 @@ TEST_CASE("there is a manual page per program and verb, and troff finds nothing 
   const std::string& page = pages[1].second;
   CHECK(contains(page, ".SH NAME\nfake\\-work \\- work on a folder\n"));
   CHECK(contains(page, ".TP\n\\fB\\-\\-timeout TIME\\fR\ngive up after this time (default: 90s)\n"));
+  CHECK(contains(page, ".SS Looking\n.TP\n\\fB\\-\\-depth"));
+  CHECK(page.find(".SS Report and log\n") > page.find(".SS Output\n"));
   CHECK(contains(page, ".SH EXIT STATUS\n"));
   CHECK(contains(page, ".SH EXAMPLES\n"));
 }

@@ -18,22 +18,22 @@ class DryRun(FolderTest):
         self.assertEqual(finished.returncode, code, finished.stderr)
         return result_of(finished)["result"]
 
-    def foretell(self, *args):
+    def dry_run(self, *args):
         before = tree(self.folder)
         folders = {path for path in self.folder.rglob("*")}
-        told = self.call(*args, "--dry-run")["dry_run"]
+        planned = self.call(*args, "--dry-run")["dry_run"]
         self.assertEqual(tree(self.folder), before)
         self.assertEqual({path for path in self.folder.rglob("*")}, folders)
-        return told
+        return planned
 
     def assert_comes_true(self, target, *args):
-        told = self.foretell(*args)
+        planned = self.dry_run(*args)
         done = self.call(*args)
         self.assertIsNone(done["dry_run"])
         shards = list((self.folder / target).rglob("*.tar"))
-        self.assertEqual((told["shards"], told["bytes"]), (len(shards), sum(path.stat().st_size for path in shards)))
-        self.assertGreater(told["free_bytes"], told["bytes"])
-        again = self.foretell(*args)
+        self.assertEqual((planned["shards"], planned["bytes"]), (len(shards), sum(path.stat().st_size for path in shards)))
+        self.assertGreater(planned["free_bytes"], planned["bytes"])
+        again = self.dry_run(*args)
         self.assertEqual((again["shards"], again["bytes"]), (0, 0))
 
     def test_convert(self):
@@ -55,7 +55,7 @@ class DryRun(FolderTest):
         self.call("convert", "src", "out", "--samples", 5)
         for path in (self.folder / "out").glob("*00[13].tar"):
             path.unlink()
-        self.assertEqual(self.foretell("convert", "src", "out", "--samples", 5)["shards"], 2)
+        self.assertEqual(self.dry_run("convert", "src", "out", "--samples", 5)["shards"], 2)
         refused = run("shardctl", "convert", "src", "out", "--samples", 6, "--dry-run", cwd=self.folder)
         self.assertEqual(refused.returncode, 4)
         self.assertIn("--samples was 5, is 6", refused.stderr)
@@ -67,11 +67,11 @@ class DryRun(FolderTest):
 
     def test_stage(self):
         self.call("convert", "src", "shards", "--samples", 5)
-        told = self.foretell("stage", "shards", "copy")
+        planned = self.dry_run("stage", "shards", "copy")
         done = self.call("stage", "shards", "copy")
-        self.assertEqual((told["files"], told["bytes"], told["shards"]), (done["files"], done["bytes_fetched"], 4))
+        self.assertEqual((planned["files"], planned["bytes"], planned["shards"]), (done["files"], done["bytes_fetched"], 4))
         next((self.folder / "copy").glob("*.tar")).unlink()
-        self.assertEqual(self.foretell("stage", "shards", "copy")["shards"], 1)
+        self.assertEqual(self.dry_run("stage", "shards", "copy")["shards"], 1)
 
     def test_what_would_fail_fails(self):
         for args, code in ((("convert", "gone", "out"), 4), (("reshard", "gone", "out"), 4), (("stage", "gone", "out"), 4),

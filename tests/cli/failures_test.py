@@ -41,7 +41,7 @@ class Failures(FolderTest):
         self.assertIn(envelope["error"]["text"], errors[0])
         self.assertIsNone(envelope["result"])
 
-    def test_each_is_told_once_and_its_envelope_is_written_once(self):
+    def test_each_is_reported_once_and_its_envelope_is_written_once(self):
         for exit_code, *command in self.commands():
             with self.subTest(" ".join(map(str, command))):
                 file = self.folder / "out.json"
@@ -52,7 +52,7 @@ class Failures(FolderTest):
                 finished = run("iobench", *command, "--json", "-")
                 self.check(finished, exit_code, finished.stdout)
 
-    def test_a_file_that_cannot_be_written_is_told_once_too(self):
+    def test_a_file_that_cannot_be_written_is_reported_once_too(self):
         for file, exit_code in ((self.folder / "none/out.json", 4), (self.folder, 2)):
             with self.subTest(file):
                 finished = run("iobench", "model", "--preset", "resnet50-h100", "--json", file)

@@ -23,11 +23,15 @@ void FakeOptions::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "close a shard after N samples"}, samples);
   v.field({"timeout", Unit::seconds, "give up after this time"}, timeout);
   v.field({"headroom", Unit::ratio, "share of capacity to leave unused"}, ratio);
+  v.topic("Looking");
   v.field({"depth", "how deep to look"}, depth);
+  v.topic("Output");
   v.field({"index", "indexes to write", "KINDS"}, index);
   v.field({"name", "prefix of the shards' names", "PREFIX", 'n'}, name);
+  v.topic("Looking");
   v.field({"recheck", "trust checksums only"}, recheck);
   v.field({"rules", "what to look for", Role::input_file}, rules);
+  v.topic("Output");
   v.field({"trace", "write what was done", Role::output_file}, trace);
 }
 

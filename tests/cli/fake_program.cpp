@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/app.hpp"
+#include "core/error.hpp"
 
 namespace {
 
@@ -22,6 +23,7 @@ struct NoOptions {
 
 struct Sum {
   std::uint64_t samples = 0;
+  bool interrupted = false;
   void describe(shardkit::FieldVisitor& v) { v.field({"samples", shardkit::Unit::count, "samples seen"}, samples); }
 };
 
@@ -55,6 +57,15 @@ Sum patient(const NoOptions&, Context& context) {
   return {};
 }
 
+/// Ends as soon as it is asked to, with what it had.
+Sum honest(const NoOptions& options, Context& context) {
+  try {
+    return patient(options, context);
+  } catch (const shardkit::Error&) {
+    return {7, true};
+  }
+}
+
 /// Counts long enough for a bar to be drawn a few times.
 Sum count(const NoOptions&, Context& context) {
   constexpr std::uint64_t kSteps = 100;
@@ -76,10 +87,10 @@ shardkit::cli::Command verb(std::string_view name, Sum (*run)(const NoOptions&, 
 
 /// With FAKE_TERMINATION_LOG=PATH its error goes there as well.
 int main(int argc, char** argv) {
-  const shardkit::cli::App app{
-      .name = "fake",
-      .summary = "behave badly",
-      .commands = {verb("stuck", stuck), verb("tangled", tangled), verb("patient", patient), verb("count", count)}};
+  const shardkit::cli::App app{.name = "fake",
+                               .summary = "behave badly",
+                               .commands = {verb("stuck", stuck), verb("tangled", tangled), verb("patient", patient),
+                                            verb("honest", honest), verb("count", count)}};
   const char* log = std::getenv("FAKE_TERMINATION_LOG");
   if (log == nullptr) return shardkit::cli::run_app(app, argc, argv);
   const std::vector<std::string> args(argv + 1, argv + argc);

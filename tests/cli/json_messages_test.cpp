@@ -136,7 +136,7 @@ TEST_CASE("a form that there is not is refused in text") {
   CHECK(ran.err.starts_with("fake: error: --log must be text or json, not 'xml'\n"));
 }
 
-TEST_CASE("a report that cannot be written is an error in JSON before the end is told") {
+TEST_CASE("a report that cannot be written is an error in JSON before the end is reported") {
   const std::vector<Json> log = logged(succeed, {"x", "--json", "/dev/full"}, 5);
   REQUIRE(log.size() == 2);
   CHECK(log[0]["code"] == "no_space");

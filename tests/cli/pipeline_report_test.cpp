@@ -41,7 +41,7 @@ TEST_CASE("where nothing was read no stage is named") {
   CHECK(says(result, "source:        nothing, cache -; batches on gpu\n"));
 }
 
-TEST_CASE("data are counted in their own noun, and samples that filled no step are told") {
+TEST_CASE("data are counted in their own noun, and samples that filled no step are reported") {
   PipelineResult result = example();
   result.source = bench::SourceForm::shards;
   result.files = 1;

@@ -38,6 +38,22 @@ TEST_CASE("a command that heeds its stop token ends by the signal's code and say
   }
 }
 
+TEST_CASE(
+    "a command that is stopped gives what it had, and both the exit code and the JSON say that it is incomplete") {
+  const TempDir dir;
+  Process process({kProgram, "honest", "--json", dir.path("result.json")});
+  REQUIRE(process.wait_for("working"));
+  process.send(SIGTERM);
+  const Exit exit = process.finish();
+  CHECK(exit.code == 143);
+  CHECK(contains(exit.output, "stopped by SIGTERM"));
+  CHECK(contains(exit.output, "samples: 7\n"));
+  const std::string json = read_file(dir.path("result.json"));
+  CHECK(contains(json, "\"samples\": 7"));
+  CHECK(contains(json, "\"interrupted\": true"));
+  CHECK(contains(json, "\"status\": \"failed\""));
+}
+
 TEST_CASE("a command that ignores the stop is left behind") {
   for (const char* verb : {"stuck", "tangled"}) {
     Process process({kProgram, verb});

@@ -52,7 +52,7 @@ TEST_CASE("a JSON line comes in the rhythm of plain lines and holds the numbers 
   const std::string text = line.update({"re\"ad", 500, 1000, 7, 9}, 5);
   CHECK(text.starts_with("{\"time\":\""));
   CHECK(text.ends_with(R"(Z","level":"info","event":"progress","phase":"re\"ad","items":500,"items_total":1000,)"
-                       "\"bytes\":7,\"bytes_total\":9}\n"));
+                       "\"bytes\":7,\"bytes_total\":9,\"stage\":0,\"stages\":0}\n"));
   CHECK(line.clear().empty());
 }
 
@@ -68,12 +68,56 @@ TEST_CASE("a phase that starts with work already done counts its rate from there
   CHECK(line.update(reading(600), 10) == "read 60 %  600/1,000  10/s  ETA 40 s\n");
 }
 
-TEST_CASE("a phase that is run again starts its rate anew") {
+TEST_CASE("a phase that is run again starts its rate again") {
   ProgressLine line(Style::plain);
   line.update(reading(0), 0);
   line.update(reading(900), 90);
-  line.update(reading(100), 100);
-  CHECK(line.update(reading(300), 110) == "read 30 %  300/1,000  20/s  ETA 35 s\n");
+  ProgressSample again = reading(100);
+  again.starts = 1;
+  line.update(again, 100);
+  again.items = 300;
+  CHECK(line.update(again, 110) == "read 30 %  300/1,000  20/s  ETA 35 s\n");
+}
+
+TEST_CASE("the rate of items has their name") {
+  ProgressLine line(Style::plain);
+  ProgressSample now = reading(0);
+  now.noun = "images";
+  line.update(now, 0);
+  now.items = 500;
+  CHECK(line.update(now, 5) == "read 50 %  500/1,000  100 images/s  ETA 5 s\n");
+}
+
+TEST_CASE("a command with several stages shows which one it is in") {
+  ProgressLine line(Style::plain);
+  ProgressSample now = reading(0);
+  now.stage = 2;
+  now.stages = 4;
+  line.update(now, 0);
+  now.items = 500;
+  CHECK(line.update(now, 5) == "stage 2 of 4: read 50 %  500/1,000  100/s  ETA 5 s\n");
+  now.stages = 1;
+  CHECK(line.update(now, 10).starts_with("read 50 %"));
+}
+
+TEST_CASE("a phase with a time budget shows the elapsed share of it, and the time until its end") {
+  ProgressLine line(Style::bar);
+  ProgressSample now{"decode", 0, 0, 0, 0, "images", 20};
+  CHECK(line.update(now, 0) == "\rdecode [------------------------] 0 %  ETA 20 s\x1b[K");
+  now.items = 2000;
+  CHECK(line.update(now, 5) == "\rdecode [######------------------] 25 %  2,000  400 images/s  ETA 15 s\x1b[K");
+  CHECK(line.update(now, 30).find("100 %") != std::string::npos);
+}
+
+TEST_CASE("with a budget and a total, the one that ends first counts") {
+  ProgressLine line(Style::plain);
+  ProgressSample now = reading(0);
+  now.budget_seconds = 100;
+  line.update(now, 0);
+  now.items = 500;
+  CHECK(line.update(now, 10) == "read 50 %  500/1,000  50/s  ETA 10 s\n");
+  now.budget_seconds = 12;
+  CHECK(line.update(now, 15).find("100 %") != std::string::npos);
 }
 
 TEST_CASE("rate and time to go are those of the last ten seconds") {
@@ -84,18 +128,19 @@ TEST_CASE("rate and time to go are those of the last ten seconds") {
   CHECK(line.update(reading(422), 31).find("422/1,000  2/s  ETA 4 min 50 s") != std::string::npos);
 }
 
-TEST_CASE("a bar is cut to the width of the terminal") {
+TEST_CASE("on a narrow terminal the bar becomes shorter, then goes, then the text is cut") {
   ProgressLine line(Style::bar);
   line.update(reading(0), 0);
-  const std::string text = line.update(reading(250), 5, 40);
-  CHECK(text == "\rread [######------------------] 25 %  2\x1b[K");
+  CHECK(line.update(reading(250), 5, 52) == "\rread [###---------] 25 %  250/1,000  50/s  ETA 15 s\x1b[K");
+  CHECK(line.update(reading(500), 10, 46) == "\rread 50 %  500/1,000  50/s  ETA 10 s\x1b[K");
+  CHECK(line.update(reading(250), 11, 20) == "\rread 25 %  250/1,00\x1b[K");
 }
 
-TEST_CASE("a new phase starts its rate anew") {
+TEST_CASE("a new phase starts its rate again") {
   ProgressLine line(Style::plain);
   line.update(reading(0), 0);
   line.update(reading(1000), 100);
-  ProgressSample sync{"sync", 0, 10, 0, 0};
+  ProgressSample sync{"sync", 0, 10, 0, 0, "", 0, 1};
   line.update(sync, 105);
   sync.items = 5;
   CHECK(line.update(sync, 110) == "sync 50 %  5/10  1/s  ETA 5 s\n");
@@ -111,11 +156,20 @@ TEST_CASE("without totals there is neither share nor time to go, and more than a
 
 TEST_CASE("a sample takes what the command wrote") {
   shardkit::Progress progress;
-  progress.start("write", 7, 9);
+  progress.expect_stages(2);
+  progress.next_stage();
+  progress.start("write", 7, 9, "images");
   progress.items = 3;
   const ProgressSample now = shardkit::cli::sample(progress);
   CHECK(now.phase == "write");
   CHECK(now.items == 3);
   CHECK(now.items_total == 7);
   CHECK(now.bytes_total == 9);
+  CHECK(now.noun == "images");
+  CHECK(now.starts == 1);
+  CHECK(now.stage == 1);
+  CHECK(now.stages == 2);
+  progress.start_for("decode", 30);
+  CHECK(shardkit::cli::sample(progress).budget_seconds == 30);
+  CHECK(shardkit::cli::sample(progress).items_total == 0);
 }

@@ -160,6 +160,11 @@ TEST_CASE("values read as their units ask for") {
   CHECK(format_value(std::numeric_limits<double>::quiet_NaN(), Unit::seconds) == "unknown");
 }
 
+TEST_CASE("a spread has two ends, or one if all are equal") {
+  CHECK(shardkit::cli::spread_text(40, 1200, "sample") == "40 to 1,200 samples");
+  CHECK(shardkit::cli::spread_text(1, 1, "sample") == "1 sample each");
+}
+
 TEST_CASE("a label leaves out the unit that the value shows") {
   const auto label = [](std::string_view name, shardkit::Unit unit) {
     shardkit::FieldNode node;

@@ -187,6 +187,15 @@ TEST_CASE("an unknown verb is wrong usage, with the nearest verb proposed") {
   CHECK(run_fake(succeed, {"--quiet", "work", "x"}).exit_code == 2);
 }
 
+TEST_CASE("-v is not an option, but those that may be meant are named") {
+  CHECK(run_fake(succeed, {"-v"}).err.starts_with("fake: error: -v: unknown option; did you mean --version?\n"));
+  CHECK(run_fake(succeed, {"--verison"}).err.find("did you mean --version?") != std::string::npos);
+  CHECK(run_fake(succeed, {"cache", "-v"}).err.starts_with("fake: error: cache -v: unknown option\n"));
+  const Ran verb = run_fake(succeed, {"work", "x", "-v"});
+  CHECK(verb.exit_code == 2);
+  CHECK(verb.err.starts_with("fake: error: -v: unknown option; did you mean --verbose?\n"));
+}
+
 TEST_CASE("a verb may have two words") {
   const Ran ran = run_fake(succeed, {"cache", "ls", "x"});
   CHECK(ran.exit_code == 0);

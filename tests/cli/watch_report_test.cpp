@@ -53,12 +53,12 @@ WatchResult watched(WatchLines lines) {
 
 }  // namespace
 
-TEST_CASE("a line has a column for each thing that is told, the heading their names above them") {
+TEST_CASE("a line has a column for each thing that is reported, the heading their names above them") {
   const std::string heading = watch_heading(interval());
   const std::string line = watch_line(interval(), interval());
-  CHECK(
-      heading ==
-      "     UTC  cores  queued  blocked   node    cpu     io    mem       read     wait   busy  available  bottleneck\n");
+  CHECK(heading ==
+        "     UTC  cores  queued  blocked   node    cpu     io    mem       read     wait   busy  available  "
+        "bottleneck\n");
   CHECK(
       line ==
       "10:15:02    7.6     1.2       12   42 %    1 %   64 %    0 %   512 MB/s    12 ms   99 %   3.00 GiB  storage\n");

@@ -24,6 +24,19 @@ struct Options {
   }
 };
 
+struct Topics {
+  bool first = false;
+  bool second = false;
+  bool third = false;
+
+  void describe(FieldVisitor& v) {
+    v.field({"first", "before any topic"}, first);
+    v.topic("Shards");
+    v.field({"second", "in a topic"}, second);
+    v.field({"third", "in the same"}, third);
+  }
+};
+
 /// What check_ranges() says of the default options after `change`; empty when it accepts them.
 template <class Change>
 std::string complaint(Change change) {
@@ -39,6 +52,14 @@ std::string complaint(Change change) {
 }
 
 }  // namespace
+
+TEST_CASE("a topic lasts until the next one") {
+  Topics options;
+  const auto tree = field_tree([&](FieldVisitor& v) { options.describe(v); });
+  CHECK(tree[0].topic.empty());
+  CHECK(tree[1].topic == "Shards");
+  CHECK(tree[2].topic == "Shards");
+}
 
 TEST_CASE("a value outside of its field's range is refused with the option and the range") {
   CHECK(complaint([](Options& o) { o.threads = 0; }) == "--threads must be from 1 to 4096");

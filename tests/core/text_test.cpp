@@ -70,15 +70,15 @@ TEST_CASE("a decimal is finite and fills its text") {
   }
 }
 
-TEST_CASE("a text may begin with a decimal, and what follows it is told") {
-  std::string_view rest = "unchanged";
-  CHECK(leading_decimal("16.0 GT/s PCIe", &rest) == 16);
-  CHECK(rest == " GT/s PCIe");
-  CHECK(leading_decimal("1e3", &rest) == 1);
-  CHECK(rest == "e3");
+TEST_CASE("a text may begin with a decimal, and what follows it is reported") {
+  std::string_view after = "unchanged";
+  CHECK(leading_decimal("16.0 GT/s PCIe", &after) == 16);
+  CHECK(after == " GT/s PCIe");
+  CHECK(leading_decimal("1e3", &after) == 1);
+  CHECK(after == "e3");
   for (const char* bad : {"", "Unknown", "inf", "nan", " 1"}) {
     CAPTURE(bad);
-    CHECK_FALSE(leading_decimal(bad, &rest));
-    CHECK(rest == "e3");
+    CHECK_FALSE(leading_decimal(bad, &after));
+    CHECK(after == "e3");
   }
 }

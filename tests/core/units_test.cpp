@@ -128,6 +128,8 @@ TEST_CASE("a counted noun is in the plural but for one") {
   CHECK(format_count(0, "shard") == "0 shards");
   CHECK(format_count(1, "shard") == "1 shard");
   CHECK(format_count(12'000, "shard") == "12,000 shards");
+  CHECK(format_count(1, "class") == "1 class");
+  CHECK(format_count(3, "class") == "3 classes");
 }
 
 TEST_CASE("a factor is told to the hundredth, and beyond a thousand no more than that it is") {

@@ -45,7 +45,7 @@ TEST_CASE("different components never become equal") {
   for (const char* name : names) CHECK(seen.insert(portable_component(name)).second);
 }
 
-TEST_CASE("a long key is cut and told apart by its path") {
+TEST_CASE("a long key is cut and distinguished by its path") {
   const std::string stem(300, 'x');
   const std::string one = image_key(KeyRule::flat, "c", "c/one/" + stem);
   const std::string other = image_key(KeyRule::flat, "c", "c/other/" + stem);

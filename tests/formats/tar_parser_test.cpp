@@ -216,7 +216,7 @@ TEST_CASE("a lone header of 512 bytes is a truncated archive, a lone zero block 
   CHECK(scan_both_ways(std::string(1024, '\0')).findings.empty());
 }
 
-TEST_CASE("archives without end-of-archive blocks, or with one, are told apart") {
+TEST_CASE("archives without end-of-archive blocks, or with one, are distinguished") {
   CHECK(scan_both_ways(TarBuilder().file("a", "x").bytes()).faults() == Faults{TarFault::missing_end});
   CHECK(scan_both_ways(TarBuilder().file("a", "x").end(1).bytes()).faults() == Faults{TarFault::short_end});
   CHECK(scan_both_ways(TarBuilder().file("a", "x").end(2).bytes()).findings.empty());

@@ -36,7 +36,7 @@ TEST_CASE("what is no wids index is refused with the field that is wrong") {
   refuses(R"({"wids_version":1,"shardlist":[{"url":"a","nsamples":-1}]})", "shardlist[0].nsamples");
 }
 
-TEST_CASE("an index is told from other JSON by its shard list") {
+TEST_CASE("an index is distinguished from other JSON by its shard list") {
   CHECK(is_wids_index(R"({"shardlist":[]})"));
   CHECK_FALSE(is_wids_index(R"({"shards":[]})"));
   CHECK_FALSE(is_wids_index("no json"));

@@ -142,7 +142,7 @@ TEST_CASE("a crop that has the tensor's side already stays as it is") {
   CHECK(on_host(device, tensor.span()) == expected);
 }
 
-TEST_CASE("a real GPU, where there is one, gives them too, and spins for as long as it is told") {
+TEST_CASE("a real GPU, where there is one, gives them too, and spins for as long as it is asked to") {
   std::vector<std::unique_ptr<Device>> devices;
   const auto failure = failure_of([&] { devices = open_devices(); });
   if (failure.failed) {

@@ -147,7 +147,7 @@ TEST_CASE("any flipped byte gives pixels or a failure, never a crash") {
   CHECK(decoder.decode(sound).failure == DecodeFailure::none);
 }
 
-TEST_CASE("what is no JPEG is told apart by kind") {
+TEST_CASE("what is no JPEG is distinguished by kind") {
   JpegDecoder decoder;
   const Decoded png = decoder.decode(as_bytes("\x89PNG\r\n\x1A\n and so on"));
   CHECK(png.failure == DecodeFailure::not_jpeg);

@@ -94,7 +94,7 @@ TEST_CASE("an object reads by range, as long as it is the version that was looke
   CHECK(code_of([&] { fetch_text(*source, object, 10, {}); }) == ErrorCode::io);
 }
 
-TEST_CASE("an object that is written while it is read is told") {
+TEST_CASE("an object that is written while it is read is reported") {
   const TempDir dir;
   write_file(dir.path("src/a"), std::string(3U << 20U, 'x'));
   const auto source = open_object_source(dir.path("src"));
@@ -124,7 +124,7 @@ TEST_CASE("a stop ends a read between two blocks") {
   CHECK(came == 1U << 20U);
 }
 
-TEST_CASE("what cannot be a source is told apart") {
+TEST_CASE("what cannot be a source is distinguished") {
   const TempDir dir;
   write_file(dir.path("file.tar"), "x");
   std::filesystem::create_directory(dir.path("loop"));

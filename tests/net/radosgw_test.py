@@ -128,7 +128,7 @@ class Refusals(S3Test):
     def error(self, *arguments, **environment):
         return self.probe(*arguments, **environment)["error"]
 
-    def test_what_is_not_there_is_told_from_what_may_not_be_read(self):
+    def test_what_is_not_there_is_distinguished_from_what_may_not_be_read(self):
         self.upload.put("parts", "private", b"secret")
         self.assertIsNone(self.probe("find", "s3://parts/absent"))
         self.assertEqual(self.error("list", "s3://no-such-bucket")["code"], "not_found")

@@ -127,7 +127,7 @@ TEST_CASE("what was mended is tried at once, the second time after a wait") {
   CHECK(clock.sleeps() == std::vector<double>{0, 1});
 }
 
-TEST_CASE("a fatal answer throws at once, a stop ends the wait, and each repetition is told") {
+TEST_CASE("a fatal answer throws at once, a stop ends the wait, and each repetition is reported") {
   FakeClock clock;
   RetryOptions options = options_with(clock, 0.5);
   std::vector<RetryEvent> events;

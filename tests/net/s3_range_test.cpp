@@ -82,7 +82,7 @@ TEST_CASE("broken and dead connections are tried again") {
   CHECK(s3.server.requests().size() > 4);
 }
 
-TEST_CASE("a burst of 503 is waited out, for as long as the store says, and told as throttling") {
+TEST_CASE("a burst of 503 is waited out, for as long as the store says, and reported as throttling") {
   S3Fixture s3;
   s3.server.next({ObjectServer::s3_error(503, "SlowDown", "Retry-After: 7\r\n"), ObjectServer::answer(503),
                   ObjectServer::answer(429), ObjectServer::s3_error(500, "InternalError")});
@@ -100,7 +100,7 @@ TEST_CASE("a store that never recovers is a network error after ten attempts") {
   CHECK(s3.server.requests().size() == 10);
 }
 
-TEST_CASE("a whole object in place of a range is told and not read") {
+TEST_CASE("a whole object in place of a range is reported and not read") {
   S3Fixture s3;
   s3.server.next({ObjectServer::answer(200, "ETag: \"v1\"\r\n", "0123456789")});
   CHECK(s3.get(2, 3).empty());
@@ -128,7 +128,8 @@ TEST_CASE("an answer that is shorter than it says is completed") {
   CHECK(s3.served("range").at(1) == "bytes=4-9");
 }
 
-TEST_CASE("another version is told, whether the store refuses, the answer names it, or the object has shrunk or gone") {
+TEST_CASE(
+    "another version is reported, whether the store refuses, the answer names it, or the object has shrunk or gone") {
   S3Fixture s3;
   s3.server.set_etag("\"v2\"");
   s3.get(0, 10);

@@ -105,13 +105,13 @@ class StoreServer {
 
  private:
   static std::string query_value(const std::string& target, const std::string& name) {
-    std::string_view rest(target);
-    rest.remove_prefix(std::min(rest.find('?'), rest.size()));
-    while (!rest.empty()) {
-      rest.remove_prefix(1);
-      const std::string_view pair = rest.substr(0, rest.find('&'));
+    std::string_view query(target);
+    query.remove_prefix(std::min(query.find('?'), query.size()));
+    while (!query.empty()) {
+      query.remove_prefix(1);
+      const std::string_view pair = query.substr(0, query.find('&'));
       if (pair.starts_with(name + "=")) return shardkit::net::percent_decode(pair.substr(name.size() + 1));
-      rest.remove_prefix(pair.size());
+      query.remove_prefix(pair.size());
     }
     return "";
   }

@@ -83,7 +83,7 @@ class Timing(unittest.TestCase):
         self.assertEqual(self.probe([1.0] * 100, batches=5)["batches"], 5)
         self.assertEqual(self.probe([1.0] * 100, seconds=7.0)["batches"], 7)
 
-    def test_a_loader_that_ends_early_is_told(self):
+    def test_a_loader_that_ends_early_is_reported(self):
         self.assertTrue(self.probe([1.0] * 4)["loader_ended"])
         self.assertFalse(self.probe([1.0] * 4, batches=2)["loader_ended"])
 

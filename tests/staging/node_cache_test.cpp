@@ -186,7 +186,8 @@ TEST_CASE("the cache's lock in a staged folder lies where readers do not look") 
   CHECK(std::filesystem::exists(dir.path("a/.shardkit/.shardkit-cache.lock")));
 }
 
-TEST_CASE("a folder that went while it was to be evicted is gone, and one that refuses is told from one in use") {
+TEST_CASE(
+    "a folder that went while it was to be evicted is gone, and one that refuses is distinguished from one in use") {
   const TempDir dir;
   std::string refusal;
   StagedFolder folder;

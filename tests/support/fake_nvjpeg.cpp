@@ -89,7 +89,7 @@ nvjpegStatus_t decode(const unsigned char* data, std::size_t length, ByteVector&
 }
 
 template <class T>
-nvjpegStatus_t tell(T* to, T value) {
+nvjpegStatus_t store(T* to, T value) {
   *to = value;
   return NVJPEG_STATUS_SUCCESS;
 }
@@ -99,7 +99,7 @@ nvjpegStatus_t tell(T* to, T value) {
 extern "C" {
 
 nvjpegStatus_t nvjpegGetProperty(libraryPropertyType type, int* value) {
-  return tell(value, type == MAJOR_VERSION ? 13 : type == MINOR_VERSION ? 0 : 1);
+  return store(value, type == MAJOR_VERSION ? 13 : type == MINOR_VERSION ? 0 : 1);
 }
 nvjpegStatus_t nvjpegCreateEx(nvjpegBackend_t backend, nvjpegDevAllocator_t*, nvjpegPinnedAllocator_t*, unsigned,
                               nvjpegHandle_t* handle) {
@@ -115,7 +115,7 @@ nvjpegStatus_t nvjpegCreateEx(nvjpegBackend_t backend, nvjpegDevAllocator_t*, nv
 nvjpegStatus_t nvjpegDestroy(nvjpegHandle_t handle) { return destroy(handle); }
 nvjpegStatus_t nvjpegGetHardwareDecoderInfo(nvjpegHandle_t, unsigned* engines, unsigned* cores) {
   *cores = 1;
-  return tell(engines, 7U);
+  return store(engines, 7U);
 }
 
 nvjpegStatus_t nvjpegJpegStreamCreate(nvjpegHandle_t handle, nvjpegJpegStream_t* stream) {
@@ -130,22 +130,22 @@ nvjpegStatus_t nvjpegJpegStreamParse(nvjpegHandle_t handle, const unsigned char*
 }
 nvjpegStatus_t nvjpegJpegStreamGetJpegEncoding(nvjpegJpegStream_t stream, nvjpegJpegEncoding_t* encoding) {
   const bool progressive = stream->header.progressive;
-  return tell(encoding, progressive ? NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN : NVJPEG_ENCODING_BASELINE_DCT);
+  return store(encoding, progressive ? NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN : NVJPEG_ENCODING_BASELINE_DCT);
 }
 nvjpegStatus_t nvjpegJpegStreamGetFrameDimensions(nvjpegJpegStream_t stream, unsigned* width, unsigned* height) {
   *width = stream->header.width;
-  return tell(height, stream->header.height);
+  return store(height, stream->header.height);
 }
 nvjpegStatus_t nvjpegJpegStreamGetComponentsNum(nvjpegJpegStream_t stream, unsigned* components) {
-  return tell(components, stream->header.components);
+  return store(components, stream->header.components);
 }
 nvjpegStatus_t nvjpegJpegStreamGetChromaSubsampling(nvjpegJpegStream_t stream, nvjpegChromaSubsampling_t* subsampling) {
   constexpr nvjpegChromaSubsampling_t kNames[] = {NVJPEG_CSS_444, NVJPEG_CSS_422,  NVJPEG_CSS_420,    NVJPEG_CSS_440,
                                                   NVJPEG_CSS_411, NVJPEG_CSS_GRAY, NVJPEG_CSS_UNKNOWN};
-  return tell(subsampling, kNames[stream->header.subsampling]);
+  return store(subsampling, kNames[stream->header.subsampling]);
 }
 nvjpegStatus_t nvjpegDecodeBatchedSupported(nvjpegHandle_t handle, nvjpegJpegStream_t stream, int* refused) {
-  return tell(refused, handle->hardware && !stream->header.progressive ? 0 : 1);
+  return store(refused, handle->hardware && !stream->header.progressive ? 0 : 1);
 }
 
 nvjpegStatus_t nvjpegJpegStateCreate(nvjpegHandle_t handle, nvjpegJpegState_t* state) {
@@ -177,7 +177,7 @@ nvjpegStatus_t nvjpegDecodeParamsCreate(nvjpegHandle_t handle, nvjpegDecodeParam
 }
 nvjpegStatus_t nvjpegDecodeParamsDestroy(nvjpegDecodeParams_t params) { return destroy(params); }
 nvjpegStatus_t nvjpegDecodeParamsSetOutputFormat(nvjpegDecodeParams_t params, nvjpegOutputFormat_t format) {
-  return tell(&params->format, format);
+  return store(&params->format, format);
 }
 nvjpegStatus_t nvjpegDecoderCreate(nvjpegHandle_t handle, nvjpegBackend_t backend, nvjpegJpegDecoder_t* decoder) {
   return make(handle, decoder, nvjpegJpegDecoder{backend});
@@ -195,10 +195,10 @@ nvjpegStatus_t nvjpegBufferDeviceCreate(nvjpegHandle_t handle, nvjpegDevAllocato
 }
 nvjpegStatus_t nvjpegBufferDeviceDestroy(nvjpegBufferDevice_t buffer) { return destroy(buffer); }
 nvjpegStatus_t nvjpegStateAttachPinnedBuffer(nvjpegJpegState_t state, nvjpegBufferPinned_t buffer) {
-  return tell(&state->pinned, buffer);
+  return store(&state->pinned, buffer);
 }
 nvjpegStatus_t nvjpegStateAttachDeviceBuffer(nvjpegJpegState_t state, nvjpegBufferDevice_t buffer) {
-  return tell(&state->device, buffer);
+  return store(&state->device, buffer);
 }
 
 nvjpegStatus_t nvjpegDecodeJpegHost(nvjpegHandle_t handle, nvjpegJpegDecoder_t, nvjpegJpegState_t state,

@@ -25,7 +25,7 @@ nvmlReturn_t write(char* to, unsigned length, const char* text) {
 
 /// The first GPU's number; the second one refuses.
 template <class T>
-nvmlReturn_t tell(nvmlDevice_t gpu, T* to, T value) {
+nvmlReturn_t store(nvmlDevice_t gpu, T* to, T value) {
   if (index_of(gpu) != 0) return NVML_ERROR_NOT_SUPPORTED;
   *to = value;
   return NVML_SUCCESS;
@@ -64,51 +64,51 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t gpu, nvmlPciInfo_t* pci) {
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t gpu, nvmlMemory_t* memory) {
-  return tell(gpu, memory, {80ULL << 30U, 79ULL << 30U, 1ULL << 30U});
+  return store(gpu, memory, {80ULL << 30U, 79ULL << 30U, 1ULL << 30U});
 }
 nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t gpu, unsigned words, unsigned long* nodes, nvmlAffinityScope_t) {
   for (unsigned i = 0; i < words; ++i) nodes[i] = 0;
   nodes[0] = index_of(gpu) == 0 ? 0b10 : 0b11;  // a driver that does not know says all
   return NVML_SUCCESS;
 }
-nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 4U); }
-nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 8U); }
-nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 4U); }
-nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 16U); }
-nvmlReturn_t nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 5U); }
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return store(gpu, to, 4U); }
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t gpu, unsigned* to) { return store(gpu, to, 8U); }
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return store(gpu, to, 4U); }
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t gpu, unsigned* to) { return store(gpu, to, 16U); }
+nvmlReturn_t nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return store(gpu, to, 5U); }
 nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t gpu, nvmlPcieUtilCounter_t counter, unsigned* to) {
-  return tell(gpu, to, counter == NVML_PCIE_UTIL_RX_BYTES ? 12'000'000U : 1U);
+  return store(gpu, to, counter == NVML_PCIE_UTIL_RX_BYTES ? 12'000'000U : 1U);
 }
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t gpu, nvmlClockType_t type, unsigned* to) {
-  return tell(gpu, to, type == NVML_CLOCK_SM ? 1200U : 2619U);
+  return store(gpu, to, type == NVML_CLOCK_SM ? 1200U : 2619U);
 }
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t gpu, nvmlClockType_t type, unsigned* to) {
-  return tell(gpu, to, type == NVML_CLOCK_SM ? 1980U : 2619U);
+  return store(gpu, to, type == NVML_CLOCK_SM ? 1980U : 2619U);
 }
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t gpu, unsigned long long* reasons) {
-  return tell(gpu, reasons, 0x24ULL);  // as drivers before 535 name the call: power cap, heat
+  return store(gpu, reasons, 0x24ULL);  // as drivers before 535 name the call: power cap, heat
 }
 nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t gpu, nvmlPstates_t* state) {
   *state = NVML_PSTATE_UNKNOWN;
-  return index_of(gpu) == 0 ? tell(gpu, state, NVML_PSTATE_2) : NVML_SUCCESS;
+  return index_of(gpu) == 0 ? store(gpu, state, NVML_PSTATE_2) : NVML_SUCCESS;
 }
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t gpu, nvmlTemperatureSensors_t, unsigned* to) {
-  return tell(gpu, to, 88U);
+  return store(gpu, to, 88U);
 }
-nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 350'500U); }
-nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 400'000U); }
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t gpu, unsigned* to) { return store(gpu, to, 350'500U); }
+nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t gpu, unsigned* to) { return store(gpu, to, 400'000U); }
 nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t gpu, unsigned* to) {
-  return tell(gpu, to, 700'000U);
+  return store(gpu, to, 700'000U);
 }
-nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t gpu, nvmlUtilization_t* to) { return tell(gpu, to, {97, 40}); }
-nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t gpu, unsigned* to, unsigned*) { return tell(gpu, to, 5U); }
-nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t gpu, unsigned* to, unsigned*) { return tell(gpu, to, 0U); }
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t gpu, nvmlUtilization_t* to) { return store(gpu, to, {97, 40}); }
+nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t gpu, unsigned* to, unsigned*) { return store(gpu, to, 5U); }
+nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t gpu, unsigned* to, unsigned*) { return store(gpu, to, 0U); }
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t gpu, unsigned* now, unsigned* next) {
   *next = 0;
-  return tell(gpu, now, 1U);
+  return store(gpu, now, 1U);
 }
 nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t gpu, nvmlEnableState_t* to) {
-  return tell(gpu, to, NVML_FEATURE_DISABLED);
+  return store(gpu, to, NVML_FEATURE_DISABLED);
 }
 
 }  // extern "C"

@@ -179,13 +179,13 @@ RecordedTree& RecordedTree::without(std::string_view path) {
 /// The path with its links followed, "." and ".." taken out, as the kernel walks it.
 std::string RecordedTree::place_of(const std::string& path) const {
   std::string place;
-  std::string rest = path;
-  for (int steps = 0; !rest.empty() && steps < 1000; ++steps) {
-    const std::size_t start = rest.find_first_not_of('/');
+  std::string unresolved = path;
+  for (int steps = 0; !unresolved.empty() && steps < 1000; ++steps) {
+    const std::size_t start = unresolved.find_first_not_of('/');
     if (start == std::string::npos) break;
-    const std::size_t end = std::min(rest.find('/', start), rest.size());
-    const std::string part = rest.substr(start, end - start);
-    rest.erase(0, end);
+    const std::size_t end = std::min(unresolved.find('/', start), unresolved.size());
+    const std::string part = unresolved.substr(start, end - start);
+    unresolved.erase(0, end);
     if (part == ".") continue;
     if (part == "..") {
       place.erase(std::min(place.rfind('/'), place.size()));
@@ -195,7 +195,7 @@ std::string RecordedTree::place_of(const std::string& path) const {
     if (target == links_.end()) {
       place += "/" + part;
     } else {
-      rest = target->second + rest;
+      unresolved = target->second + unresolved;
       if (target->second.starts_with('/')) place.clear();
     }
   }

@@ -30,7 +30,7 @@ TEST_CASE("all units are done, by as many workers as there are to start with") {
   CHECK(made <= 3);
 }
 
-TEST_CASE("the first failure stops all and is told") {
+TEST_CASE("the first failure stops all and is reported") {
   std::atomic<int> calls{0};
   ClimbingWorkers workers(4, 4, {});
   const auto fail = [&] {

@@ -233,6 +233,7 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "folder on the storage to measure; all files written there are removed at the end", Role::positional,
            kMayDiffer, kSharedOutput},
           directory);
+  v.topic("What is written");
   v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
   v.field({"job", "seq-write: like fio's sequential write, 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s",
            "NAME"},
@@ -245,13 +246,16 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"writers", Unit::count,
            "files written in parallel, one per rank; default: 1, with --model the 8 ranks of a node", between(1, 512)},
           writers);
+  v.topic("How it is written");
   v.field({"block", Unit::bytes, "bytes per write", between(4096, 1U << 30U)}, block);
   v.field({"direct", "bypass the page cache when writing (O_DIRECT)"}, direct);
+  v.topic("Measurement");
   v.field({"repeat", Unit::count, "number of checkpoints in each mode", kMayDiffer, between(1, 1000)}, repeat);
   v.field({"budget", Unit::seconds, "time limit for writing each checkpoint", kMayDiffer, above(0)}, budget);
   v.field({"drain-to", "also copy a checkpoint to this folder on slower storage, and time it", "DIR", kSharedOutput},
           drain_to);
   v.field({"read-back", "also read the last checkpoint, from disk if possible, and compare every byte"}, read_back);
+  v.topic("Training job");
   v.field({"step-time", Unit::seconds,
            "time of a training step; with --every, the share of training that checkpoints take is reported", above(0),
            kOfTrainingStep},

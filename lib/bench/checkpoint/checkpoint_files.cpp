@@ -91,7 +91,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Called with each block of a rank's file in turn.
+/// Called with each block of a rank's file, in order.
 using TakeBlock = std::function<void(std::uint64_t rank, std::uint64_t offset, Bytes block)>;
 
 void read_rank(const WrittenCheckpoint& checkpoint, std::uint64_t rank, const TakeBlock& take, Context& context,

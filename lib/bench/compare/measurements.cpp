@@ -43,7 +43,7 @@ std::vector<std::string> result_files(const std::string& folder, Context& contex
   return files;
 }
 
-/// One result's turns, or itself.
+/// The repetitions of one result, or the result itself.
 std::vector<const Json*> turns_of(const Json& result) {
   const Json* repetitions = member(result, "repetitions");
   if (repetitions == nullptr || !repetitions->is_array() || repetitions->empty()) return {&result};
@@ -67,7 +67,7 @@ void take_values(const Json& result, const std::string& path, Measurements& meas
   }
 }
 
-/// Files of one folder must be turns of one measurement.
+/// Files of one folder must be repetitions of one measurement.
 void check_same(const Conditions& first, const Conditions& next, const Measurements& measured,
                 const std::string& path) {
   const std::vector<Difference> different = differences(first, next, {});

@@ -61,7 +61,7 @@ class AugmentWork {
         done_(*options.threads) {}
 
   Timing run() {
-    context_.progress().start("augmenting");
+    context_.progress().start_for("augmenting", options_.min_seconds, "images");
     return timed_run(
         static_cast<unsigned>(*options_.threads),
         [&](unsigned thread, const std::stop_token& stop) { augment_crops(thread, stop); }, context_.progress().items,

@@ -112,7 +112,7 @@ constexpr std::uint64_t kUsualCrop = 224;
 
 using Clock = std::chrono::steady_clock;
 
-/// Decodes the images of a store in turn, again and again.
+/// Decodes all images of a store repeatedly.
 class DecodeWork {
  public:
   DecodeWork(const JpegStore& store, const DecodeBenchOptions& options, const std::optional<double>& most_seconds,
@@ -123,7 +123,7 @@ class DecodeWork {
   /// least.
   Timing run(unsigned threads, std::vector<DecodeTally>& tallies) {
     next_.store(0, std::memory_order_relaxed);
-    context_.progress().start("decoding");  // no total: images come again until the time is over
+    context_.progress().start_for("decoding", most_seconds_.value_or(options_.min_seconds), "images");
     tallies.assign(threads, {});
     return timed_run(
         threads, [&](unsigned thread, const std::stop_token& stop) { decode_images(thread, tallies[thread], stop); },
@@ -136,7 +136,7 @@ class DecodeWork {
     return counts;
   }
 
-  /// Images of the last run that had their turn.
+  /// Images of the last run that were tried.
   std::uint64_t tried() const { return std::min<std::uint64_t>(next_.load(std::memory_order_relaxed), store_.size()); }
 
  private:
@@ -205,7 +205,7 @@ DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& conte
 
 }  // namespace
 
-/// Of those that were decoded more than once none failed.
+/// Only images that never failed are decoded more than once.
 std::uint64_t DecodeResult::tried() const { return std::min(images, decoded + failures.total); }
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
@@ -230,38 +230,49 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   for (const unsigned count : thread_counts(static_cast<unsigned>(*options.threads), options.scaling)) {
     std::vector<DecodeTally> tallies;
     const Timing timing = work.run(count, tallies);
-    context.throw_if_stopped();
+    if (context.progress().items == 0) context.throw_if_stopped();
+    result.interrupted = context.stop_token().stop_requested();
     result.threads = count;
     add_measurement(timing, tallies, result);
     if (options.scaling) result.scaling.push_back({count, result.samples_per_second});
+    if (result.interrupted) break;
   }
   add_scaling(result);
   add_failures(work.failures(), work.tried(), input, result);
-  if (augments) result.augment = measure_augment(store, options, context);
+  try {
+    if (augments) result.augment = measure_augment(store, options, context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled) throw;
+    result.interrupted = true;
+  }
   return result;
 }
 
 void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"PATH", "shards, image files, or folders of either", Role::positional, kMayDiffer}, paths);
+  v.topic("Decoding");
   v.field({"backend", "decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU"}, backend);
   v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
            between(1, system::kMostThreads)},
           threads);
-  v.field({"samples", Unit::count, "number of images to load, evenly distributed", kMayDiffer, at_least(1)}, samples);
   v.field({"crop", Unit::count, "decode only a random resized crop of this width and height in pixels", "PIXELS",
            between(1, kMostCrop)},
           crop);
   v.field({"scale", "shrink whole images while decoding: divide width and height by 1, 2, 4 or 8", "N"}, scale);
+  v.topic("Augmentation");
   v.field({"augment",
            "measure augmenting the crops separately: imagenet flips every second crop and normalises; crops have 224 "
            "pixels without --crop"},
           augment);
   v.field({"dtype", "type of the augmented values; with --augment"}, dtype);
   v.field({"layout", "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
+  v.topic("Measurement");
+  v.field({"samples", Unit::count, "number of images to load, evenly distributed", kMayDiffer, at_least(1)}, samples);
   v.field({"min-seconds", Unit::seconds, "minimum time for decoding, and for augmenting", kMayDiffer, between(0, kDay)},
           min_seconds);
   v.field({"scaling", "also measure 1, 2, 4, ... threads", kMayDiffer}, scaling);
   v.field({"seed", "seed for positions and flips of crops", kMayDiffer}, seed);
+  v.topic("Decoding");
   v.field({"batch", Unit::count, "images passed to nvJPEG at once; default: 256", between(1, 65536)}, batch);
   v.field({"device", "number of the GPU for nvJPEG; default: 0"}, device);
   access.describe(v);

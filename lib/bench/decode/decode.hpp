@@ -261,6 +261,7 @@ struct DecodeResult {
   std::vector<CoresNeeded> cores_needed;
   std::optional<AugmentResult> augment;
   std::optional<DeviceDecodeResult> nvjpeg;
+  bool interrupted = false;  ///< then the rates are those until the stop
 
   /// Images that were tried, each counted once.
   std::uint64_t tried() const;

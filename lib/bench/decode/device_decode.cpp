@@ -31,7 +31,7 @@ class DeviceDecodeWork {
 
   /// Decodes until every image was done once and `min_seconds` are over, and all that was begun is there. Once.
   Timing run() {
-    context_.progress().start("decoding");  // no total: images come again until the time is over
+    context_.progress().start_for("decoding", options_.min_seconds, "images");
     return timed_run(
         threads_ + 1,
         [&](unsigned thread, const std::stop_token& stop) {

@@ -92,15 +92,15 @@ class InputFinder {
  private:
   /// Bytes of files and bytes of stores are measured in other ways.
   static void refuse_mixture(const std::vector<catalog::NamedInput>& named) {
-    const auto is_local = [](const auto& one) { return one.place.kind == catalog::ObjectLocation::Kind::local; };
+    const auto is_local = [](const auto& one) { return one.location.kind == catalog::ObjectLocation::Kind::local; };
     if (std::ranges::all_of(named, is_local) || std::ranges::none_of(named, is_local)) return;
     throw Error(ErrorCode::usage, "PATH: some are local and some are URLs; measure them separately");
   }
 
   void add(const catalog::NamedInput& named) {
-    if (!named.place.is_folder()) return add_named_file(named);
+    if (!named.location.is_folder()) return add_named_file(named);
     const std::size_t before = input_.files.size();
-    switch (named.place.kind) {
+    switch (named.location.kind) {
       case catalog::ObjectLocation::Kind::local:
         add_folder(named.path);
         break;
@@ -144,7 +144,7 @@ class InputFinder {
 
   /// As add_folder().
   void add_bucket_folder(const catalog::NamedInput& named) {
-    const std::vector<io::ObjectInfo> objects = input_.inputs->list(named.place, true);
+    const std::vector<io::ObjectInfo> objects = input_.inputs->list(named.location, true);
     const bool has_shards = std::ranges::any_of(objects, is_shard_name, &io::ObjectInfo::name);
     for (const io::ObjectInfo& object : objects) {
       const bool is_hidden = object.name.starts_with('.') || object.name.find("/.") != std::string::npos;

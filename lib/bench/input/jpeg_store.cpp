@@ -118,22 +118,22 @@ void JpegStore::load(const InputSet& input, Context& context) {
   for (const SampleRef& ref : refs_) bytes_ += ref.image_bytes;
   memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
   images_.resize(refs_.size());
-  std::vector<MutableBytes> places;
+  std::vector<MutableBytes> slots;
   std::uint64_t offset = 0;
   for (const SampleRef& ref : refs_) {
-    places.emplace_back(memory_.get() + offset, ref.image_bytes);
+    slots.emplace_back(memory_.get() + offset, ref.image_bytes);
     offset += ref.image_bytes;
   }
-  context.progress().start("loading images", refs_.size(), bytes_);
+  context.progress().start("loading images", refs_.size(), bytes_, "images");
   for_each_file(refs_.size(), context, [&](std::size_t i) {
     const std::string& path = input.files[refs_[i].file].path;
-    if (open_file(input, path)->read_at(refs_[i].image_offset, places[i]) < places[i].size()) {
+    if (open_file(input, path)->read_at(refs_[i].image_offset, slots[i]) < slots[i].size()) {
       throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while being read", path), path,
                   refs_[i].image_offset);
     }
-    images_[i] = places[i];
+    images_[i] = slots[i];
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
-    context.progress().bytes.fetch_add(places[i].size(), std::memory_order_relaxed);
+    context.progress().bytes.fetch_add(slots[i].size(), std::memory_order_relaxed);
   });
 }
 

@@ -243,6 +243,7 @@ ModelResult model(const ModelOptions& given, Context& context) {
 }
 
 void ModelOptions::describe(FieldVisitor& v) {
+  v.topic("Training job");
   v.field({"list-presets", "list the presets and the input rate that each needs"}, list_presets);
   v.field({"preset", "a published workload, such as resnet50-h100", "NAME"}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together; default: 1", at_least(1)}, gpus);
@@ -251,6 +252,7 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
   v.field({"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", above(0, 1)},
           min_au);
+  v.topic("Loader");
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
   v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);
   v.field({"crop", Unit::count, "width and height of the decoded crop in pixels", between(1, 65535)}, crop);
@@ -258,6 +260,7 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"decode-per-core", Unit::per_second, "samples that one core decodes per second, to compute the cores needed",
            above(0)},
           decode_per_core);
+  v.topic("Supply");
   v.field({"from",
            "take the supply from a result of read, decode, pipeline or run (--json), or the checkpoint time from a "
            "result of checkpoint",
@@ -265,13 +268,16 @@ void ModelOptions::describe(FieldVisitor& v) {
           from);
   v.field({"read-rate", Unit::bytes_per_second, "bytes that storage delivers per second", above(0)}, read_rate);
   v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes", above(0)}, decode_rate);
+  v.topic("Staging");
   v.field({"dataset-bytes", Unit::bytes, "size of the data set, for staging and epochs"}, dataset_bytes);
   v.field({"stage-rate", Unit::bytes_per_second, "rate of staging", above(0)}, stage_rate);
+  v.topic("Checkpoints");
   v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint"}, checkpoint_bytes);
   v.field({"checkpoint-rate", Unit::bytes_per_second, "rate of writing a checkpoint", above(0)}, checkpoint_rate);
   v.field({"checkpoint-every", Unit::count, "training steps between two checkpoints", at_least(1)}, checkpoint_every);
   v.field({"checkpoint-copy-time", Unit::seconds, "time that an asynchronous checkpoint blocks training"},
           checkpoint_copy_time);
+  v.topic("Costs");
   v.field({"gpu-hour-cost", "price of a GPU hour, to compute the cost of idle GPUs", "PRICE", at_least(0)},
           gpu_hour_cost);
   v.field({"egress-cost", "price of reading 10^9 bytes, to compute the cost of streaming", "PRICE", at_least(0)},

@@ -96,7 +96,7 @@ std::uint64_t GpuLane::memory(const LoaderSettings& settings) {
   return settings.slots() * bytes;
 }
 
-std::size_t GpuLane::take_place() {
+std::size_t GpuLane::take_slot() {
   const std::scoped_lock lock(mutex_);
   if (free_.empty()) throw std::logic_error("more batches are on the GPU than the prefetch allows");
   const std::size_t slot = free_.back();
@@ -155,7 +155,7 @@ void GpuLane::hand_over_whole(std::size_t index, const OutgoingBatch& batch) {
 }
 
 HandedBatch GpuLane::hand_over(const OutgoingBatch& batch, StageClock& clock) {
-  HandedBatch handed{take_place(), batch.samples};
+  HandedBatch handed{take_slot(), batch.samples};
   if (settings_.form == SampleForm::encoded) {
     hand_over_encoded(handed.slot, batch, clock, handed);
   } else {

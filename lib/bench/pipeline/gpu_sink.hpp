@@ -139,7 +139,7 @@ class GpuLane {
     std::unique_ptr<gpu::Event> ready;
   };
 
-  std::size_t take_place();
+  std::size_t take_slot();
   /// One copy of all samples.
   void hand_over_whole(std::size_t slot, const OutgoingBatch& batch);
   void normalise(std::size_t slot, std::uint64_t samples);

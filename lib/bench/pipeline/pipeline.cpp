@@ -89,6 +89,8 @@ class PipelineBench {
   }
 
   PipelineResult measure() {
+    const std::size_t runs = setup_.prefetches.size() + (setup_.step.checkpoint_every > 0 ? 1 : 0);
+    if (runs > 1) context_.progress().expect_stages(runs);
     const PipelineRun calibration = calibrate(setup_, context_);
     PipelineResult result;
     for (std::size_t i = 0; i + 1 < setup_.prefetches.size(); ++i) {
@@ -121,6 +123,7 @@ class PipelineBench {
     }
     StepSettings step = setup_.step;
     if (checkpoints == nullptr) step.checkpoint_every = 0;
+    context_.progress().next_stage();
     return run_pipeline(work_, loader, step, checkpoints, trace, context_);
   }
 
@@ -160,7 +163,7 @@ class PipelineBench {
     if (trace) result.trace = write_trace(*trace);
   }
 
-  /// Without data there is nothing that could be short, and nothing to help.
+  /// Without data there is no bottleneck, so no advice.
   static void blame_nothing(PipelineResult& result) {
     static_cast<PipelineVerdict&>(result) = {{}, "nothing was read: the result is the overhead of iobench itself", {}};
     for (PrefetchRow& row : result.prefetches) row.limiting_stage.clear();

@@ -127,8 +127,9 @@ PipelineRun calibrate(const PipelineSetup& setup, Context& context) {
   loader.form = SampleForm::tensor;
   loader.flow.samples.reset();
   loader.flow.shuffle_samples = 0;
-  return run_pipeline({*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes}, loader, {},
-                      nullptr, nullptr, context);
+  return run_pipeline(
+      {*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes, "measuring the overhead"},
+      loader, {}, nullptr, nullptr, context);
 }
 
 ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& run) {

@@ -24,6 +24,7 @@ void describe_job(PipelineOptions& options, FieldVisitor& v) {
   v.field({"PATH", "shards, image files, or folders of either; none with --source null", Role::optional_positional,
            kMayDiffer},
           options.paths);
+  v.topic("Training job");
   v.field(
       {"preset", "published workload that sets batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
       options.preset);
@@ -39,6 +40,7 @@ void describe_job(PipelineOptions& options, FieldVisitor& v) {
 }
 
 void describe_reading(PipelineOptions& options, FieldVisitor& v) {
+  v.topic("Reading and loading");
   v.field({"epochs", Unit::count, "passes over the data; the first starts from the requested cache state",
            between(1, 1'000'000)},
           options.epochs);
@@ -59,6 +61,7 @@ void describe_reading(PipelineOptions& options, FieldVisitor& v) {
 }
 
 void describe_samples(PipelineOptions& options, FieldVisitor& v) {
+  v.topic("Decoding");
   v.field({"decode", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading"},
           options.decode);
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
@@ -70,10 +73,12 @@ void describe_samples(PipelineOptions& options, FieldVisitor& v) {
 }
 
 void describe_steps(PipelineOptions& options, FieldVisitor& v) {
+  v.topic("Batches and GPUs");
   v.field({"sink", "where batches go; auto: to GPUs if available, otherwise they stay in host memory"}, options.sink);
   v.field({"device", "GPUs to use, by number; default: the first ones", "N[,N...]"}, options.device);
   v.field({"pinned", "whether GPUs copy from pinned memory; auto: yes"}, options.pinned);
   v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, options.step);
+  v.topic("Measurement");
   v.field({"ladder", "compare several loaders, from a naive one to one in which all stages overlap"}, options.ladder);
   v.field({"drop-last", "at the end of an epoch, leave out samples that do not fill a batch on every GPU"},
           options.drop_last);
@@ -83,11 +88,13 @@ void describe_steps(PipelineOptions& options, FieldVisitor& v) {
   v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
            kMayDiffer, above(0, kDay)},
           options.budget);
+  v.topic("Checkpoints");
   v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
           options.checkpoint_every);
   v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint", at_least(1)}, options.checkpoint_bytes);
   v.field({"checkpoint-dir", "existing folder for checkpoints, which are removed at once", "DIR", kSharedOutput},
           options.checkpoint_dir);
+  v.topic("Measurement");
   v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, options.trace);
   v.field({"seed", "seed for order, crops and flips", kMayDiffer}, options.seed);
 }
@@ -245,13 +252,16 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     loader.end_reading_at(*deadline);
     loop.count_until(*deadline);
   }
+  if (work.budget) context.progress().start_for(work.phase, *work.budget, "images");
   const auto out_of_time = [&] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
   const CopyTally copies = work.sink.copies();
   PipelineRun run{settings, {}, StepLog(step.step_seconds), {}, {}, {}, {}};
   for (std::uint64_t epoch = 0; epoch < work.epochs; ++epoch) {
     if (epoch > 0 && out_of_time()) break;
     run.residency.push_back(residency_of(work.files, context));
-    context.progress().start("running the pipeline", settings.flow.samples.value_or(0));
+    if (!work.budget) {
+      context.progress().start(work.phase, settings.flow.samples.value_or(0), 0, "images");
+    }
     const double cpu_before = process_cpu_seconds();
     loop.run_epoch(loader, epoch);
     run.process_cpu_seconds += process_cpu_seconds() - cpu_before;

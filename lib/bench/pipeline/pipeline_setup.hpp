@@ -64,7 +64,8 @@ struct PipelineWork {
   CacheRequest cache = CacheRequest::any;
   std::uint64_t epochs = 1;
   std::optional<double> budget{};
-  double mean_sample_bytes = 0;  ///< an estimate
+  double mean_sample_bytes = 0;                ///< an estimate
+  const char* phase = "running the pipeline";  ///< for progress; a literal
 };
 
 /// Prepares the cache, then runs all epochs. `checkpoints` and `trace` may be null. Throws Error{cancelled} on a stop

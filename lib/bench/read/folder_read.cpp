@@ -229,7 +229,8 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   Prng prng(options.seed);
   shuffle(std::span(listing.files), prng);
   const auto before = system::read_disk_counters(result.storage.device);
-  context.progress().start("reading", listing.files.size());
+  context.progress().start("reading", listing.files.size(), 0, "files");
+  context.progress().budget_seconds = options.budget.value_or(0);
   FileCalls calls;
   const Timing timing = time_file_calls(listing.files, result.threads, options.samples, options.budget, calls, context);
   add_totals(calls, timing, result);

@@ -126,10 +126,20 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
   };
   const Timing timing =
       timed_run_prepared(static_cast<unsigned>(threads), prepare, context.progress().bytes, context.stop_token());
-  context.throw_if_stopped();
   run.measured.add(timing, tallies, before, system::read_disk_counters(device));
+  if (run.measured.total.bytes == 0) context.throw_if_stopped();
   run.hint = work->hint(threads);
   ++run.passes;
+}
+
+/// A pass ends by time, after its samples, or at the end of the files.
+void start_progress(const ReadPlan& plan, const ReadLimits& limits, Progress& progress) {
+  std::uint64_t samples = plan.order != nullptr ? plan.order->size() : limits.samples.value_or(0);
+  std::uint64_t bytes = 0;
+  for (const InputFile& file : plan.files) bytes += samples == 0 ? file.bytes : 0;
+  if (limits.least_seconds > 0) samples = bytes = 0;  // they come again
+  progress.start("reading", samples, bytes, plan.counts_samples ? "samples" : "");
+  progress.budget_seconds = limits.most_seconds.value_or(limits.least_seconds);
 }
 
 /// One repetition. The caches are in the requested state at its start; before further passes of cold reads they are
@@ -145,9 +155,10 @@ RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::stri
   while (true) {
     ReadLimits limits{options.samples, {}, goes_round ? least : 0};
     if (options.budget) limits.most_seconds = std::max(*options.budget - run.measured.timing.seconds, 0.0);
-    context.progress().start("reading", plan.order != nullptr ? plan.order->size() : 0);
+    start_progress(plan, limits, context.progress());
     run_pass(plan, limits, device, context, run);
     const bool over = options.budget && run.measured.timing.seconds >= *options.budget;
+    if (context.stop_token().stop_requested()) return run;
     if (!drops || over || run.measured.timing.seconds >= least) return run;
     if (options.prepare_seconds && preparing >= *options.prepare_seconds) return run;
     const auto start = std::chrono::steady_clock::now();
@@ -168,13 +179,18 @@ ReadRepetition repetition_of(const RepetitionRun& run) {
           latency.p99};
 }
 
-/// Runs all repetitions; before each but the first the caches are brought into their state again.
+/// Runs all repetitions, after a stop those before it; before each but the first the caches are brought into their
+/// state again.
 std::vector<RepetitionRun> run_repetitions(const ReadPlan& plan, bool is_warm, const std::string& device,
                                            Context& context) {
   std::vector<RepetitionRun> runs;
-  while (runs.size() < plan.options.repeat) {
-    if (!runs.empty() && !plan.options.direct) prepare_cache(plan.files, plan.options.cache, {}, context);
-    runs.push_back(run_repetition(plan, is_warm, device, context));
+  while (runs.size() < plan.options.repeat && (runs.empty() || !context.stop_token().stop_requested())) {
+    try {
+      if (!runs.empty() && !plan.options.direct) prepare_cache(plan.files, plan.options.cache, {}, context);
+      runs.push_back(run_repetition(plan, is_warm, device, context));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::cancelled || runs.empty()) throw;
+    }
   }
   return runs;
 }
@@ -218,7 +234,7 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
   if (!runs.front().hint.empty()) result.hints.push_back(runs.front().hint);
   if (!plan.counts_samples) return;
   result.samples = total.samples;
-  // Of repetitions, at the median's rate.
+  // With repetitions: at the median rate.
   const double of_bytes =
       static_cast<double>(total.samples) / static_cast<double>(std::max<std::uint64_t>(total.bytes, 1));
   result.samples_per_second =
@@ -255,7 +271,8 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   result.cache.state = options.direct ? CacheState::direct : cache_state(result.cache, result.storage.storage_class);
   add_measurement(plan, run_repetitions(plan, result.cache.state == CacheState::warm, result.storage.device, context),
                   result);
-  result.cache.residency_after_ratio = residency(files, context);
+  result.interrupted = context.stop_token().stop_requested();
+  if (!result.interrupted) result.cache.residency_after_ratio = residency(files, context);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
   if (result.samples == 0U) {
     context.warn("no_samples", "no samples per second: " + why_no_samples(options, files, result));

@@ -205,6 +205,7 @@ struct ReadResult {
   std::optional<std::string> fio;
   std::vector<std::string> hints;
   std::optional<StoreReport> store;  ///< only for URLs
+  bool interrupted = false;          ///< then the rates are those until the stop
 
   /// True if a store misses the requirement including its reserve.
   bool has_findings() const { return store && store->streaming && store->streaming->verdict == StreamOrStage::stage; }

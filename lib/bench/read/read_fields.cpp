@@ -9,6 +9,7 @@ void ReadOptions::describe(FieldVisitor& v) {
            "of them",
            Role::positional, kMayDiffer},
           paths);
+  v.topic("How it is read");
   v.field({"mode",
            "sequential: whole files in blocks; random: samples in random order (blocks with --block); imagefolder: "
            "folders of images, with each system call measured separately"},
@@ -29,6 +30,7 @@ void ReadOptions::describe(FieldVisitor& v) {
           depth);
   v.field({"direct", "bypass the page cache (O_DIRECT)"}, direct);
   v.field({"cache", "page cache state to start from; fails if it is not available", kMayDiffer}, cache);
+  v.topic("Measurement");
   v.field({"samples", Unit::count, "stop after this many samples", kMayDiffer, at_least(1)}, samples);
   v.field({"budget", Unit::seconds, "stop after this time; default for stores: 28s", kMayDiffer, above(0)}, budget);
   v.field({"min-time", Unit::seconds,
@@ -43,6 +45,7 @@ void ReadOptions::describe(FieldVisitor& v) {
 }
 
 void StoreReadOptions::describe(FieldVisitor& v) {
+  v.topic("Training job, for stores");
   v.field({"required-rate", Unit::bytes_per_second,
            "for stores: the rate that the job reads, for the verdict stream or stage", kMayDiffer, above(0)},
           required_rate);

@@ -60,7 +60,7 @@ void check_folder_mode(const ReadOptions& options) {
   check(options.store.sample_bytes.has_value(), "--sample-bytes");
 }
 
-/// Of the options of a store local files have only the size of their samples.
+/// Local files support only one option of stores: the size of samples.
 void check_store_options(StoreReadOptions options) {
   options.sample_bytes.reset();
   for (const FieldNode& option : field_tree([&](FieldVisitor& v) { options.describe(v); })) {

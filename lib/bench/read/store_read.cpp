@@ -73,10 +73,9 @@ std::vector<LevelMeasurement> measure_curve(StoreRequests& requests, RetryCount&
   const auto levels = connections_up_to(options.threads.value_or(kConnections));
   const LevelTimes times = times_of(options.budget.value_or(kBudget), levels.size());
   std::vector<LevelMeasurement> curve;
-  context.progress().start("measuring", levels.size());
+  context.progress().start_for("measuring", options.budget.value_or(kBudget));
   for (const std::uint64_t connections : levels) {
     curve.push_back(measure_level(requests, retries, connections, times, context));
-    ++context.progress().items;
     if (stats::has_levelled_off(rates_of(curve))) break;
   }
   return curve;
@@ -219,14 +218,16 @@ constexpr system::Seconds kLeastWait{1};
 
 /// The operand that the error is about, by the server in it, else the first one; without login and query.
 std::string concerned(const Error& error, const std::vector<std::string>& operands) {
-  std::vector<catalog::ObjectLocation> places;
+  std::vector<catalog::ObjectLocation> locations;
   for (const std::string& operand : operands) {
-    if (catalog::is_address(operand)) places.push_back(catalog::parse_location(operand));
+    if (catalog::is_address(operand)) locations.push_back(catalog::parse_location(operand));
   }
-  if (places.empty()) return operands.front();
-  const auto of_store = [&](const catalog::ObjectLocation& place) { return error.path().starts_with(place.store()); };
-  const auto found = std::ranges::find_if(places, of_store);
-  return (found == places.end() ? places.front() : *found).display();
+  if (locations.empty()) return operands.front();
+  const auto of_store = [&](const catalog::ObjectLocation& location) {
+    return error.path().starts_with(location.store());
+  };
+  const auto found = std::ranges::find_if(locations, of_store);
+  return (found == locations.end() ? locations.front() : *found).display();
 }
 
 /// The failure, without the address in front: it may be of a file that the user did not name.

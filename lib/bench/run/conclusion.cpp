@@ -199,7 +199,8 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   return verdict;
 }
 
-/// "0.4 x resnet50-a100, ...": how many GPUs of each JPEG preset reading and decoding feed, in tenths.
+/// "0.4 x resnet50-a100, ...": how many GPUs of each JPEG preset reading and decoding feed, in tenths; presets of which
+/// that is less than a tenth are left out.
 std::string gpus_fed_text(const MeasuredNode& node, const std::vector<StageRate>& rates) {
   std::string text;
   for (const Preset& preset : presets()) {
@@ -207,10 +208,10 @@ std::string gpus_fed_text(const MeasuredNode& node, const std::vector<StageRate>
     const double read = node.read_bytes_per_second / preset.sample_bytes;
     const double decode = decode_rate_of(rates.back().samples_per_second, node.sample_bytes, preset.sample_bytes);
     const double supply = std::min(read, decode);
-    const double gpus = supply / (preset.min_au * samples_per_second(preset_job(preset, 1)));
-    text += fmt::format("{}{:.1f} x {}", text.empty() ? "" : ", ", std::floor(gpus * 10) / 10, preset.name);
+    const double tenths = std::floor(supply / (preset.min_au * samples_per_second(preset_job(preset, 1))) * 10);
+    if (tenths > 0) text += fmt::format("{}{:.1f} x {}", text.empty() ? "" : ", ", tenths / 10, preset.name);
   }
-  return text;
+  return text.empty() ? "no GPU of a published workload" : text;
 }
 
 Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, const std::vector<StageRate>& rates) {

@@ -16,7 +16,7 @@ stats::Summary over(std::span<const MeasuredNode> turns, Number number) {
   return stats::summarize(values);
 }
 
-/// Empty when a turn lacks it.
+/// Empty if a repetition lacks it.
 std::optional<stats::Summary> over(std::span<const MeasuredNode> turns, OptionalNumber number) {
   std::vector<double> values;
   for (const MeasuredNode& turn : turns) {

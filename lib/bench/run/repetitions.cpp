@@ -11,7 +11,7 @@
 namespace shardkit::bench {
 namespace {
 
-/// A figure that turns have, by the name that compare has for it.
+/// A value of a repetition, and its name in compare.
 struct TurnMetric {
   const char* name;
   Unit unit;

@@ -119,7 +119,7 @@ TransferStage transfer_batches(const RunResult& turn, const RunOptions& options,
   return measure_transfer(gpus, wanted, context);
 }
 
-/// Of each stage the turn with the median rate, so that the figures of a stage belong to each other.
+/// Takes each stage from the repetition with its median rate, so that all values of a stage were measured together.
 void show_median_turns(std::vector<RunResult>& turns, RunResult& result) {
   const auto median = [&](auto&& rate_of) {
     std::vector<double> rates;
@@ -142,29 +142,43 @@ void show_median_turns(std::vector<RunResult>& turns, RunResult& result) {
   if (result.transfer.measured) result.shown_turns->transfer = transfer + 1;
 }
 
+/// Parts of a repetition for the progress line: read, decode, pipeline, transfer.
+constexpr std::size_t kStages = 4;
+
 /// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
-MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t cores, const RunGpus& gpus,
-                     Context& context, RunResult& result) {
-  const auto measure_turn = [&](RunResult& turn) {
-    measure_stages(options, input, cores, context, turn);
-    turn.transfer = transfer_batches(turn, options, gpus, context);
-  };
-  if (options.repeat == 1) {
-    measure_turn(result);
-    warn_of_steps(std::span(&result, 1), context);
-    return measured_node(result, options);
-  }
-  std::vector<RunResult> turns(options.repeat);
+/// Empty after a stop before the end of the first.
+std::optional<MeasuredNode> measure(RunOptions options, const InputSet& input, std::uint64_t cores, const RunGpus& gpus,
+                                    Context& context, RunResult& result) {
+  Progress& progress = context.progress();
+  progress.expect_stages(options.repeat * kStages);
+  std::vector<RunResult> turns;
   std::vector<MeasuredNode> nodes;
-  for (RunResult& turn : turns) {
-    context.throw_if_stopped();
+  while (turns.size() < options.repeat && !result.interrupted) {
+    RunResult& turn = turns.emplace_back();
     turn.environment = result.environment;
-    measure_turn(turn);
+    try {
+      progress.stage = static_cast<unsigned>(nodes.size() * kStages);
+      measure_stages(options, input, cores, context, turn);
+      progress.stage = static_cast<unsigned>(turns.size() * kStages);
+      turn.transfer = transfer_batches(turn, options, gpus, context);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::cancelled) throw;
+      result.interrupted = true;
+      break;
+    }
     nodes.push_back(measured_node(turn, options));
     result.repetitions.push_back(
         run_turn(turn.read, turn.decode, turn.pipeline, turn.transfer, predicted_samples(nodes.back(), options)));
     options.cache = cache_of(turn.read);
   }
+  if (nodes.empty() || options.repeat == 1) {
+    turns.front().interrupted = result.interrupted;
+    result = std::move(turns.front());
+    if (nodes.empty()) return std::nullopt;
+    warn_of_steps(std::span(&result, 1), context);
+    return nodes.front();
+  }
+  turns.resize(nodes.size());
   const auto same_state = [&](const RunTurn& turn) {
     return turn.read.cache_state == result.repetitions.front().read.cache_state;
   };
@@ -175,6 +189,21 @@ MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t co
   show_median_turns(turns, result);
   result.repeated = repeated_metrics(result.repetitions);
   return median_node(nodes);
+}
+
+/// The verdict of an incomplete run: of the repetitions before the stop, or none.
+void note_interruption(const RunOptions& options, RunResult& result) {
+  Verdict& verdict = result.conclusion.verdict;
+  if (!verdict.text.empty()) {
+    verdict.text.insert(0, fmt::format("interrupted after {} of {}: ", result.repetitions.size(),
+                                       format_count(options.repeat, "repetition")));
+    return;
+  }
+  verdict.ok = false;
+  verdict.text = "interrupted: no verdict";
+  if (result.read.bytes > 0) verdict.text += "; read " + format_rate(result.read.bytes_per_second);
+  if (result.decode) verdict.text += "; decode " + sample_rate_text(result.decode->samples_per_second);
+  if (result.pipeline) verdict.text += "; pipeline " + sample_rate_text(result.pipeline->samples_per_second);
 }
 
 /// Why CUDA has no GPUs; in full only if there seem to be some.
@@ -207,11 +236,13 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
   const std::uint64_t cores = result.environment.usable_threads;
-  const MeasuredNode node = measure(options, input, cores, gpus, context, result);
-  result.conclusion = conclude(node, requirement, loader_of(options));
-  if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
-  warn_of_loader(options, result, context);
-  warn_of_pipeline(result, context);
+  if (const auto node = measure(options, input, cores, gpus, context, result)) {
+    result.conclusion = conclude(*node, requirement, loader_of(options));
+    if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
+    warn_of_loader(options, result, context);
+    warn_of_pipeline(result, context);
+  }
+  if (result.interrupted) note_interruption(options, result);
   RunOptions shown = options;
   for (std::string& path : shown.paths) path = without_secrets(path);
   result.command = command_text("iobench run", shown);
@@ -222,6 +253,7 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"PATH", "shards, files, or folders of either; local or at s3:// or http(s):// URLs", Role::positional,
            kMayDiffer},
           paths);
+  v.topic("Training job");
   v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together on this node", kMayDiffer, at_least(1)}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
@@ -229,6 +261,7 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field(
       {"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
       min_au);
+  v.topic("Loader");
   v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
            between(1, system::kMostThreads)},
           threads);
@@ -239,6 +272,7 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"crop", Unit::count, "width and height of the random resized crop; 0: whole images", between(0, kMostCrop)},
           crop);
   v.field({"dtype", "data type of the decoded values, to compute the memory of batches"}, dtype);
+  v.topic("Measurement");
   v.field({"cache",
            "page cache state to read from; direct: bypass it (O_DIRECT); auto: the first available of cold, direct, "
            "warm, any",

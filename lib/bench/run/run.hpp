@@ -352,6 +352,7 @@ struct RunResult {
   std::optional<ShownTurns> shown_turns;  ///< with --repeat: the repetitions of read, decode and pipeline
   std::vector<RunTurn> repetitions;       ///< with --repeat: values of each repetition
   std::string command;                    ///< command that repeats it
+  bool interrupted = false;               ///< then only the stages or repetitions before are in the result
 
   /// True if a requirement was given and missed.
   bool has_findings() const { return !conclusion.verdict.ok; }

@@ -84,7 +84,7 @@ std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest 
   std::vector<std::string> paths;
   for (std::size_t i = 0; i < prepared; ++i) paths.push_back(files[i].path);
   FileCalls calls;
-  context.progress().start("opening files", paths.size());
+  context.progress().start_for("opening files", seconds, "files");
   time_file_calls(paths, threads, {}, seconds, calls, context);
   if (calls.close.count() == 0) return std::nullopt;
   return costs_of(calls);
@@ -103,7 +103,7 @@ void FileCosts::describe(FieldVisitor& v) {
 
 namespace {
 
-constexpr double kShareForCaches = 0.1;  // reading and the pipeline each bring caches into their state
+constexpr double kShareForCaches = 0.1;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.3;
 constexpr double kShareForFileCosts = 0.05;
 constexpr double kShareForDecoding = 0.15;
@@ -258,7 +258,7 @@ bool is_gone(const InputSet& input) {
   });
 }
 
-/// As much of the input as the pipeline may come to read in its time, so that no more of it has to be made cold; a file
+/// As much of the input as the pipeline can read in its time, so that no more of it has to be made cold; one file
 /// for each reader at least.
 InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double seconds) {
   constexpr double kReserve = 1.5;
@@ -309,7 +309,9 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result) {
   const std::uint64_t readers = readers_of(options, result.environment);
+  context.progress().next_stage();
   result.read = measure_read(options, input, readers, context);
+  context.throw_if_stopped();
   if (result.read.samples.value_or(0) == 0) {
     const bool all_read = result.read.bytes >= input.bytes;
     throw Error(all_read ? ErrorCode::not_found : ErrorCode::usage,
@@ -319,7 +321,9 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   }
   result.file_costs =
       measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
+  context.progress().next_stage();
   result.decode = measure_decode(options, input, cores, context);
+  context.throw_if_stopped();
   if (!result.decode) return;
   const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
   warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
@@ -327,7 +331,7 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
     context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");
     return;
   }
-  result.pipeline = measure_pipeline(options, input, result.read, cores, context);
+  result.pipeline = measure_pipeline(options, input, result.read, cores, context);  // it starts a stage itself
 }
 
 }  // namespace shardkit::bench

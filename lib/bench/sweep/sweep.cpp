@@ -38,7 +38,7 @@ void check_options(const SweepOptions& options) {
 struct PointWork {
   InputSet input;
   double seconds = 0;
-  double prepare_seconds = 0;  ///< limit for bringing caches into their state
+  double prepare_seconds = 0;  ///< limit for preparing caches
 };
 
 /// Shares the budget out among the points. Caches are dropped for every point, which half of its time is for, and
@@ -77,6 +77,7 @@ SweepPoint measure_read(const SweepOptions& options, const PointWork& work, cons
   if (options.direct || options.cache != CacheRequest::any) read_options.min_time = work.seconds;
   read_options.prepare_seconds = work.prepare_seconds;
   const ReadResult result = read(read_options, work.input, context);
+  context.throw_if_stopped();
   SweepPoint point{result.bytes_per_second, {}, {}};
   if (!result.bytes_per_second_interval) return point;
   point.low = result.bytes_per_second_interval->low;
@@ -104,7 +105,7 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
 std::string reading_text(const SweepSettings& settings) {
   std::string text = fmt::format("reading: {} with {} and block size {}", format_rate(*settings.bytes_per_second),
                                  format_count(*settings.threads, "thread"), format_size(*settings.block));
-  if (settings.engine == io::EngineKind::uring) text += fmt::format(" , queue depth {} (io_uring)", *settings.depth);
+  if (settings.engine == io::EngineKind::uring) text += fmt::format(", queue depth {} (io_uring)", *settings.depth);
   return text;
 }
 
@@ -123,8 +124,8 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
     const std::string cache = fmt::format(" --cache {}", enum_name(options.cache));
     result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
                                           fmt::join(options.paths | std::views::transform(shell_word), " "),
-                                          enum_name(*settings.engine), *settings.threads, *settings.block, depth,
-                                          options.direct ? " --direct" : cache));
+                                          enum_name(*settings.engine), *settings.threads, exact_size(*settings.block),
+                                          depth, options.direct ? " --direct" : cache));
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
@@ -188,14 +189,24 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },
                            [&](const LoadSetting& setting) { return measure_load(options, work, setting, context); }};
   SweepOutcome outcome;
-  if (options.what != SweepWhat::load) sweep_reading(probes, outcome);
-  if (options.what != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
+  SweepResult result;
+  try {
+    if (options.what != SweepWhat::load) sweep_reading(probes, outcome);
+    if (options.what != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled) throw;
+    result.interrupted = true;
+  }
   if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
   warn_of_noise(outcome, context);
   warn_of_budget(options, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), context);
-  SweepResult result;
   result.point_seconds = work.seconds;
-  describe_settings(options, outcome, result);
+  if (result.interrupted) {
+    result.text =
+        fmt::format("interrupted after {}: no settings were chosen", format_count(outcome.rows.size(), "point"));
+  } else {
+    describe_settings(options, outcome, result);
+  }
   result.settings = outcome.settings;
   result.rows = std::move(outcome.rows);
   return result;

@@ -125,12 +125,13 @@ struct SweepResult {
   std::vector<std::string> commands;  ///< commands with the settings
   std::vector<SweepRow> rows;
   double point_seconds = 0;
+  bool interrupted = false;  ///< then `rows` are the points before
 
   void describe(FieldVisitor& v);
 };
 
 /// Takes about `budget` seconds at most. Writes nothing. If there is data but no images, SweepWhat::all warns and
-/// sweeps only reading.
+/// sweeps only reading. After a stop, it returns the points before.
 SweepResult sweep(const SweepOptions& options, Context& context);
 
 }  // namespace shardkit::bench

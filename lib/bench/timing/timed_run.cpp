@@ -126,7 +126,7 @@ Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsign
   Timing timing;
   Lines lines{std::latch(threads), std::latch(1), std::latch(threads)};
   sync::TaskGroup group(parent);
-  CountDown start(lines.started);  // also when a thread is not to be had: the others go on, are stopped and end
+  CountDown start(lines.started);  // also if a thread cannot be started: the others continue, are stopped and end
   for (unsigned thread = 0; thread < threads; ++thread) {
     group.spawn([&, thread](const std::stop_token& stop) { lines.pass(thread, prepare, stop); });
   }

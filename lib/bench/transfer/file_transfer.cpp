@@ -25,7 +25,7 @@
 namespace shardkit::bench {
 namespace {
 
-/// One thread's way of bringing parts of a file to a GPU.
+/// How one thread copies parts of a file to a GPU.
 class FileToDevice {
  public:
   virtual ~FileToDevice() = default;
@@ -64,7 +64,7 @@ io::File open_file(const std::string& path, bool& direct) {
   }
 }
 
-/// Reads into pinned memory, two blocks of it in turn, and copies one while it reads the other. `file` outlives it.
+/// Reads into pinned memory, two blocks alternately, and copies one while it reads the other. `file` outlives it.
 class ReadAndCopy final : public FileToDevice {
  public:
   ReadAndCopy(gpu::Device& device, const io::File& file, std::size_t block) : file_(file) {

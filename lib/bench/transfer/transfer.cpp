@@ -162,6 +162,7 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
 }
 
 void TransferOptions::describe(FieldVisitor& v) {
+  v.topic("Copies");
   v.field({"kinds", "kinds of host memory, separated by commas", "LIST"}, kinds);
   v.field({"directions", "h2d (host to device), d2h (device to host), both (at once); separated by commas", "LIST"},
           directions);
@@ -172,9 +173,11 @@ void TransferOptions::describe(FieldVisitor& v) {
   v.field({"batch", Unit::count, "samples of a batch: use its size for copies, instead of --bytes"}, batch);
   v.field({"shape", "dimensions of a sample, with --batch; default: 3x224x224", "CxHxW"}, shape);
   v.field({"dtype", "data type of a value, with --batch"}, dtype);
+  v.topic("GPUs");
   v.field({"device", "number of the GPU, or all, one after the other", "N|all"}, device);
   v.field({"numa", "NUMA node of the host memory: local to the GPU, the farthest, or both; auto: local if known"},
           numa);
+  v.topic("Files");
   v.field({"gds", "measure how fast this file is read into GPU memory: with cuFile, and by reading and copying",
            Role::input_file},
           gds);

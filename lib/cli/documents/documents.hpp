@@ -24,6 +24,15 @@ struct CommandDoc {
 /// `command` outlives the document.
 CommandDoc document(const Command& command);
 
+/// Options that belong together, and their heading.
+struct Topic {
+  std::string_view heading;
+  std::vector<FieldNode> options;
+};
+
+/// Operands first, then options in the order in which their topics first appear; those without one are "Options".
+std::vector<Topic> topics(const std::vector<FieldNode>& options);
+
 struct ExitCode {
   int code;
   std::string_view meaning;

@@ -16,6 +16,19 @@ CommandDoc document(const Command& command) {
           prototype_tree([&](FieldVisitor& v) { invocation.describe_result(v); })};
 }
 
+std::vector<Topic> topics(const std::vector<FieldNode>& options) {
+  constexpr std::string_view operands = "Operands";
+  std::vector<Topic> all;
+  for (const FieldNode& option : options) {
+    const bool has_topic = !option.topic.empty();
+    const std::string_view heading = option.field.is_operand() ? operands : has_topic ? option.topic : "Options";
+    auto topic = std::ranges::find(all, heading, &Topic::heading);
+    if (topic == all.end()) topic = all.insert(heading == operands ? all.begin() : all.end(), Topic{heading, {}});
+    topic->options.push_back(option);
+  }
+  return all;
+}
+
 namespace {
 
 constexpr std::size_t kWidestName = 26;
@@ -50,8 +63,6 @@ std::string two_columns(const std::vector<Row>& rows, std::size_t width) {
   return out;
 }
 
-Row row_of(const FieldNode& option) { return {option_spelling(option), help_text(option)}; }
-
 Row row_of(const Command& command) { return {std::string(command.text().name), std::string(command.text().summary)}; }
 
 std::string section(std::string_view title, const std::vector<Row>& rows, std::size_t width) {
@@ -84,7 +95,7 @@ std::string program_help(const App& app, std::size_t width) {
                   {"-V, --version", "show version and commit"}},
                  width) +
          fmt::format(
-             "\n{0} help VERB and {0} VERB --help show a verb's options, {0} help exit-codes what exit codes mean.\n",
+             "\n{0} help VERB and {0} VERB --help show a verb's options.\n{0} help exit-codes lists the exit codes.\n",
              app.name);
 }
 
@@ -97,17 +108,17 @@ std::string group_help(const App& app, const FirstWord& group, std::size_t width
 
 std::string command_help(const App& app, const Command& command, std::size_t width) {
   const CommandDoc doc = document(command);
-  std::vector<Row> operands;
-  std::vector<Row> options;
-  std::vector<Row> common;
-  for (const FieldNode& option : doc.options)
-    (option.field.is_operand() ? operands : options).push_back(row_of(option));
-  for (const FieldNode& option : doc.common) common.push_back(row_of(option));
-  common.push_back({"-h, --help", "show this help"});
-  return fmt::format("Usage: {}\n\n", synopsis(app.name, doc.text.name, doc.options)) +
-         paragraphs(doc.text.description, width) + section("Operands", operands, width) +
-         section("Options", options, width) + section("Common options", common, width) + examples(doc.text) +
-         fmt::format("\nExit codes: {} help exit-codes\n", app.name);
+  std::string out = fmt::format("Usage: {}\n\n", synopsis(app.name, doc.text.name, doc.options)) +
+                    paragraphs(doc.text.description, width);
+  for (const auto* options : {&doc.options, &doc.common}) {
+    for (const Topic& topic : topics(*options)) {
+      std::vector<Row> rows;
+      for (const FieldNode& option : topic.options) rows.push_back({option_spelling(option), help_text(option)});
+      if (options == &doc.common) rows.push_back({"-h, --help", "show this help"});
+      out += section(topic.heading, rows, width);
+    }
+  }
+  return out + examples(doc.text) + fmt::format("\nExit codes: {} help exit-codes\n", app.name);
 }
 
 std::string exit_code_help(std::size_t width) {

@@ -53,8 +53,6 @@ std::string tagged(std::string_view tag, std::string_view text) {
   return fmt::format(".TP\n\\fB{}\\fR\n{}\n", troff(tag), troff(text));
 }
 
-std::string option_entry(const FieldNode& option) { return tagged(option_spelling(option), help_text(option)); }
-
 std::string exit_status() {
   std::string out = ".SH EXIT STATUS\n";
   for (const ExitCode& exit : kExitCodes) out += tagged(std::to_string(exit.code), exit.meaning);
@@ -83,8 +81,12 @@ std::string verb_page(const App& app, const Command& command) {
   out += ".SH DESCRIPTION\n" + paragraphs(doc.text.description);
   if (doc.text.resumable) out += ".PP\nAfter an interruption, run the same command again to continue.\n";
   out += ".SH OPTIONS\n";
-  for (const FieldNode& option : doc.options) out += option_entry(option);
-  for (const FieldNode& option : doc.common) out += option_entry(option);
+  for (const auto* options : {&doc.options, &doc.common}) {
+    for (const Topic& topic : topics(*options)) {
+      out += fmt::format(".SS {}\n", troff(topic.heading));
+      for (const FieldNode& option : topic.options) out += tagged(option_spelling(option), help_text(option));
+    }
+  }
   out += result_fields(doc) + exit_status() + examples(doc.text);
   return out + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
 }

@@ -16,11 +16,15 @@ std::string cell(std::string_view text) { return escaped(text, "|"); }
 
 std::string code(std::string_view text) { return text.empty() ? std::string() : fmt::format("`{}`", cell(text)); }
 
-std::string options_table(const std::vector<FieldNode>& options) {
-  std::string out = "| option | default | meaning | JSON |\n|---|---|---|---|\n";
-  for (const FieldNode& option : options) {
-    out += fmt::format("| {} | {} | {} | {} |\n", code(option_spelling(option)), code(default_text(option)),
-                       cell(option.field.help), code(option.name));
+std::string option_tables(const std::vector<FieldNode>& options) {
+  std::string out;
+  for (const Topic& topic : topics(options)) {
+    out += fmt::format("### {}\n\n| option | default | meaning | JSON |\n|---|---|---|---|\n", topic.heading);
+    for (const FieldNode& option : topic.options) {
+      out += fmt::format("| {} | {} | {} | {} |\n", code(option_spelling(option)), code(default_text(option)),
+                         cell(option.field.help), code(option.name));
+    }
+    out += "\n";
   }
   return out;
 }
@@ -88,8 +92,8 @@ std::string verb_page(const App& app, const Command& command) {
   std::string out = fmt::format("# {} {}\n\n{}`{}`\n\n{}\n\n", app.name, doc.text.name, kOrigin,
                                 synopsis(app.name, doc.text.name, doc.options), doc.text.description);
   out += examples(doc.text);
-  out += "## Options\n\n" + options_table(doc.options);
-  out += "\nSee also the options of [every verb](README.md)";
+  out += "## Options\n\n" + option_tables(doc.options);
+  out += "See also the options of [every verb](README.md)";
   if (doc.text.prometheus) out += ", `--prometheus FILE`";
   if (doc.findings) out += ", `--junit FILE`, `--markdown FILE`";
   if (doc.text.soft_fail) out += ", `--soft-fail`";
@@ -112,7 +116,8 @@ std::string common_section() {
       "\nThe JSON envelope is described by [schema](../schema)`/<program>-<verb>.json`.\n\nWith `--log json` each line "
       "on standard error is one JSON object that starts with `time`, `level` (`info`,\n`warning`, `error`) and "
       "`event`:\n\n| event | members |\n|---|---|\n| `progress` | `phase`, `items`, `items_total`, `bytes`, "
-      "`bytes_total`; a total is 0 if unknown |\n| `warning` | `code`, `text` |\n| `error` | `code`, `text`, `path`, "
+      "`bytes_total`, `stage`, `stages`; a total is 0 if unknown |\n| `warning` | `code`, `text` |\n| `error` | "
+      "`code`, `text`, `path`, "
       "`offset`, `exit_code` |\n| `stopped` | `signal`, `exit_code`, `text` |\n| `soft_fail` | `text` |\n| `done`, at "
       "the end of each command | `status`, `exit_code`, `elapsed_seconds` |\n\nA command that fails or is stopped also "
       "writes its error to `/dev/termination-log` if that file exists, as in a\nKubernetes container.\n\n";

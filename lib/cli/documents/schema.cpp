@@ -131,6 +131,7 @@ std::string envelope_schema(const App& app, const Command& command) {
   properties["warnings"] = list_of(object_of({{"code", text()}, {"text", text()}}));
   properties["error"] = error_schema();
   properties["status"] = {{"enum", {"ok", "failed", "findings"}}};
+  properties["interrupted"] = {{"type", "boolean"}, {"description", "a signal ended it; the result is incomplete"}};
   properties["exit_code"] = exit_codes();
 
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", name}};

@@ -13,7 +13,7 @@
 namespace shardkit::dataset {
 namespace {
 
-/// Of the shard as a whole.
+/// For the shard as a whole.
 void note(ShardReport& report, ProblemCode code, const std::string& detail) {
   report.log.add(code, std::nullopt, "", detail);
 }

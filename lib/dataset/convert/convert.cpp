@@ -70,7 +70,7 @@ class Conversion {
         images_(options.source, !options.sharding.images.list.empty() || !options.plan.empty(), inputs_),
         plan_path_(inputs_->add_named(options.plan)),
         plan_(open_plan()),
-        job_("convert", options.target, options, planned_parts(), files, ctx) {}
+        job_(options.target, options, planned_parts(), files, ctx) {}
 
   ConvertResult run() {
     plan_sets();
@@ -108,6 +108,7 @@ class Conversion {
       const OnBad planned = planned_choice(plan.head(), "on_bad", kDefaultOnBad);
       on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
       TargetSet& set = add_set("");
+      expect_stages(0, 0);
       set.target.prepare();
       set.target.adopt_plan([this](ByteSink& sink) { copy_plan(*plan_, plan_path_, sink); }, options_.identity);
     } else if (const catalog::SetFolders folders = set_folders(); !folders.names.empty()) {
@@ -116,8 +117,14 @@ class Conversion {
       plan_shares(rule);
     } else {
       TargetSet& set = add_set("");
+      expect_stages(1, 1);
       adopt(set, scan(known_images(), {}), {});
     }
+  }
+
+  /// Scans and plans, a check of the target, and the sets to write.
+  void expect_stages(std::size_t scans, std::size_t plans) {
+    ctx_.progress().expect_stages(scans + plans + 1 + (options_.dry_run ? 0 : job_.sets().size()));
   }
 
   std::unique_ptr<ByteSource> open_plan() const {
@@ -151,6 +158,7 @@ class Conversion {
     }
     from_set_folders_ = true;
     for (const std::string& name : folders.names) add_set(name);
+    expect_stages(folders.names.size(), folders.names.size());
     for (TargetSet& set : job_.sets()) {
       adopt(set, scan(known_images(set.name), {set.name, folders.classes}), {.options = {{"set", set.name}}});
     }
@@ -158,6 +166,7 @@ class Conversion {
 
   void plan_shares(const SplitRule& rule) {
     for (const SplitShare& share : rule.shares) add_set(share.name);
+    expect_stages(1, rule.shares.size());
     const ScannedSource source = scan(known_images(), {});
     const std::vector<SampleOrder> orders = split_source(source, sharding_, rule, ctx_);
     for (std::size_t i = 0; i < orders.size(); ++i) {
@@ -209,6 +218,7 @@ class Conversion {
   }
 
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
+    ctx_.progress().next_stage();
     ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out_, ctx_);
     if (options_.append) {
       const std::string folder = set.name.empty() ? std::string() : set.name + '/';
@@ -224,6 +234,7 @@ class Conversion {
   }
 
   void adopt(TargetSet& set, const ScannedSource& source, PlanScope scope) {
+    ctx_.progress().next_stage();
     EarlierSamples::Added added;
     if (options_.append) scope.start = set.target.start();
     if (scope.start) {
@@ -245,6 +256,7 @@ class Conversion {
 
   void write_set(TargetSet& set, const Amendments& amendments) {
     if (unchanged_.contains(set.name)) {
+      ctx_.progress().next_stage();  // which has nothing to write
       const std::string path = set.target.path_of(formats::kManifestName);
       const formats::Manifest manifest = formats::read_manifest(io::read_text_file(path), path);
       job_.write_indexes(set, manifest);

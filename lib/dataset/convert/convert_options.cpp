@@ -12,16 +12,19 @@ void ConvertOptions::describe(FieldVisitor& v) {
           target);
   sharding.describe(v);
   SplitOptions::describe(v);
+  v.topic("Parts and plans");
   v.field({"plan", "follow this plan, without scanning (see `shardctl plan`)", Role::input_file}, plan);
   v.field({"identity",
            "how to recognise a planned file: by size and modification time, or only by size, for copies with other "
            "times. Then parts of one plan may read different copies"},
           identity);
+  v.topic("Output");
   v.field({"append",
            "add new files to a finished set, in new shards; its old shards are not changed. An empty or unfinished "
            "target is converted as usual"},
           append);
   WriteOptions::describe(v);
+  sharding.access.describe(v);
 }
 
 void AcceptedImages::describe(FieldVisitor& v) {

@@ -221,6 +221,8 @@ class Extraction {
 
   /// Names and sizes of all shards, so that a bad one ends it before the first is written.
   ExtractNeed survey() {
+    ctx_.progress().expect_stages(2);
+    ctx_.progress().next_stage();
     ctx_.progress().start("check names", set_.shards.size(), set_.bytes());
     std::mutex mutex;
     const ExtractNeed need = sum_over_shards([&](std::size_t at) {
@@ -288,7 +290,8 @@ class Extraction {
   void write_all_shards() {
     ExtractTarget target(files_, options_.target);
     settle_paths(target.folds_case());
-    ctx_.progress().start("extract", need_.files);
+    ctx_.progress().next_stage();
+    ctx_.progress().start("extract", need_.files, 0, "files");
     std::vector<std::unique_ptr<ExtractBatch>> batches;
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
     for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));

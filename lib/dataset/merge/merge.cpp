@@ -126,7 +126,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
   WriteOptions whole_set;
   whole_set.recheck = options.recheck;
-  ShardingJob job("merge", options.target, whole_set, {}, *files, ctx);
+  ShardingJob job(options.target, whole_set, {}, *files, ctx);
   TargetSet& set = job.add_set("");
   if (!set.target.has_plan()) refuse_without_parts(set.target);
   set.target.open_plan();

@@ -33,15 +33,20 @@ void PlanOptions::describe(FieldVisitor& v) {
       {"SRC", "folder with one subfolder of images per class, local or at an s3:// URL; with --list also at http(s)://",
        Role::positional},
       source);
+  v.topic("Output");
   v.field({"output", "file to write the plan to", Role::output_file, "PLAN", 'o'}, output);
   sharding.describe(v);
+  v.topic("Parts and plans");
   v.field({"parts", Unit::count,
            "number of parts of the converts, for --part auto where the scheduler does not provide it (Kubernetes)", "N",
            at_least(1)},
           parts);
+  v.topic("Training job");
   v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
   v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
+  v.topic("Output");
   v.field(system::threads_field("reading threads; default: CPUs available to the process"), threads);
+  sharding.access.describe(v);
 }
 
 void PlanResult::describe(FieldVisitor& v) {
@@ -59,8 +64,11 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));
   const bool skips = options.sharding.on_bad == OnBad::skip;
+  ctx.progress().expect_stages(2);
+  ctx.progress().next_stage();
   const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, {}, ctx)
                                      : scan_source(images, options.sharding, {}, options.threads, ctx);
+  ctx.progress().next_stage();
   PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
                     source.scan_seconds};
   file.commit();

@@ -134,7 +134,7 @@ class Resharding {
         ctx_(ctx),
         files_(files),
         rule_(split_rule(options)),
-        job_("reshard", options.target, options, {}, files, ctx) {
+        job_(options.target, options, {}, files, ctx) {
     check(options);
     if (rule_.shares.empty()) job_.add_set("");
     for (const SplitShare& share : rule_.shares) job_.add_set(share.name);
@@ -144,6 +144,9 @@ class Resharding {
   ReshardResult run() {
     std::optional<SampleDraw> draw;
     if (options_.sample) draw.emplace(*options_.sample);
+    // Reading the inputs, planning, a check of the target, and the sets to write.
+    ctx_.progress().expect_stages(3 + (options_.dry_run ? 0 : job_.sets().size()));
+    ctx_.progress().next_stage();
     find_inputs();
     const GatherSamples gather = sample_gatherer(options_, inputs_, ctx_);
     for (TargetSet& set : job_.sets()) set.target.prepare();
@@ -195,7 +198,8 @@ class Resharding {
       result_.lost_samples = gathered.lost_samples;
       result_.lost_bytes = gathered.lost_bytes;
     }
-    ctx_.progress().start("plan", order.size());
+    ctx_.progress().next_stage();
+    ctx_.progress().start("plan", order.size(), 0, "samples");
     divide(table, std::move(order));
     ReshardPlanned sum;
     for (std::size_t i = 0; i < orders_.size(); ++i) {

@@ -5,6 +5,7 @@ namespace {
 
 /// Which samples are taken.
 void describe_filters(FieldVisitor& v, ReshardOptions& options) {
+  v.topic("Samples to take");
   v.field({"class", "keep only samples of this class: its name in the inputs' manifest, or its label; may be repeated",
            "NAME|LABEL", kPlanned},
           options.classes);
@@ -27,6 +28,7 @@ void describe_filters(FieldVisitor& v, ReshardOptions& options) {
 
 /// The treatment of samples that cause trouble for readers.
 void describe_repairs(FieldVisitor& v, ReshardOptions& options) {
+  v.topic("Repairs");
   v.field({"drop-bad",
            "decode each image like verify --depth decode and leave out samples with errors (image_truncated, "
            "image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, image_too_many_scans, "
@@ -66,6 +68,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
           inputs);
   v.field({"OUT", "folder for the shards: empty, or of the same reshard to continue", Role::positional, kOutputFolder},
           target);
+  v.topic("Shards");
   sizes.describe(v);
   v.field({"shuffle", "write all samples in one random order with this seed (default: the inputs' order)", "SEED",
            kPlanned},

@@ -100,7 +100,7 @@ class Planner {
     make_order();
     make_head();
     const ShardCut shards = cut();
-    ctx_.progress().start("plan", order_.size());
+    ctx_.progress().start("plan", order_.size(), 0, "samples");
     formats::PlanWriter writer(sink, head_);
     std::size_t next = 0;
     std::vector<std::size_t> seen_in(head_.classes.size(), 0);  // shard number + 1

@@ -333,7 +333,7 @@ class ShardJob {
   }
 
   std::size_t chunk_bytes() const {
-    // A quarter of the memory is being read into; the rest waits for its turn to be written.
+    // A quarter of the memory receives reads; the other three quarters wait to be written.
     return std::clamp<std::size_t>(kMemory / 4 / std::max(workers_->in_flight(), 1U), kSmallestChunk, kLargestChunk);
   }
 

@@ -171,10 +171,9 @@ std::optional<Part> parse_part_file_name(const std::string& name) {
   return read && name == part_file_name(part) ? std::optional(part) : std::nullopt;
 }
 
-ShardingJob::ShardingJob(const char* verb, std::string target, const WriteOptions& options,
-                         std::optional<std::uint64_t> parts, io::FileSystem& files, Context& ctx)
-    : verb_(verb),
-      target_(std::move(target)),
+ShardingJob::ShardingJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
+                         io::FileSystem& files, Context& ctx)
+    : target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
       part_(choose_part(options, parts)),
       recheck_(options.recheck),
@@ -197,6 +196,7 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
 
 std::uint64_t ShardingJob::find_finished() {
   std::uint64_t bytes = 0;
+  ctx_.progress().next_stage();
   for (TargetSet& set : sets_) {
     const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
     const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
@@ -258,8 +258,10 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
     samples += planned[begin + i].samples;
     bytes += planned[begin + i].bytes;
   }
-  // Images that are made smaller are fewer bytes than planned: only their number tells how far the work is.
-  ctx_.progress().start(verb_, samples, set.target.plan().head().options.contains("resize") ? 0 : bytes);
+  // Resized images have fewer bytes than planned, so progress counts only samples.
+  ctx_.progress().next_stage();
+  const bool resizes = set.target.plan().head().options.contains("resize");
+  ctx_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
   ShardsWritten written =
       write_shards({set.target.plan(), source, set.target.folder(), cores_, md5, may_skip}, missing, files_, ctx_);

@@ -125,10 +125,9 @@ struct TargetSet {
 /// and publishes. Used by one thread; borrows files and context.
 class ShardingJob {
  public:
-  /// `verb` names the progress while shards are written: a literal. `target` is the folder of the set or sets. `parts`
-  /// is the number of parts that a plan names, for schedulers that know none. Throws Error{usage} for parts and index
-  /// kinds that do not exist.
-  ShardingJob(const char* verb, std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
+  /// `target` is the folder of the set or sets. `parts` is the number of parts that a plan names, for schedulers that
+  /// know none. Throws Error{usage} for parts and index kinds that do not exist.
+  ShardingJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
               io::FileSystem& files, Context& ctx);
 
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
@@ -166,7 +165,6 @@ class ShardingJob {
   ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
                                 std::uint64_t may_skip);
 
-  const char* verb_;
   const std::string target_;
   const IndexKinds kinds_;
   const std::optional<Part> part_;  ///< all shards without one

@@ -60,6 +60,7 @@ void ListOptions::describe(FieldVisitor& v) {
 }
 
 void BadFileOptions::describe(FieldVisitor& v) {
+  v.topic("Checks");
   v.field({"validate",
            "how to check files with an image's extension: none, magic (first bytes, default), header (also the closing "
            "bytes), or decode (decodes JPEGs; checks the header of other formats)",
@@ -82,42 +83,54 @@ void BadFileOptions::describe(FieldVisitor& v) {
           max_bad);
 }
 
-void ShardingOptions::describe(FieldVisitor& v) {
-  ShardSizes::describe(v);
-  v.field({"shuffle", "seed for the order of samples (default: 0)", "SEED", kPlanned}, shuffle);
-  v.field(
-      {"no-shuffle",
-       "keep name order: each shard then contains only one or two classes, which no loader's shuffle buffer can mix"},
-      no_shuffle);
+namespace {
+
+void describe_members(FieldVisitor& v, ShardingOptions& options) {
+  v.topic("Samples and labels");
   v.field({"class-map",
            "labels from a file: a JSON object {\"class\": label}, or one class name per line, starting with label 0",
            Role::input_file},
-          class_map);
-  images.describe(v);
+          options.class_map);
   v.field({"metadata",
            "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
            "a bad file (--on-bad)",
            Role::input_file},
-          metadata);
+          options.metadata);
   v.field({"sidecar",
            "add files named <stem>SUFFIX to the sample of the image with that stem, such as .seg.png or _mask.png; "
            "they are no longer images of their own. In a tree, .json and .txt are always added",
            "SUFFIX", kPlanned},
-          sidecars);
+          options.sidecars);
   v.field({"field",
            "add the file at TEMPLATE to each sample as member NAME; use 'NAME?=' if some samples have none. A template "
            "is relative to SRC and may contain parts of the path of the file that starts the sample: {dir} is its "
            "folder, {class} the first part of that, {name} its name, {stem} its name without extension, {stem-SUFFIX} "
            "its stem without SUFFIX. A * matches several files, which become NAME.0, NAME.1 and so on",
            "NAME=TEMPLATE"},
-          fields);
+          options.fields);
+}
+
+}  // namespace
+
+void ShardingOptions::describe(FieldVisitor& v) {
+  v.topic("What is converted");
+  images.describe(v);
   v.field({"primary", "extensions of the files that start a sample, such as flac,wav (default: image extensions)",
            "EXT", kPlanned},
           primary);
   v.field({"unlabeled", "samples have no labels: folders are not classes, and images may be directly in SRC"},
           unlabeled);
   v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
+  describe_members(v, *this);
+  v.topic("Shards");
+  ShardSizes::describe(v);
+  v.field({"shuffle", "seed for the order of samples (default: 0)", "SEED", kPlanned}, shuffle);
+  v.field(
+      {"no-shuffle",
+       "keep name order: each shard then contains only one or two classes, which no loader's shuffle buffer can mix"},
+      no_shuffle);
   BadFileOptions::describe(v);
+  v.topic("Images");
   v.field({"resize",
            "encode JPEGs again so that their shorter side has this many pixels; smaller ones and other formats stay as "
            "they are. --size counts the source's bytes, so shards become smaller",
@@ -128,7 +141,6 @@ void ShardingOptions::describe(FieldVisitor& v) {
        "JPEG quality for --resize, 1 to 100 (default: 90); reduced for an image that would become larger than before",
        "Q", between(1, 100), kPlanned},
       quality);
-  access.describe(v);
 }
 
 namespace {
@@ -250,12 +262,14 @@ std::map<std::string, std::string> plan_texts(ShardingOptions options) {
 }
 
 void WriteOptions::describe(FieldVisitor& v) {
+  v.topic("Parts and plans");
   v.field({"part",
            "write only part I of N, counted from 0; auto: as set by the scheduler (Slurm, Kubernetes Indexed Job, "
            "MPI). `shardctl merge` joins the parts, with several sets in each of their folders",
            "I/N|auto"},
           part);
   v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", "N"}, parts);
+  v.topic("Output");
   v.field({"recheck", "read finished shards again and compare their checksums"}, recheck);
   v.field({"index",
            "also write indexes for other readers: dali (<shard>.idx), wids (shardindex.json, computes each shard's "

@@ -97,6 +97,7 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
 }
 
 void SplitOptions::describe(FieldVisitor& v) {
+  v.topic("Training and validation sets");
   v.field({"split",
            "divide the samples into folders NAME of the target with a manifest each, such as train=0.9,val=0.1; chosen "
            "by a hash of the key (or its group) and --seed",

@@ -54,6 +54,7 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
 }  // namespace
 
 void CacheShareOptions::describe(FieldVisitor& v) {
+  v.topic("Node cache");
   v.field({"limit", Unit::bytes,
            "maximum size of DST, or with --cache of all sets there; evicts sets without a lease, least recently used "
            "first; fails before copying if that is not enough"},

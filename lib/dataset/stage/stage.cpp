@@ -124,7 +124,7 @@ class Stage {
     share_.check_limit(id, wanted_, manifest_bytes());
     if (options_.dry_run) {
       share_.check_room(id, wanted_, manifest_bytes());
-      return foretold();
+      return dry_run_result();
     }
     share_.await_room([&] { join(id); });
     for (const staging::SetManifest& manifest : set_.manifests()) target_.check_manifest_place(manifest);
@@ -248,7 +248,7 @@ class Stage {
   }
 
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
-  StageResult foretold() const {
+  StageResult dry_run_result() const {
     const auto journal = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {

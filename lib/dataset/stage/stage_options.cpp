@@ -43,6 +43,7 @@ void StageOptions::describe(FieldVisitor& v) {
            Role::positional},
           sources);
   v.field({"DST", "target folder on a local disk", Role::positional, kOutputFolder}, target);
+  v.topic("What is copied");
   v.field({"manifest",
            "compare the bytes with this manifest instead of the source's own; none: take all files of SRC and pin them "
            "only by size and version",
@@ -63,6 +64,7 @@ void StageOptions::describe(FieldVisitor& v) {
        "loader that divides shards among ranks, for --rank: webdataset (default), dali or hf (Hugging Face datasets)"},
       split);
   share.describe(v);
+  v.topic("Speed and memory");
   v.field({"concurrency", Unit::count,
            "maximum number of requests in flight; default: as many as move the most bytes, up to 128 (32 from folders)",
            between(1, 1024)},
@@ -80,6 +82,7 @@ void StageOptions::describe(FieldVisitor& v) {
            "keep written data in the page cache, which counts towards a pod's memory, for programs that read it "
            "immediately"},
           keep_cached);
+  v.topic("What is copied");
   v.field(kDryRunOption, dry_run);
   access.describe(v);
 }

@@ -162,7 +162,7 @@ SynthResult synth(const SynthOptions& options, Context& context) {
     io::remove_stale_temps(*files, folder);
   }
   Maker maker(options, *files, context);
-  context.progress().start("synth", maker.images());
+  context.progress().start("synth", maker.images(), 0, "images");
   maker.run(threads);
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

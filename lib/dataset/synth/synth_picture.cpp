@@ -45,8 +45,8 @@ constexpr std::array<Kind, 3> kKinds{
 double at_quantile(const Deciles& deciles, double u) {
   const double place = std::clamp(u, 0.0, 1.0) * 10;
   const std::size_t below = std::min(static_cast<std::size_t>(place), deciles.size() - 2);
-  const double rest = place - static_cast<double>(below);
-  return deciles.at(below) * (1 - rest) + deciles.at(below + 1) * rest;
+  const double fraction = place - static_cast<double>(below);
+  return deciles.at(below) * (1 - fraction) + deciles.at(below + 1) * fraction;
 }
 
 const Kind& draw_kind(Prng& prng) {

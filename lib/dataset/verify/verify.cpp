@@ -70,12 +70,23 @@ class Verification {
 
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, set_, manifests_, ctx_);
-    ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
-    check_shards();
-    set_checker_.finish(source_ && source_->is_labelled(), ctx_);
-    if (source_) source_->note_unreadable(set_checker_.log());
-    if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
+    if (!options_.against.empty()) {
+      ctx_.progress().expect_stages(2);
+      ctx_.progress().next_stage();
+      source_.emplace(options_.against, options_.images, set_, manifests_, ctx_);
+    }
+    ctx_.progress().next_stage();
+    ctx_.progress().start("verify", set_.shards.size(), result_.bytes, "shards");
+    try {
+      check_shards();
+      set_checker_.finish(source_ && source_->is_labelled(), ctx_);
+      if (source_) source_->note_unreadable(set_checker_.log());
+      if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::cancelled) throw;
+      result_.interrupted = true;
+    }
+    if (images_) note_images();
     sum_up();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
@@ -102,9 +113,8 @@ class Verification {
   /// Readers and decoders fail together: the first exception stops all of them.
   void check_shards() {
     sync::TaskGroup group(ctx_.stop_token());
-    std::optional<ImageCheck> images;
-    if (result_.depth == VerifyDepth::decode) images.emplace(set_.shards.size(), group.stop_token());
-    ImageCheck* const check = images ? &*images : nullptr;
+    if (result_.depth == VerifyDepth::decode) images_.emplace(set_.shards.size(), group.stop_token());
+    ImageCheck* const check = images_ ? &*images_ : nullptr;
     // Over the network each of them waits for one image at a time.
     const unsigned wanted = source_ && source_->is_remote() ? std::max(threads_, kRemoteReaders) : threads_;
     const auto readers = static_cast<unsigned>(std::min<std::size_t>(wanted, set_.shards.size()));
@@ -123,11 +133,12 @@ class Verification {
     }
     group.wait();
     ctx_.throw_if_stopped();
-    if (!images) return;
-    result_.images = images->images();
-    result_.images_not_decoded = images->not_decoded();
-    kinds_not_decoded_ = images->kinds_not_decoded();
-    for (std::size_t shard = 0; shard < reports_.size(); ++shard) images->note(shard, reports_[shard].log);
+  }
+
+  void note_images() {
+    result_.images = images_->images();
+    result_.images_not_decoded = images_->not_decoded();
+    for (std::size_t shard = 0; shard < reports_.size(); ++shard) images_->note(shard, reports_[shard].log);
   }
 
   void check_shard(std::size_t shard, ImageCheck* images) {
@@ -140,14 +151,19 @@ class Verification {
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
     verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all, facts, contents, report, ctx_);
     set_checker_.add(report);
+    was_read_[shard] = 1;
     ++ctx_.progress().items;
   }
 
   void sum_up() {
-    result_.shards = set_.shards.size();
+    result_.shards = static_cast<std::uint64_t>(std::ranges::count(was_read_, 1));
     missing_shards_ = set_checker_.missing().size();
     for (ProblemLog& missing : set_checker_.missing()) collect(missing);
     for (std::size_t i = 0; i < reports_.size(); ++i) {
+      if (was_read_[i] == 0) {
+        result_.bytes -= set_.shards[i].bytes;
+        continue;
+      }
       ShardReport& report = reports_[i];
       result_.samples += report.samples;
       result_.members += report.members;
@@ -158,19 +174,39 @@ class Verification {
     }
     collect(set_checker_.log());
     result_.problems_total = result_.errors + result_.warnings;
+    if (result_.interrupted) {  // shards that were not read may need other remedies
+      result_.verdict = interrupted_verdict();
+      return;
+    }
     result_.classes = set_checker_.classes();
     describe_checks();
     name_remedies();
     result_.verdict = verdict();
   }
 
+  std::string interrupted_verdict() const {
+    return fmt::format("interrupted after {} of {}: {} so far", result_.shards,
+                       format_count(set_.shards.size(), "shard"), found());
+  }
+
+  /// "2 errors and 1 warning"
+  std::string found() const {
+    if (result_.problems_total == 0) return "no finding";
+    const std::string errors = format_count(result_.errors, "error");
+    const std::string warnings = format_count(result_.warnings, "warning");
+    if (result_.errors == 0 || result_.warnings == 0) return result_.errors == 0 ? warnings : errors;
+    return errors + " and " + warnings;
+  }
+
   /// One line: sound or not, the depth of the check, and the problems.
   std::string verdict() const {
     const std::string shards = format_count(result_.shards, "shard");
     if (result_.errors > 0) {
-      return fmt::format("not sound: {} of {} with errors, {} and {} in total",
-                         format_count(shards_with_errors_, "shard"), format_count(result_.shards + missing_shards_),
-                         format_count(result_.errors, "error"), format_count(result_.warnings, "warning"));
+      const std::string where = shards_with_errors_ == 0
+                                    ? std::string("errors of the set as a whole")
+                                    : fmt::format("{} of {} with errors", shards_with_errors_,
+                                                  format_count(result_.shards + missing_shards_, "shard"));
+      return fmt::format("not sound: {}, {} in total", where, found());
     }
     const bool has_read = result_.depth != VerifyDepth::structure || source_;
     std::string text = fmt::format("{}: {}, {}, {}{}", has_findings() ? "not sound" : "sound", shards,
@@ -219,8 +255,10 @@ class Verification {
                                     count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
                                     set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
     }
-    checked.push_back(
-        fmt::format("indexes of {}", count([](const ExpectedShard& e) { return !e.index_path.empty(); })));
+    if (const std::string indexed = count([](const ExpectedShard& e) { return !e.index_path.empty(); });
+        !indexed.starts_with("0 ")) {
+      checked.push_back("indexes of " + indexed);
+    }
     if (result_.depth != VerifyDepth::structure) {
       checked.push_back(fmt::format("every byte of {} by XXH3-128",
                                     count([](const ExpectedShard& e) { return e.hash().has_value(); })));
@@ -241,8 +279,9 @@ class Verification {
   std::string images_checked() const {
     const std::uint64_t decoded = *result_.images - *result_.images_not_decoded;
     std::string text = format_count(decoded, "image") + " by decoding";
-    if (kinds_not_decoded_.empty()) return text;
-    return fmt::format("{}; {} not decoded ({})", text, format_count(*result_.images_not_decoded), kinds_not_decoded_);
+    const std::string kinds = images_->kinds_not_decoded();
+    if (kinds.empty()) return text;
+    return fmt::format("{}; {} not decoded ({})", text, format_count(*result_.images_not_decoded), kinds);
   }
 
   remedy::Repairs repairs_needed() {
@@ -301,10 +340,11 @@ class Verification {
   const catalog::FolderManifests manifests_;
   const std::optional<StagedPart> staged_;
   SampleFacts facts_;
-  std::vector<ShardReport> reports_;  ///< by shard
+  std::vector<ShardReport> reports_;                                    ///< by shard
+  std::vector<char> was_read_ = std::vector<char>(set_.shards.size());  ///< by shard; 1: to its end
   SetChecker set_checker_;
   std::optional<SourceCheck> source_;
-  std::string kinds_not_decoded_;
+  std::optional<ImageCheck> images_;
   std::uint64_t shards_with_errors_ = 0;  ///< missing ones too
   std::uint64_t missing_shards_ = 0;
   std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of the problems that each would repair
@@ -320,16 +360,19 @@ VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verific
 
 void VerifyOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
+  v.topic("Checks");
   v.field({"depth",
            "what to check: headers and samples; also every byte; or also every image. auto checks every byte if there "
            "are checksums"},
           depth);
+  v.topic("Comparison with the source");
   v.field({"against",
            "compare every byte and label with the source of the shards, and report what is missing, extra or "
            "different: an ImageFolder tree, local or at an s3:// URL, or the images of --list",
            Role::input_file, "SRC"},
           against);
   images.describe(v);
+  v.topic("Checks");
   v.field({"strict", "count warnings as findings"}, strict);
   v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);

@@ -66,6 +66,7 @@ struct VerifyResult {
   std::uint64_t warnings = 0;
   std::vector<Problem> problems;
   std::vector<std::string> remedies;
+  bool interrupted = false;              ///< then counts and problems are those of the shards read so far
   bool strict = false;                   ///< from the options; decides has_findings()
   std::vector<std::string> shard_names;  ///< of those read, for reports
 
@@ -76,8 +77,8 @@ struct VerifyResult {
 
 /// Checks shards, from shardctl or other programs: `shardctl verify`. Each shard is read once; several are read at a
 /// time. A fault of a shard is a problem in the result, not an exception. Throws Error{not_found} if `checksum` is
-/// requested and there is nothing to compare with, and the errors of resolve_shards(). The result except
-/// `bytes_per_second` does not depend on threads.
+/// requested and there is nothing to compare with, and the errors of resolve_shards(). After a stop while shards are
+/// read, it returns what it found so far. Otherwise the result except `bytes_per_second` does not depend on threads.
 VerifyResult verify(const VerifyOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -101,7 +101,7 @@ TEST_CASE("a drain and the checkpoint itself are read back and compared") {
   CHECK(std::filesystem::is_empty(slow.path()));
 }
 
-TEST_CASE("with a step time and an interval the share of training and the room between checkpoints are told") {
+TEST_CASE("with a step time and an interval the share of training and the room between checkpoints are reported") {
   const TempDir dir;
   CheckpointOptions options = options_for(dir);
   options.step_time = 100;

@@ -143,7 +143,7 @@ TEST_CASE("what follows from other metrics is shown and decides nothing, unless 
   CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == ChangeVerdict::regressed);
 }
 
-TEST_CASE("a drift within a side is told") {
+TEST_CASE("a drift within a side is reported") {
   const TempDir dir;
   std::vector<double> rising;
   for (int i = 0; i < 12; ++i) rising.push_back(1e9 * (1 + 0.03 * i));
@@ -153,7 +153,7 @@ TEST_CASE("a drift within a side is told") {
   CHECK(says(result.hints.front(), "BASE drifted by +28 %"));
 }
 
-TEST_CASE("decoding that slowed down because it had fewer cores is told") {
+TEST_CASE("decoding that slowed down because it had fewer cores is reported") {
   const TempDir dir;
   const auto write = [&](const std::string& name, double all, double each) {
     for (int i = 0; i < 10; ++i) {

@@ -49,7 +49,8 @@ TEST_CASE("a batch is full with as many images as asked for, or when the next wo
   CHECK_FALSE(three.batches.has_room(batch, three.routed(0)));
 }
 
-TEST_CASE("decoded images lie where they are said to, and those that failed are told by their number in the store") {
+TEST_CASE(
+    "decoded images lie where they are said to, and those that failed are reported by their number in the store") {
   Fixture fixture(3, {.failing = is_image(jpeg_of({}, 1))});
   JpegBatch batch;
   for (const std::size_t index : {2U, 1U, 0U}) BatchDecoder::add(batch, fixture.routed(index));

@@ -27,7 +27,7 @@ void write_images(const ShardFolder& folder) {
   folder.write("shards/a.tar", tar.end());
 }
 
-struct Told {
+struct Reported {
   DecodeFailures failures;
   std::string warning;
 };
@@ -40,7 +40,7 @@ std::string warning_of(const Context& context) {
   return text;
 }
 
-Told told_by_decode(const std::string& path) {
+Reported reported_by_decode(const std::string& path) {
   DecodeBenchOptions options;
   options.paths = {path};
   options.threads = 2;
@@ -49,7 +49,7 @@ Told told_by_decode(const std::string& path) {
   return {decode(options, context).failures, warning_of(context)};
 }
 
-Told told_by_pipeline(const std::string& path) {
+Reported reported_by_pipeline(const std::string& path) {
   PipelineOptions options;
   options.paths = {path};
   options.batch = 4;
@@ -59,7 +59,7 @@ Told told_by_pipeline(const std::string& path) {
   return {pipeline(options, context).failures, warning_of(context)};
 }
 
-Told told_by_run(const std::string& path) {
+Reported reported_by_run(const std::string& path) {
   RunOptions options;
   options.paths = {path};
   options.budget = 4;
@@ -73,12 +73,12 @@ TEST_CASE("empty images are failures as others are: decode, pipeline and run cou
   const ShardFolder folder;
   write_images(folder);
   for (const char* data : {"images", "shards"}) {
-    for (const auto tell : {told_by_decode, told_by_pipeline, told_by_run}) {
+    for (const auto report : {reported_by_decode, reported_by_pipeline, reported_by_run}) {
       CAPTURE(data);
-      const Told told = tell(folder.path(data));
-      CHECK(told.failures.total == 2);
-      CHECK(told.failures.not_jpeg == 2);
-      CHECK(told.warning.starts_with("2 of 8 images (25.0 %: 2 not_jpeg) cannot be decoded"));
+      const Reported reported = report(folder.path(data));
+      CHECK(reported.failures.total == 2);
+      CHECK(reported.failures.not_jpeg == 2);
+      CHECK(reported.warning.starts_with("2 of 8 images (25.0 %: 2 not_jpeg) cannot be decoded"));
     }
   }
 }

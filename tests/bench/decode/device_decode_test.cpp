@@ -32,7 +32,7 @@ void write_usual_images(const DeviceDecodeBench& bench, std::uint32_t count) {
 
 }  // namespace
 
-TEST_CASE("baseline images are decoded by hardware, each at least once, and rates are told") {
+TEST_CASE("baseline images are decoded by hardware, each at least once, and rates are reported") {
   DeviceDecodeBench bench;
   write_usual_images(bench, 9);
   const DecodeResult result = bench.run();
@@ -141,7 +141,7 @@ TEST_CASE("what goes wrong is counted by kind, once per image, as on the CPU") {
   CHECK(result.nvjpeg->refused == 2);
 }
 
-TEST_CASE("when not one image can be decoded no rate is told") {
+TEST_CASE("when not one image can be decoded no rate is reported") {
   DeviceDecodeBench bench;
   bench.write("a.jpg", kTinyPng);
   bench.write("b.jpg", jpeg_of({}).substr(0, 30));
@@ -150,7 +150,7 @@ TEST_CASE("when not one image can be decoded no rate is told") {
   CHECK(failure.says("none of 2 images"));
 }
 
-TEST_CASE("a decoder that writes wrong pixels is refused before a rate is told, and the image named") {
+TEST_CASE("a decoder that writes wrong pixels is refused before a rate is reported, and the image named") {
   const std::string image = jpeg_of({}, 3);
   for (const bool skipped : {false, true}) {
     FakeJpegDecoder::Settings settings;

@@ -148,7 +148,7 @@ TEST_CASE("a trace or a checkpoint that cannot be written is said before anythin
   }
 }
 
-TEST_CASE("epochs are told apart, and all but the first have a boundary") {
+TEST_CASE("epochs are distinguished, and all but the first have a boundary") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(9, "a"));
   PipelineOptions options = options_for(folder.path());

@@ -105,7 +105,7 @@ TEST_CASE("one step alone has a rate and no ratios; none has nothing") {
 
 TEST_CASE("without a step time there is no utilisation to speak of") { CHECK_FALSE(log_of(5, 1, 0).au()); }
 
-TEST_CASE("how late the tool was is told, and is nobody's time") {
+TEST_CASE("how late the tool was is reported, and is nobody's time") {
   StepLog log(1);
   log.next_epoch();
   log.add({0, 0, 1, 1, 1, 0.25});

@@ -96,7 +96,8 @@ TEST_CASE("a pipeline that was measured is what the verdict goes by, and the pre
   CHECK(conclusion.predicted.samples_per_second == Approx(800));
   CHECK(*conclusion.predicted.of_measured_ratio == Approx(1.25));
   CHECK(conclusion.predicted.au_ratio.value() == Approx(0.32));
-  CHECK(conclusion.verdict.text == "decode is the bottleneck: 640 samples/s available, 2,000 needed, predicted AU 32 %");
+  CHECK(conclusion.verdict.text ==
+        "decode is the bottleneck: 640 samples/s available, 2,000 needed, predicted AU 32 %");
   CHECK(conclusion.ladder.back().stage == "pipeline");
   CHECK(conclusion.ladder.back().headroom_ratio.value() == Approx(0.32));
   CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "decode is the bottleneck at 640 samples/s"));
@@ -186,7 +187,7 @@ TEST_CASE("of several turns the ladder has medians and their intervals over the 
   CHECK_FALSE(median_node(turns).pipeline_samples_per_second);
 }
 
-TEST_CASE("a lower utilisation may be enough, and then the limit is told without a finding") {
+TEST_CASE("a lower utilisation may be enough, and then the limit is reported without a finding") {
   const Conclusion conclusion = conclude(small_node(), thousand_each(1, 0.8), float_crops());
   CHECK(conclusion.verdict.ok);
   CHECK(conclusion.verdict.limiting_stage == "decode");
@@ -214,7 +215,7 @@ TEST_CASE("the first line says warm where storage was not measured") {
   CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "unknown"));
 }
 
-TEST_CASE("without a job it tells what each preset's GPUs would get, in tenths") {
+TEST_CASE("without a job it reports what each preset's GPUs would get, in tenths") {
   const Conclusion conclusion = conclude(small_node(), {}, float_crops());
   CHECK(conclusion.verdict.ok);
   CHECK_FALSE(conclusion.requirement);

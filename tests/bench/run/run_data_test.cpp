@@ -64,7 +64,7 @@ TEST_CASE("data without images is judged by reading alone") {
   CHECK(contains(warning_of(context, "nothing_to_decode"), "found no images in '" + dir.path() + "'"));
 }
 
-TEST_CASE("a job of JPEGs cannot be judged by other data: what was named is told, and what to do") {
+TEST_CASE("a job of JPEGs cannot be judged by other data: what was named is reported, and what to do") {
   const TempDir dir;
   write_file(dir.path("docs/a.md"), "# text");
   write_file(dir.path("docs/b.md"), "# more");

@@ -81,7 +81,7 @@ TEST_CASE("io_uring is settled for only where it gives 5 % more") {
   CHECK(*settings.bytes_per_second == Approx(848));
 }
 
-TEST_CASE("where io_uring is refused pread is settled for, and why is told") {
+TEST_CASE("where io_uring is refused pread is settled for, and why is reported") {
   SweepProbes probes = storage(100, 800);
   const auto pread = probes.read;
   probes.read = [&](const ReadSetting& setting) {

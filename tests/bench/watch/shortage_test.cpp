@@ -94,7 +94,7 @@ TEST_CASE("cores are short when the node's are busy and tasks wait for them") {
   CHECK(shortage_of(row) == Shortage::cores);
 }
 
-TEST_CASE("where a job's own waiting for cores is told, that of others on the node does not count") {
+TEST_CASE("where a job's own waiting for cores is reported, that of others on the node does not count") {
   WatchRow row = calm();
   row.node.cpu_busy = 1;
   row.node.pressure.cpu = 0.9;
@@ -164,7 +164,7 @@ TEST_CASE("without pressure, threads that wait are the sign of slow storage") {
   CHECK(shortage_of(row) == Shortage::storage);
 }
 
-TEST_CASE("the waiting of the job's own control group counts, where it is told") {
+TEST_CASE("the waiting of the job's own control group counts, where it is reported") {
   WatchRow row = waiting_for_storage();
   row.group.pressure = {0.0, 0.01, 0.0, 0.0, 0.0};
   CHECK(shortage_of(row) == Shortage::nothing);

@@ -81,7 +81,7 @@ class WithoutGpu(FolderTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--programs DIR", done.stderr)
 
-    def test_wrong_options_and_folders_are_told(self):
+    def test_wrong_options_and_folders_are_reported(self):
         (self.folder / "folder").mkdir()
         (self.folder / "file").touch()
         for arguments, text in (

@@ -81,7 +81,7 @@ class Checkpoint(FolderTest):
         self.assertNotIn(".shardkit-checkpoint", done.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("strace"), "SKIPPED: needs root and strace")
-    def test_a_disk_that_fails_at_fsync_is_told_with_its_path(self):
+    def test_a_disk_that_fails_at_fsync_is_reported_with_its_path(self):
         done = subprocess.run(
             ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=1",
              str(PROGRAMS / "iobench"), "checkpoint", str(self.folder), "--bytes", "1MiB", "--mode", "sync"],

@@ -68,7 +68,7 @@ class WithGpu(Nvjpeg):
 
 
 class BadInput(Nvjpeg):
-    def test_a_slip_is_told_before_what_the_machine_lacks(self):
+    def test_a_slip_is_reported_before_what_the_machine_lacks(self):
         for arguments, text in (
             (("--backend", "gpu"), "--backend"),
             (("--backend", "nvjpeg", "--crop", "224"), "--crop needs --backend cpu"),

@@ -48,7 +48,7 @@ class Env(FolderTest):
         self.assertEqual(result["findings"][0]["code"], "dev_shm_too_small")
         self.env(*options, "--strict", code=3)
 
-    def test_bad_operands_are_told_apart(self):
+    def test_bad_operands_are_distinguished(self):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
         for operand, code, text in ((self.folder / "absent", 4, "No such file"), (fifo, 2, "FIFO"),
@@ -58,7 +58,7 @@ class Env(FolderTest):
             self.assertIn(text, finished.stderr)
             self.assertEqual(finished.stdout, "")
 
-    def test_without_a_driver_of_gpus_a_line_says_why_and_all_else_is_told(self):
+    def test_without_a_driver_of_gpus_a_line_says_why_and_all_else_is_reported(self):
         result = self.env()
         if result["gpu_monitor"]["missing"] is None:
             self.skipTest("SKIPPED: a driver of GPUs is here")

@@ -66,7 +66,7 @@ class Ls(FolderTest):
         process.stderr.close()
         self.assertEqual(process.wait(timeout=60), 0)
 
-    def test_a_full_disk_is_told(self):
+    def test_a_full_disk_is_reported(self):
         shard = self.folder / "s.tar"
         write_tar(shard, [("a.jpg", b"i")])
         with open("/dev/full", "w") as full:

@@ -49,7 +49,7 @@ class Measuring(PipelineTest):
         result = self.pipeline(self.shards, "--prefetch", "0,1,2,4", "--step-time", "1ms")
         self.assertEqual([row["prefetch"] for row in result["prefetches"]], [0, 1, 2, 4])
 
-    def test_the_cold_first_epoch_is_told_from_the_warm_second(self):
+    def test_the_cold_first_epoch_is_distinguished_from_the_warm_second(self):
         finished = run("iobench", "pipeline", self.shards, "--batch", 4, "--crop", 32, "--epochs", 2, "--cache", "cold",
                        "--json", "-")
         if finished.returncode == 4:
@@ -78,7 +78,9 @@ class Measuring(PipelineTest):
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertRegex(finished.stdout.splitlines()[0], rf"^({'|'.join(STAGES)}) is the bottleneck: ")
         for words in ("boundary stall", "overhead of iobench", *STAGES):
-            self.assertIn(words, finished.stdout)
+            if words != "checkpoint":
+                self.assertIn(words, finished.stdout)
+        self.assertNotIn("checkpoint", finished.stdout)  # stages that had nothing to do are only in the JSON
 
     def test_metrics_are_written(self):
         metrics = self.folder / "m.prom"
@@ -107,7 +109,7 @@ class WithoutGpu(PipelineTest):
                 self.assertEqual(done.stdout, "")
                 self.assertRegex(done.stderr, r"\Aiobench: error: no GPU is available: [^\n]+\n\Z")
 
-    def test_a_slip_is_told_before_what_the_machine_lacks(self):
+    def test_a_slip_is_reported_before_what_the_machine_lacks(self):
         for args, text in ((["--sink", "host", "--pinned", "on"], "--pinned needs a GPU"),
                            (["--step", "spin"], "--step spin needs --step-time"),
                            (["--ladder", "--prefetch", "0,1"], "--prefetch: with --ladder"),

@@ -99,7 +99,7 @@ class Kills(SharingTest):
 
 
 class Together(SharingTest):
-    def test_with_nobody_killed_each_byte_is_fetched_once_and_all_of_them_tell_how_it_goes(self):
+    def test_with_nobody_killed_each_byte_is_fetched_once_and_all_of_them_report_progress(self):
         source = self.make_files(16)
         total = sum(path.stat().st_size for path in source.iterdir())
         command = (source, self.out, "--manifest", "none", "--bwlimit", "1500kB")
@@ -111,7 +111,7 @@ class Together(SharingTest):
             self.assertEqual(result["bytes_fetched"] + result["bytes_reused"], total)
             self.assertRegex(self.stderr_of(process), r"copy \d+ %  \d+/16")
 
-    def test_one_that_has_nothing_to_do_but_wait_tells_how_it_goes(self):
+    def test_one_that_has_nothing_to_do_but_wait_reports_progress(self):
         source = self.folder / "files"
         source.mkdir()
         (source / "big.bin").write_bytes(os.urandom(80 * MB))

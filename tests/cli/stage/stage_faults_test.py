@@ -178,7 +178,7 @@ class Sources(StageTest):
         finished = run("shardctl", "verify", self.folder / "out", "--depth", "checksum")
         self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
 
-    def test_a_missing_source_an_unknown_url_and_a_target_in_the_source_are_told_apart(self):
+    def test_a_missing_source_an_unknown_url_and_a_target_in_the_source_are_distinguished(self):
         shards = self.make_shards()
         self.assert_error(run("shardctl", "stage", self.folder / "absent", self.folder / "out"), 4, "absent")
         self.assert_error(run("shardctl", "stage", "gs://bucket/x", self.folder / "out"), 4, "gs:")

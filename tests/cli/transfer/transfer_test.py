@@ -72,7 +72,7 @@ class WithGpu(FolderTest):
 
 
 class BadInput(FolderTest):
-    def test_a_slip_is_told_before_what_the_machine_lacks(self):
+    def test_a_slip_is_reported_before_what_the_machine_lacks(self):
         for arguments, text in (
             (("--kinds", "paged"), "--kinds: 'paged' is not one of pageable, pinned, write-combined, registered"),
             (("--bytes", "4K,x"), "--bytes: 'x' is not a size"),
@@ -90,7 +90,7 @@ class BadInput(FolderTest):
             with self.subTest(arguments):
                 self.assert_error(run("iobench", "transfer", *arguments), 2, text)
 
-    def test_a_file_that_is_not_there_is_told_before_what_the_machine_lacks(self):
+    def test_a_file_that_is_not_there_is_reported_before_what_the_machine_lacks(self):
         done = run("iobench", "transfer", "--gds", self.folder / "absent", "--json", "-")
         self.assertEqual(result_of(done)["error"]["code"], "not_found")
 

@@ -70,7 +70,7 @@ class Verify(FolderTest):
         (self.shards / "s-1.tar").write_bytes((self.shards / "s-1.tar").read_bytes()[:5000])
         finished = run("shardctl", "verify", self.shards)
         self.assertEqual(finished.returncode, 3)
-        self.assertRegex(finished.stdout.splitlines()[0], "^not sound: 1 shard of 2 with errors, 1 error")
+        self.assertRegex(finished.stdout.splitlines()[0], "^not sound: 1 of 2 shards with errors, 1 error")
 
     def test_warnings_exit_0_and_with_strict_3(self):
         write_shard(self.shards / "s-2.tar", range(40, 42), name="a {}")

@@ -110,9 +110,9 @@ class Job(WatchTest):
                                "json"], stdout=subprocess.PIPE, text=True) as watch:
             self.assertEqual(json.loads(watch.stdout.readline())["job"]["processes"], 1)
             job.kill()
-            rest, _ = watch.communicate(timeout=30)
+            tail, _ = watch.communicate(timeout=30)
         self.assertEqual(watch.returncode, 0)
-        end = json.loads(rest.splitlines()[-1])
+        end = json.loads(tail.splitlines()[-1])
         self.assertEqual((end["event"], end["ended"]), ("verdict", "process"))
         self.assertTrue(end["verdict"]["text"])
 
@@ -124,7 +124,7 @@ class Job(WatchTest):
             self.assert_error(finished, 4, f"process {job.pid} does not exist")
             self.assertEqual(finished.stdout, "")
 
-    def test_another_users_process_is_watched_as_far_as_it_is_told(self):
+    def test_another_users_process_is_watched_as_far_as_it_is_reported(self):
         if os.geteuid() != 0:
             raise unittest.SkipTest("SKIPPED: only the superuser can be somebody else")
         job = self.job()
@@ -151,18 +151,18 @@ class Stop(WatchTest):
                 self.assertIn("bottleneck", watch.stdout.readline())
                 self.assertRegex(watch.stdout.readline(), r"\A\d\d:")  # lines come while it runs
                 watch.send_signal(stop)
-                rest, err = watch.communicate(timeout=10)
+                tail, err = watch.communicate(timeout=10)
                 self.assertEqual(watch.returncode, 0, err)
-                self.assertRegex(rest, r"(?m)^time .*, stopped$")
+                self.assertRegex(tail, r"(?m)^time .*, stopped$")
                 self.assertEqual(err, "")
 
     def test_ends_json_lines_with_the_verdict(self):
         with self.watch("--lines", "json") as watch:
             first = json.loads(watch.stdout.readline())
             watch.send_signal(signal.SIGINT)
-            rest, err = watch.communicate(timeout=10)
+            tail, err = watch.communicate(timeout=10)
         self.assertEqual(watch.returncode, 0, err)
-        events = [first, *map(json.loads, rest.splitlines())]
+        events = [first, *map(json.loads, tail.splitlines())]
         self.assertEqual([event["event"] for event in events], ["interval"] * (len(events) - 1) + ["verdict"])
         self.assertEqual(events[-1]["ended"], "stopped")
         self.assertEqual(events[-1]["summary"]["intervals"], len(events) - 1)
@@ -213,7 +213,7 @@ class Forms(WatchTest):
         self.assertRegex(finished.stdout, r"\A[^\n]*(bottleneck|GPUs)")
         self.assertRegex(finished.stdout, r"(?m)^watched +the whole node$")
 
-    def test_bad_options_and_operands_are_told_apart(self):
+    def test_bad_options_and_operands_are_distinguished(self):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
         for code, text, *args in ((2, "--interval", "--interval", "1ms"), (2, "--interval", "--interval", "soon"),

@@ -70,7 +70,7 @@ TEST_CASE("a file that was just written is in memory, where the system tells") {
   if (result.resident_ratio) CHECK(*result.resident_ratio == 1.0);
 }
 
-TEST_CASE("a copy under way is told from one that was left") {
+TEST_CASE("a copy under way is distinguished from one that was left") {
   const SampleCache cache;
   StagedSample{cache.dir.path("part"), {{"1.tar", "x"}}, false}.make();
   CHECK(ls(cache.dir.path("part")).folders[0].state == StagedState::partial);

@@ -10,9 +10,12 @@
 
 namespace shardkit::test {
 
+/// The stages that the progress line announces are those that a convert has.
 inline dataset::ConvertResult run(const dataset::ConvertOptions& options) {
   Context ctx;
-  return dataset::convert(options, ctx);
+  dataset::ConvertResult result = dataset::convert(options, ctx);
+  CHECK(ctx.progress().stage == ctx.progress().stages);
+  return result;
 }
 
 /// The text with which a convert is refused; it fails the test unless the error has `code`.

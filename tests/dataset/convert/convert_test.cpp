@@ -44,9 +44,12 @@ struct Fixture {
   std::map<std::string, std::string> content(const std::string& target) const { return tree_content(dir.path(target)); }
 };
 
+/// The stages that the progress line announces are those that a convert has.
 ConvertResult run(const ConvertOptions& options) {
   Context ctx;
-  return convert(options, ctx);
+  ConvertResult result = convert(options, ctx);
+  CHECK(ctx.progress().stage == ctx.progress().stages);
+  return result;
 }
 
 Error failure(const ConvertOptions& options) {
@@ -484,10 +487,10 @@ TEST_CASE("a stop in the middle keeps finished shards, leaves nothing half, and 
   CHECK_THROWS_AS(convert_on(files, options, stopped), Error);
   for (const auto& [name, content] : f.content("out")) CHECK_MESSAGE(!name.ends_with(".tmp"), name);
   CHECK_FALSE(fs::exists(f.dir.path("out/manifest.json")));
-  const ConvertResult rest = run(options);
-  CHECK(rest.samples == 120);
-  CHECK(rest.shards_reused >= 2);
-  CHECK(rest.shards_written == 24 - rest.shards_reused);
+  const ConvertResult second = run(options);
+  CHECK(second.samples == 120);
+  CHECK(second.shards_reused >= 2);
+  CHECK(second.shards_written == 24 - second.shards_reused);
   ConvertOptions whole = options;
   whole.target = f.dir.path("whole");
   run(whole);

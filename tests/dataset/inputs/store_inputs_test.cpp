@@ -101,6 +101,31 @@ TEST_CASE("ls, stat and verify of a URL give what they give of the folder") {
   }
 }
 
+TEST_CASE("verify that is interrupted gives what it found so far and never calls it sound") {
+  Shards shards;
+  std::stop_source stop;
+  shards.server->set_hook([&](const ServedRequest& request, ServerConnection&) {
+    if (request.method == "GET" && request.path() == "/bucket/set/b.tar") stop.request_stop();
+    return false;
+  });
+  Context ctx(stop.get_token());
+  VerifyOptions options{.shards = {"s3://bucket/set"}, .threads = 1, .access = shards.access()};
+  const VerifyResult whole = verify(options, ctx);
+  CHECK(whole.interrupted);
+  CHECK(whole.verdict == "interrupted after 1 of 2 shards: no finding so far");
+  CHECK(whole.shards == 1);
+  CHECK(whole.samples == 3);
+  CHECK(whole.remedies.empty());
+
+  std::string damaged = shards.folder.read("a.tar");
+  damaged[600] = static_cast<char>(damaged[600] ^ 1);
+  shards.server->replace("bucket/set/a.tar", damaged);
+  std::stop_source again;
+  stop = again;
+  Context second(again.get_token());
+  CHECK(verify(options, second).verdict == "interrupted after 1 of 2 shards: 1 error so far");
+}
+
 TEST_CASE("a set at a URL without indexes is read by headers") {
   Shards shards;
   const Texts local = rows({.shards = {shards.folder.path()}});

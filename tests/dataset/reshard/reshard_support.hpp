@@ -82,9 +82,12 @@ inline TarBuilder numbered_samples(int count, const std::string& prefix, int fro
   return tar.end();
 }
 
+/// The stages that the progress line announces are those that a reshard has.
 inline dataset::ReshardResult run(const dataset::ReshardOptions& options) {
   Context ctx;
-  return dataset::reshard(options, ctx);
+  dataset::ReshardResult result = dataset::reshard(options, ctx);
+  CHECK(ctx.progress().stage == ctx.progress().stages);
+  return result;
 }
 
 inline Error failure(const dataset::ReshardOptions& options) {

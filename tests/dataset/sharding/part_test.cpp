@@ -1,10 +1,9 @@
-#include "dataset/sharding/sharding_job.hpp"
-
 #include <map>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "dataset/sharding/sharding_job.hpp"
 
 using namespace shardkit;
 using namespace shardkit::dataset;
@@ -75,7 +74,7 @@ TEST_CASE("PMI, torchrun and plain Slurm steps are understood") {
   CHECK(automatic({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "3"}}) == Part{1, 3});
 }
 
-TEST_CASE("Kubernetes tells the index but not the count") {
+TEST_CASE("Kubernetes reports the index but not the count") {
   CHECK(automatic({{"JOB_COMPLETION_INDEX", "2"}}, 5) == Part{2, 5});
   CHECK_THROWS_AS(automatic({{"JOB_COMPLETION_INDEX", "2"}}), Error);
 }

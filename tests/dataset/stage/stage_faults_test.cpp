@@ -40,7 +40,7 @@ Answer status(int status, const std::string& headers = "") {
 }
 
 /// A right head, and so much of the body.
-Answer cut_after(std::size_t bytes, std::function<void(ServerConnection&, std::string_view rest)> then) {
+Answer cut_after(std::size_t bytes, std::function<void(ServerConnection&, std::string_view tail)> then) {
   return [=](RemoteSet& set, const ServedRequest& request, ServerConnection& connection) {
     const auto reply = set.server.reply_to(request);
     connection.answer_head(reply.status, reply.headers, reply.body.size());
@@ -84,9 +84,9 @@ Answer becomes(std::function<std::string(std::string)> change) {
   };
 }
 
-void trickle(ServerConnection& connection, std::string_view rest) {
-  for (std::size_t i = 0; i < rest.size() && !connection.closed(); ++i) {
-    connection.send(rest.substr(i, 1));
+void trickle(ServerConnection& connection, std::string_view tail) {
+  for (std::size_t i = 0; i < tail.size() && !connection.closed(); ++i) {
+    connection.send(tail.substr(i, 1));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 }
