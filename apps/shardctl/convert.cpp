@@ -15,6 +15,10 @@ cli::Answer answer_convert(const dataset::ConvertOptions& options, const dataset
   cli::Answer answer = answer_of(result, options, options.target, command_to_run("shardctl convert", options));
   auto& facts = answer.facts;
   if (result.samples == 0 && result.samples_before > 0) answer.headline = "nothing new";
+  if (result.dry_run) {
+    facts.emplace_back("not checked", options.sharding.resize ? "contents; images become smaller than counted here"
+                                                              : "contents: a bad file is found by the convert");
+  }
   facts.emplace_back("set had", cli::count_text(result.samples_before, "sample"));
   facts.emplace_back("left out", cli::count_text(result.skipped, "file"));
   facts.emplace_back("kept bad", cli::count_text(result.kept_bad, "image"));

@@ -193,10 +193,13 @@ void ImageNotes::settle(const ImageFolderScan& scan) {
   if (metadata_) metadata_->look_for_several(scan);
   if (!labels_ || !metadata_ || (!labels_->several() && !metadata_->several())) return;
   const std::string& list = labels_->table().file();
+  const std::string& rows = metadata_->table().file();
+  const std::string both = list == rows ? fmt::format("'{}' is --list and --metadata, so both set", list)
+                                        : fmt::format("'{}' and '{}' both set", list, rows);
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' and '{}' both set the content of a sample's .json, one of them in several rows; join "
-                          "them into one table and give it with --list",
-                          list, metadata_->table().file()),
+              fmt::format("{} the content of a sample's .json, and an image has several rows; join them into one table "
+                          "and give it only with --list",
+                          both),
               list);
 }
 

@@ -1,10 +1,13 @@
 #include "formats/dali_index.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -71,13 +74,42 @@ class DaliLines final : public ShardIndexLines {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::istringstream stream{std::string(line)};
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+/// Reads the first line and the last member. Version 1.1 has no names.
+ShardCount read_dali_index(std::string_view text, const std::string& path) {
+  const std::vector<std::string> head = words_of(text.substr(0, text.find('\n')));
+  ShardCount count;
+  bool valid = head.size() == 2 && head[0].starts_with("v1.") && parse_number(head[1], count.samples);
+  if (valid && count.samples > 0) {
+    text.remove_suffix(text.size() - std::min(text.size(), text.find_last_not_of('\n') + 1));
+    const std::vector<std::string> last = words_of(text.substr(text.rfind('\n') + 1));
+    const std::size_t words = head[0] == "v1.1" ? 3 : 4;  // of a member
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    valid = last.size() >= words && last.size() % words == 0 && parse_number(last[last.size() - words + 1], offset) &&
+            parse_number(last[last.size() - words + 2], size);
+    count.bytes = offset + size;
+  }
+  if (!valid) throw Error(ErrorCode::corrupt, fmt::format("'{}' is not an index of DALI", path), path);
+  return count;
+}
+
+}  // namespace
+
 IndexKind dali_index_kind() {
   return {.name = "dali",
           .help = "also write <shard>.idx for NVIDIA DALI's webdataset reader",
           .shard_file = dali_index_name,
           .shard_writer = [](ByteSink& sink, const std::string& shard) -> std::unique_ptr<ShardIndexLines> {
             return std::make_unique<DaliLines>(sink, shard);
-          }};
+          },
+          .read_shard = read_dali_index};
 }
 
 }  // namespace shardkit::formats

@@ -78,6 +78,9 @@ struct IndexKind {
   SetIndex (*write_set)(const std::vector<IndexedShard>& shards, const std::string& prefix) = nullptr;
   /// Reads the first of them, for verify. Throws Error{corrupt, unsupported}; `path` is for messages.
   std::vector<ShardCount> (*read_set)(const std::string& text, const std::string& path) = nullptr;
+  /// Reads the file of one shard, for verify: its samples, and where the content of the last member ends. Throws
+  /// Error{corrupt}; `path` is for messages.
+  ShardCount (*read_shard)(std::string_view text, const std::string& path) = nullptr;
   bool needs_md5 = false;  ///< of each shard
 };
 

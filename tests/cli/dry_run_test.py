@@ -42,6 +42,15 @@ class DryRun(FolderTest):
         self.call("plan", "src", "-o", "some.plan", "--samples", 4)
         self.assert_comes_true("two", "convert", "src", "two", "--plan", "some.plan")
 
+    def test_convert_counts_the_files_of_other_readers(self):
+        for kinds in (("dali",), ("dali", "wids")):
+            target = "-".join(kinds)
+            args = ("convert", "src", target, "--samples", 5, "--index", ",".join(kinds))
+            told = self.foretell(*args)
+            self.call(*args)
+            written = [name for name in tree(self.folder / target) if not name.endswith((".md5", "plan"))]
+            self.assertEqual(told["files"], len(written), written)
+
     def test_convert_goes_on(self):
         self.call("convert", "src", "out", "--samples", 5)
         for path in (self.folder / "out").glob("*00[13].tar"):
@@ -49,7 +58,7 @@ class DryRun(FolderTest):
         self.assertEqual(self.dry_run("convert", "src", "out", "--samples", 5)["shards"], 2)
         refused = run("shardctl", "convert", "src", "out", "--samples", 6, "--dry-run", cwd=self.folder)
         self.assertEqual(refused.returncode, 4)
-        self.assertIn("option samples was 5, is 6", refused.stderr)
+        self.assertIn("--samples was 5, is 6", refused.stderr)
 
     def test_reshard(self):
         self.call("convert", "src", "shards", "--samples", 3)

@@ -344,6 +344,16 @@ class Merging(RemedyTest):
         for name in ("a", "b"):
             self.assertEqual(self.shardctl("verify", self.folder / target / name)["errors"], 0)
 
+    def test_row_forget_parts(self):
+        self.make_tree()
+        target = f"set {AWKWARD}"
+        for part in ("0/2", "1/2", "0/3"):
+            self.shardctl("convert", "src", target, "--samples", "10", "--part", part)
+        _, command = self.advised(self.call("shardctl", "merge", target), 4)
+        self.follow(command)
+        self.shardctl("merge", target)
+        self.assertEqual(self.shardctl("verify", target)["errors"], 0)
+
     def test_shards_of_others_are_indexed_instead(self):
         self.write_tar(f"x {AWKWARD}/a.tar", [("a.jpg", b"a"), ("a.cls", b"0")])
         command, = self.advised(self.call("shardctl", "merge", f"x {AWKWARD}"), 4)
@@ -627,6 +637,42 @@ class Table(RemedyTest):
         collect = ("shardctl", "cache", "gc", "cache", "--limit", "0")
         self.follow(self.advised(self.call(*collect), 5)[0])
         self.assertEqual(self.call(*collect).returncode, 0)
+
+    def test_row_move_away(self):
+        shard = self.converted()[1]
+        for name in ("0 copy", "z copy"):
+            with self.subTest(name):
+                shutil.copy(shard, shard.with_name(f"{name}.tar"))
+                (command,) = self.found(self.shards)
+                self.follow(command)
+                self.sound(self.shards)
+                self.assertEqual((self.folder / f"OUT/{name}.tar").read_bytes(), shard.read_bytes())
+
+    def test_row_reshard_writes_indexes_again(self):
+        shards = self.converted()
+        indexes = [shard.with_name(".shardkit") / f"{shard.name}.index" for shard in shards]
+        for damage in (lambda: shutil.copy(indexes[0], indexes[1]), lambda: indexes[1].write_text("no index")):
+            shutil.rmtree(self.folder / "OUT", ignore_errors=True)
+            damage()
+            self.follow_all(self.found(self.shards))
+            self.sound("OUT")
+            self.assertEqual(self.shardctl("stat", "OUT")["samples"], 90)
+
+    def test_a_set_without_its_manifest_and_a_shard_is_finished_by_its_command(self):
+        shard = self.converted()[1]
+        content = shard.read_bytes()
+        shard.unlink()
+        (self.folder / self.shards / "manifest.json").unlink()
+        (advice,) = self.found(self.shards)
+        self.assertIn("run the command that writes this set again", advice)
+        self.shardctl("convert", "src", self.shards, "--samples", "30")
+        self.sound(self.shards)
+        self.assertEqual(shard.read_bytes(), content)
+
+    def test_what_no_command_repairs_is_said(self):
+        self.write_shards(a=[("0.jpg", b"1"), ("0.cls", b"0"), ("1.jpg", b"1"), ("1.cls", b"cat"), ("2.jpg", b"1")])
+        (advice,) = self.found(self.shards)
+        self.assertIn("no command repairs bad_label, missing_label: correct the source", advice)
 
     def test_row_evict(self):
         target = self.staged()

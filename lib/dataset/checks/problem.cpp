@@ -72,7 +72,7 @@ constexpr ProblemKind kKinds[] = {
     {dot_in_stem, "dot_in_stem", kWarning,
      "the key ends at the first dot; the rest of the stem becomes part of the extension"},
 
-    {empty_shard, "empty_shard", kError, "DALI and Energon refuse a shard without samples"},
+    {empty_shard, "empty_shard", kError, "DALI and Energon refuse a shard without samples", Remedy::reshard},
     {duplicate_extension, "duplicate_extension", kError, "readers refuse a sample with two members of one extension",
      Remedy::mark_duplicates},
     {split_sample, "split_sample", kError, "its members are not adjacent; readers make two samples of it",
@@ -112,8 +112,10 @@ constexpr ProblemKind kKinds[] = {
     {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
     {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it does not exist", Remedy::restore},
-    {set_unfinished, "set_unfinished", kError, "the convert or reshard that writes this set has not finished"},
-    {extra_shard, "extra_shard", kError, "the manifest does not list this shard, but loaders would read it"},
+    {set_unfinished, "set_unfinished", kError, "the convert or reshard that writes this set has not finished",
+     Remedy::run_again},
+    {extra_shard, "extra_shard", kError, "the manifest does not list this shard, but loaders would read it",
+     Remedy::move_away},
     {shard_size, "shard_size", kError, "the shard's size differs from the manifest", Remedy::restore},
     {sample_count, "sample_count", kError, "the shard's number of samples differs from the manifest"},
     {checksum, "checksum", kError, "the shard's bytes have changed since it was written", Remedy::restore},
@@ -121,7 +123,7 @@ constexpr ProblemKind kKinds[] = {
      Remedy::salvage},
     {index_damaged, "index_damaged", kError, "the shard's index cannot be read", Remedy::reshard},
     {index_mismatch, "index_mismatch", kError,
-     "the shard's index describes another shard, or describes its samples differently"},
+     "the shard's index describes another shard, or describes its samples differently", Remedy::reshard},
     {foreign_index, "foreign_index", kError,
      "the index of another program next to the shards describes this shard differently", Remedy::index},
 };

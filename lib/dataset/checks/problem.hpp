@@ -102,15 +102,17 @@ enum class ProblemCode {
 
 inline constexpr std::size_t kProblemCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
 
-/// Repairs of a problem. Each except the last two is an option of reshard.
+/// Repairs of a problem. Those from `reshard` to `rename` are options of reshard.
 enum class Remedy {
-  none,             ///< no general repair exists, or the data is lost
+  none,             ///< no command: the source has to be corrected and the set made again
   reshard,          ///< `shardctl reshard` writes the same samples without it
   salvage,          ///< takes the samples before the damage, and those whose bytes did not change
   mark_duplicates,  ///< gives each sample a name of its own
   drop_bad,         ///< leaves the samples out; for errors only
   rename,           ///< gives an extension to members without one
   index,            ///< another reader's index is written again
+  move_away,        ///< the shard does not belong to the set
+  run_again,        ///< the command that writes the set finishes it
   restore,          ///< no command: the bytes have to come from a copy or from the source again
 };
 

@@ -241,6 +241,7 @@ class ShardChecker final : public formats::TarHandler {
 
   void finish_sample(const formats::Sample& sample) {
     ++report_.samples;
+    report_.content_end = sample.members.back().offset + sample.members.back().size;
     report_.key_hashes.push_back(xxh3_64(as_bytes(sample.key)));
     if (keep_rows_) rows_.layouts.push_back(layout_hash(sample.key, label_, sample.members));
     if (hash_contents_) rows_.contents.push_back(content_hash(hashes_));

@@ -51,6 +51,7 @@ struct ShardReport {
   ProblemLog log;
   std::uint64_t samples = 0;
   std::uint64_t members = 0;
+  std::uint64_t content_end = 0;          ///< of the last sample's last member
   std::vector<std::uint64_t> key_hashes;  ///< XXH3-64 of the samples' keys, in shard order
   std::unordered_map<std::uint64_t, std::uint64_t> samples_by_label;
   std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions without the label's, sorted and joined

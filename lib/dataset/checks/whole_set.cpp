@@ -18,18 +18,29 @@
 namespace shardkit::dataset {
 namespace {
 
-/// Missing shards of the folder's plan; a shard of which every sample was left out has only an index.
+/// Whether every sample of a shard was left out: then it has only an index.
+bool is_left_out(catalog::Inputs& inputs, const std::string& folder, const std::string& shard) {
+  const std::string path = io::join_path(folder, formats::shard_index_path(shard));
+  if (!inputs.exists(path)) return false;
+  try {
+    return formats::read_shard_summary(*inputs.open(path), path).samples == 0;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    return false;
+  }
+}
+
+/// Missing shards of the folder's plans.
 std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::string& folder,
                                   const std::set<std::string_view>& there) {
-  const std::vector<std::string> plans = plans_in(*set.inputs, folder);
-  if (plans.empty()) return 0;
-  const auto file = set.inputs->open(plans.front());
-  const formats::PlanReader plan(*file, plans.front());
   std::uint64_t missing = 0;
-  for (std::size_t i = 0; i < plan.shards().size(); ++i) {
-    const std::string shard = plan.shard_name(i);
-    if (there.contains(shard)) continue;
-    missing += set.inputs->exists(io::join_path(folder, formats::shard_index_path(shard))) ? 0 : 1;
+  for (const std::string& path : plans_in(*set.inputs, folder)) {
+    const auto file = set.inputs->open(path);
+    const formats::PlanReader plan(*file, path);
+    for (std::size_t i = 0; i < plan.shards().size(); ++i) {
+      const std::string shard = plan.shard_name(i);
+      if (!there.contains(shard) && !is_left_out(*set.inputs, folder, shard)) ++missing;
+    }
   }
   return missing;
 }

@@ -258,7 +258,9 @@ class Conversion {
     if (unchanged_.contains(set.name)) {
       ctx_.progress().next_stage();  // which has nothing to write
       const std::string path = set.target.path_of(formats::kManifestName);
-      result_.samples_before += formats::read_manifest(io::read_text_file(path), path).samples;
+      const formats::Manifest manifest = formats::read_manifest(io::read_text_file(path), path);
+      job_.write_indexes(set, manifest);
+      result_.samples_before += manifest.samples;
       result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.target.plan().hash())});
       return;
     }

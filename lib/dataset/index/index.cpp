@@ -18,6 +18,7 @@
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "dataset/checks/shard_checker.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
@@ -176,6 +177,10 @@ class Indexing {
     const bool is_beside = folder_ == set_.folder;
     const std::string why_not = kinds_.empty() ? "nothing to index except for other readers (--dali, --wids, --energon)"
                                                : why_not_described(set_);
+    if (const auto unfinished =
+            set_.manifest ? unfinished_append(*set_.inputs, set_.folder, *set_.manifest) : std::nullopt) {
+      throw Error(ErrorCode::conflict, *unfinished, set_.folder);
+    }
     const bool described = is_beside && why_not.empty();
     if (is_beside && !described) refuse_converted_set(set_, why_not);
     refuse_foreign_manifest(folder_);

@@ -44,8 +44,9 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i].part;
     if (part.count != count) {
-      refuse(fmt::format("it has parts of {} and parts of {}, which overlap; remove the parts of one split", count,
-                         part.count));
+      refuse(fmt::format("it has parts of {} and parts of {}, which overlap; remove the parts of one of them: {} or {}",
+                         count, part.count, remedy::in_text(remedy::forget_parts(folder, count)),
+                         remedy::in_text(remedy::forget_parts(folder, part.count))));
     }
     if (part.index != i) refuse(missing(i));
     if (parts[i].manifest.plan_hash != plan_hash) {

@@ -154,9 +154,13 @@ class Resharding {
     // samples.
     const std::string scratch =
         options_.dry_run ? std::filesystem::temp_directory_path().string() : job_.sets().front().target.state_path("");
-    unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
-    make_plans(gather, draw, scratch);
-
+    try {
+      unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
+      make_plans(gather, draw, scratch);
+    } catch (const Error&) {
+      for (const TargetSet& set : job_.sets()) set.target.remove_if_empty();
+      throw;
+    }
     resume();
     if (options_.dry_run) return std::move(result_);
     for (TargetSet& set : job_.sets()) write_set(set);

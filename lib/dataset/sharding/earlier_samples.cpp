@@ -27,15 +27,26 @@ struct Deviations {
   catalog::FileStates corrected;
 };
 
+std::vector<formats::IndexSkip> skipped_by(const ShardTarget& target, const std::string& shard) {
+  const std::string index = io::join_path(target.folder(), formats::shard_index_path(shard));
+  std::vector<formats::IndexSkip> skipped;
+  try {
+    io::FileSource source(index);
+    if (formats::read_shard_summary(source, index).skipped > 0) append_skipped(index, skipped);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) throw;
+    throw Error(error.code(),
+                fmt::format("'{}' is {}: --append needs the indexes of old shards, because they list the files that "
+                            "were left out; restore it from a copy, or convert all files into an empty folder",
+                            index, error.code() == ErrorCode::corrupt ? "damaged" : "missing"),
+                index);
+  }
+  return skipped;
+}
+
 Deviations deviations_of(const ShardTarget& target, const std::string& shard) {
   Deviations found;
-  const std::string index = io::join_path(target.folder(), formats::shard_index_path(shard));
-  io::FileSource source(index);
-  if (formats::read_shard_summary(source, index).skipped > 0) {
-    std::vector<formats::IndexSkip> skipped;
-    append_skipped(index, skipped);
-    for (formats::IndexSkip& skip : skipped) found.left_out.insert(std::move(skip.path));
-  }
+  for (formats::IndexSkip& skip : skipped_by(target, shard)) found.left_out.insert(std::move(skip.path));
   for (BadFile& file : bad_files_of(target.folder(), shard)) {
     if (!file.seen.state) continue;
     (file.state == BadState::corrected ? found.corrected : found.bad).emplace(file.path, *file.seen.state);

@@ -11,6 +11,19 @@
 
 namespace shardkit::dataset {
 
+namespace {
+
+/// "--size" for "size_bytes": plans name options as JSON does.
+std::string option_name(std::string name) {
+  if (name == "split_by") return "--group-by";
+  if (name == "order" || name == "source_folder" || name == "set") return name;
+  if (name.ends_with("_bytes")) name.resize(name.rfind('_'));
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
+}  // namespace
+
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   const std::string absent = "not given";
   std::map<std::string, std::pair<std::string, std::string>> values;
@@ -19,7 +32,7 @@ std::string option_difference(const formats::PlanHead& before, const formats::Pl
   values["name"] = {before.name, now.name};
   for (const auto& [name, value] : values) {
     if (formats::planned_value(name, value.first) != formats::planned_value(name, value.second))
-      return fmt::format("option {} was {}, is {}", name, value.first, value.second);
+      return fmt::format("{} was {}, is {}", option_name(name), value.first, value.second);
   }
   return {};
 }

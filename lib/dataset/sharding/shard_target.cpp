@@ -46,9 +46,15 @@ ShardTarget::ShardTarget(io::FileSystem& files, std::string folder, bool dry_run
 void ShardTarget::prepare() {
   refuse_foreign();
   if (dry_run_) return;
+  is_new_ = !std::filesystem::exists(folder_);
   files_.create_directories(io::join_path(folder_, formats::kStateFolder));
   io::remove_stale_temps(files_, folder_);
   io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
+}
+
+void ShardTarget::remove_if_empty() const {
+  std::error_code not_empty;
+  if (is_new_ && std::filesystem::remove(state_path(""), not_empty)) std::filesystem::remove(folder_, not_empty);
 }
 
 void ShardTarget::refuse_foreign() const {

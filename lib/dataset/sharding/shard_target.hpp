@@ -29,6 +29,8 @@ class ShardTarget {
 
   /// Makes the folder, except in a dry run; throws like refuse_foreign().
   void prepare();
+  /// Removes the folder again if prepare() made it and nothing was written.
+  void remove_if_empty() const;
   /// Throws Error{conflict} if the folder contains anything other than a convert's output. Writes nothing.
   void refuse_foreign() const;
 
@@ -97,6 +99,7 @@ class ShardTarget {
   io::FileSystem& files_;
   std::string folder_;
   bool dry_run_ = false;
+  bool is_new_ = false;       ///< made by prepare()
   std::uint64_t number_ = 0;  ///< of the current plan
   std::optional<formats::PlanStart> start_;
   std::unique_ptr<io::AtomicFile> dry_plan_;  // never committed

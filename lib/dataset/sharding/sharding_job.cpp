@@ -221,8 +221,12 @@ void ShardingJob::resume(WrittenSets& result, std::uint64_t unpacked) {
   }
   if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
   const std::uint64_t free = require_room(target_, missing, unpacked, dry_run_);
-  const std::size_t shards = all - kept;  // each with an index; a manifest for each set
-  if (dry_run_) result.dry_run = DryRun{2 * shards + sets_.size(), shards, missing, free};
+  if (!dry_run_) return;
+  const std::size_t shards = all - kept;
+  std::size_t files = 2 * shards + sets_.size();  // an index for each shard, a manifest for each set
+  for (const formats::IndexKind* kind : kinds_)
+    files += (kind->shard_file == nullptr ? 0 : shards) + kind->set_files.size() * sets_.size();
+  result.dry_run = DryRun{files, shards, missing, free};
 }
 
 void ShardingJob::reopen(TargetSet& set, const std::vector<std::size_t>& shards) {
@@ -297,6 +301,10 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
   result.files_per_second = static_cast<double>(samples_written_) / elapsed;
   result.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
   return outcome;
+}
+
+void ShardingJob::write_indexes(const TargetSet& set, const formats::Manifest& manifest) {
+  if (!kinds_.empty()) write_reader_indexes(files_, set.target.folder(), manifest.shards, kinds_, true, cores_, ctx_);
 }
 
 std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {

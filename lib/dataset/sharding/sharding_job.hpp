@@ -157,6 +157,8 @@ class ShardingJob {
 
   /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
   /// path. The folder is durable then.
+  /// Writes the requested indexes of other readers for a finished set.
+  void write_indexes(const TargetSet& set, const formats::Manifest& manifest);
   std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:

@@ -238,23 +238,37 @@ void SetChecker::compare_count(const formats::IndexKind& kind, const std::string
   const std::string_view shard = count.shard;
   const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
   if (found == by_name_.end()) return;
-  const std::size_t i = found->second;
+  compare_count(kind, index, count, found->second, set_.shards[found->second].bytes);
+}
+
+void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
+                               const formats::ShardCount& count, std::size_t shard, std::uint64_t bytes) {
   const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
     if (said == is) return;
     wrong_readers_.emplace(kind.name);
-    reports_[i].log.add(ProblemCode::foreign_index, std::nullopt, "",
-                        fmt::format("{} says {} {}, there are {}", index, said, what, is));
+    reports_[shard].log.add(ProblemCode::foreign_index, std::nullopt, "",
+                            fmt::format("{} says {} {}, there are {}", index, said, what, is));
   };
-  note(count.samples, reports_[i].samples, "samples");
-  note(count.bytes.value_or(set_.shards[i].bytes), set_.shards[i].bytes, "bytes");
+  note(count.samples, reports_[shard].samples, "samples");
+  note(count.bytes.value_or(bytes), bytes, "bytes");
+}
+
+/// Compares the index next to a shard with the end of its last sample. Members that readers see differently are errors
+/// already.
+void SetChecker::compare_shard_index(const formats::IndexKind& kind, std::size_t shard) {
+  const ShardReport& report = reports_[shard];
+  const std::string path = io::join_path(set_.folder, kind.shard_file(set_.shards[shard].name));
+  if (report.log.errors() > 0 || !set_.inputs->exists(path)) return;
+  compare_count(kind, path, kind.read_shard(set_.inputs->text(path), path), shard, report.content_end);
 }
 
 void SetChecker::compare_indexes() {
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-    if (kind.read_set == nullptr) continue;
-    const std::string path = io::join_path(set_.folder, kind.set_files.front());
-    if (!set_.inputs->exists(path)) continue;
     try {
+      for (std::size_t i = 0; kind.read_shard != nullptr && i < set_.shards.size(); ++i) compare_shard_index(kind, i);
+      if (kind.read_set == nullptr) continue;
+      const std::string path = io::join_path(set_.folder, kind.set_files.front());
+      if (!set_.inputs->exists(path)) continue;
       for (const formats::ShardCount& count : kind.read_set(set_.inputs->text(path), path))
         compare_count(kind, path, count);
     } catch (const Error& error) {
@@ -262,6 +276,13 @@ void SetChecker::compare_indexes() {
       log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
     }
   }
+}
+
+void VerifyClasses::describe(FieldVisitor& v) {
+  v.field({"count", Unit::count, "number of labels with samples"}, count);
+  v.field({"largest_label", "largest label"}, largest_label);
+  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
+  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
 }
 
 }  // namespace shardkit::dataset

@@ -82,7 +82,10 @@ class SetChecker {
   void check_kinds();
   void compare_shard_lists();
   void compare_indexes();
+  void compare_shard_index(const formats::IndexKind& kind, std::size_t shard);
   void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count);
+  void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count,
+                     std::size_t shard, std::uint64_t bytes);
 
   const catalog::ShardSet& set_;
   const catalog::FolderManifests& manifests_;

@@ -191,12 +191,24 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
   add_keys();
 }
 
+/// Files that were left out and that no later --append took in.
+std::size_t SourceCheck::absent_files() const {
+  std::set<std::string> absent = left_out_;
+  for (std::size_t c = 0; c < scan_.classes.size() && !absent.empty(); ++c) {
+    const catalog::ScannedClass& owner = scan_.classes[c];
+    for (std::size_t f = 0; f < owner.files.size(); ++f) {
+      if (seen_[first_[c] + f]) absent.erase(owner.path_of(owner.files[f]));
+    }
+  }
+  return absent.size();
+}
+
 std::string SourceCheck::not_compared() const {
   std::string text;
   if (facts_.resized) text += "; without the bytes of images, because they were resized";
   if (facts_.noted) text += "; without .json members that contain rows of tables";
-  if (!left_out_.empty())
-    text += fmt::format("; without {} that convert left out", format_count(left_out_.size(), "file"));
+  if (const std::size_t files = absent_files(); files > 0)
+    text += fmt::format("; without {} that convert left out", format_count(files, "file"));
   if (facts_.part_of_split) text += "; images of other sets of the split are not missed";
   return text;
 }

@@ -72,6 +72,7 @@ class SourceCheck {
     std::uint32_t file = 0;
   };
 
+  std::size_t absent_files() const;
   void add_keys();
   void add_key(std::string_view key, const Place& place);
   const Place* find(std::string_view key) const;

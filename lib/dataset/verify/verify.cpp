@@ -168,23 +168,21 @@ class Verification {
       result_.samples += report.samples;
       result_.members += report.members;
       if (report.log.has(ProblemCode::no_extension)) nameless_kinds_.insert(report.nameless_kind);
+      if (report.log.has(ProblemCode::extra_shard) && !catalog::is_address(set_.folder))
+        extra_shards_.push_back(set_.shards[i].path);
       collect(report.log, expected_[i].index_fits());
     }
     collect(set_checker_.log());
     result_.problems_total = result_.errors + result_.warnings;
     if (result_.interrupted) {  // shards that were not read may need other remedies
-      result_.verdict = interrupted_verdict();
+      result_.verdict = fmt::format("interrupted after {} of {}: {} so far", result_.shards,
+                                    format_count(set_.shards.size(), "shard"), found());
       return;
     }
     result_.classes = set_checker_.classes();
     describe_checks();
     name_remedies();
     result_.verdict = verdict();
-  }
-
-  std::string interrupted_verdict() const {
-    return fmt::format("interrupted after {} of {}: {} so far", result_.shards,
-                       format_count(set_.shards.size(), "shard"), found());
   }
 
   /// "2 errors and 1 warning"
@@ -207,14 +205,13 @@ class Verification {
       return fmt::format("not sound: {}, {} in total", where, found());
     }
     const bool has_read = result_.depth != VerifyDepth::structure || source_;
-    std::string text = fmt::format("{}: {}, {}, {}{}", has_findings() ? "not sound" : "sound", shards,
+    std::string text = fmt::format("{}: {}, {}, {}{}", result_.has_findings() ? "not sound" : "sound", shards,
                                    format_count(result_.samples, "sample"), format_size(result_.bytes),
                                    has_read ? "" : "; only headers and labels were read");
     if (result_.warnings == 0) return text;
     return fmt::format("{}; {}{}", text, format_count(result_.warnings, "warning"),
                        options_.strict ? ", which --strict counts as findings" : "");
   }
-  bool has_findings() const { return result_.has_findings(); }
 
   /// `index_fits`: no sample's content can differ, only headers and padding.
   void collect(ProblemLog& log, bool index_fits = false) {
@@ -228,6 +225,7 @@ class Verification {
     for (const ProblemKind& kind : problem_kinds()) {
       if (!log.has(kind.code)) continue;
       needs_[kind.code == ProblemCode::checksum && index_fits ? Remedy::reshard : kind.remedy] += log.count(kind.code);
+      if (kind.remedy == Remedy::none && kind.severity == Severity::error) without_command_.insert(kind.name);
     }
     orphans_ += log.count(ProblemCode::orphan_member);
     for (Problem& problem : log.take()) {
@@ -282,7 +280,9 @@ class Verification {
   }
 
   remedy::Repairs repairs_needed() {
-    remedy::Repairs repairs{needs_[Remedy::salvage] > 0, needs_[Remedy::mark_duplicates] > 0,
+    // A copy of a shard has all keys of the original.
+    remedy::Repairs repairs{needs_[Remedy::salvage] > 0,
+                            needs_[Remedy::mark_duplicates] > 0 && needs_[Remedy::move_away] == 0,
                             needs_[Remedy::drop_bad] > 0};
     if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
     repairs.rename = "=" + *nameless_kinds_.begin();
@@ -302,8 +302,19 @@ class Verification {
              "restore the shards with missing_shard, unreadable, shard_size or checksum from a copy, or make them "
              "again from their source: no command repairs their bytes");
     }
+    if (needs(Remedy::move_away)) {
+      advise(extra_shards_.empty() ? "" : remedy::move_away(extra_shards_),
+             "the shards with extra_shard: other programs would read them; then run verify again");
+    }
+    if (needs(Remedy::run_again)) advise("", "run the command that writes this set again: it finishes the set");
+    if (!without_command_.empty()) {
+      advise("", fmt::format("no command repairs {}: correct the source, or the options of the convert, and make the "
+                             "set again",
+                             fmt::join(without_command_, ", ")));
+    }
     const remedy::Repairs repairs = repairs_needed();
-    std::string effect = "the same samples with names and headers that every reader supports";
+    std::string effect = needs(Remedy::restore) ? "then: " : "";
+    effect += "the same samples with names and headers that every reader supports";
     if (repairs.salvage) effect += ", for damaged shards those before the damage and those that did not change";
     if (repairs.mark_duplicates) effect += ", each with its own name";
     if (repairs.drop_bad) effect += ", without bad ones";
@@ -334,6 +345,8 @@ class Verification {
   std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of the problems that each would repair
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
   std::uint64_t orphans_ = 0;
+  std::vector<std::string> extra_shards_;       ///< paths of local ones
+  std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
 };
 
 }  // namespace
@@ -379,13 +392,6 @@ void VerifyResult::describe(FieldVisitor& v) {
   v.field({"warnings", Unit::count, "problems that affect only some readers"}, warnings);
   v.field({"problems", "problems; repetitions within a shard are one line; at most 10,000 lines"}, problems);
   v.field({"remedies", "commands that repair what can be repaired"}, remedies);
-}
-
-void VerifyClasses::describe(FieldVisitor& v) {
-  v.field({"count", Unit::count, "number of labels with samples"}, count);
-  v.field({"largest_label", "largest label"}, largest_label);
-  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
-  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
 }
 
 }  // namespace shardkit::dataset

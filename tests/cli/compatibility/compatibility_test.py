@@ -31,7 +31,7 @@ class Converting(CompatibilityTest):
     def test_a_split_is_refused_because_its_rule_is_another(self):
         before = tree(self.folder / "split")
         refused = self.program("shardctl", "convert", "src", "split", "--split", "train=0.7,val=0.3", "--stratify")
-        self.assert_error(refused, 4, "'split/train'", "option split_by was not given, is key", "empty folder")
+        self.assert_error(refused, 4, "'split/train'", "--group-by was not given, is key", "empty folder")
         self.assertEqual(tree(self.folder / "split"), before)
 
     def test_a_finished_set_is_recognised(self):

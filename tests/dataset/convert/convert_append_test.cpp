@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "dataset/convert/convert_support.hpp"
+#include "dataset/index/index.hpp"
 #include "dataset/merge/merge.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/verify/verify.hpp"
@@ -298,6 +299,16 @@ TEST_CASE("indexes of other readers that the set has are kept up, without being 
   CHECK(source.problems() == 0);
 }
 
+TEST_CASE("--append --index writes new kinds of indexes also where no file is new") {
+  const GrowingSource source;
+  run(source.options());
+  ConvertOptions options = source.appending();
+  options.index = {"dali"};
+  run(options);
+  CHECK(fs::exists(source.dir.path("set/shard-000000.idx")));
+  CHECK(fs::exists(source.dir.path("set/shard-000002.idx")));
+}
+
 TEST_CASE("--append is refused with its reason where it would not be an addition") {
   const GrowingSource source;
   run(source.options());
@@ -323,10 +334,18 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
     options.recheck = true;
     CHECK(contains(refusal(options, ErrorCode::corrupt), "shard-000001.tar' of the set is damaged"));
   }
+  SUBCASE("an index of an old shard is missing or damaged") {
+    const std::string index = source.dir.path("set/.shardkit/shard-000001.tar.index");
+    fs::permissions(index, fs::perms::owner_all);
+    write_file(index, "no index");
+    CHECK(contains(refusal(options, ErrorCode::corrupt), "is damaged: --append needs the indexes of old shards"));
+    fs::remove(index);
+    CHECK(contains(refusal(options, ErrorCode::not_found), "is missing: --append needs the indexes of old shards"));
+  }
   SUBCASE("other options, also where nothing is new") {
     fs::remove_all(source.dir.path("src/class_1"));
     options.sharding.samples = 7;
-    CHECK(contains(refusal(options, ErrorCode::conflict), "option samples was 6, is 7"));
+    CHECK(contains(refusal(options, ErrorCode::conflict), "--samples was 6, is 7"));
   }
   SUBCASE("the label of a listed image is another") {
     write_file(source.dir.path("list.csv"), "path,label\nclass_0/img_000.jpg,cat\nclass_0/img_001.jpg,dog\n");
@@ -340,7 +359,7 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   }
   SUBCASE("other options") {
     options.sharding.samples = 7;
-    CHECK(contains(refusal(options, ErrorCode::conflict), "option samples was 6, is 7"));
+    CHECK(contains(refusal(options, ErrorCode::conflict), "--samples was 6, is 7"));
   }
   SUBCASE("another label by a class map") {
     write_file(source.dir.path("map"), "class_2\nclass_1\nclass_0\n");
@@ -402,6 +421,9 @@ TEST_CASE("a set to which an --append is under way is not taken for a whole one"
   resharding.inputs = {source.dir.path("set")};
   resharding.target = source.dir.path("other");
   CHECK_THROWS_WITH_AS(reshard(resharding, ctx), doctest::Contains("has not finished: run it again"), Error);
+  IndexOptions indexing;
+  indexing.shards = {source.dir.path("set")};
+  CHECK_THROWS_WITH_AS(index(indexing, ctx), doctest::Contains("has not finished: run it again"), Error);
 }
 
 TEST_CASE("an unfinished --append whose source has changed can be given up by what its message says") {

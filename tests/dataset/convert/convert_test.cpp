@@ -265,10 +265,10 @@ TEST_CASE("a changed option or source is refused with what changed, and nothing 
   const auto before = f.content("out");
   ConvertOptions options = f.options("out");
   options.sharding.samples = 30;
-  CHECK(says(failure(options), "option samples was 25, is 30"));
+  CHECK(says(failure(options), "--samples was 25, is 30"));
   options = f.options("out");
   options.sharding.shuffle = 5;
-  CHECK(says(failure(options), "option shuffle was 0, is 5"));
+  CHECK(says(failure(options), "--shuffle was 0, is 5"));
 
   write_file(f.tree.path(2, 3), "other");
   CHECK(failure(f.options("out")).code() == ErrorCode::conflict);

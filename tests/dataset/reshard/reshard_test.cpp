@@ -407,7 +407,7 @@ TEST_CASE("the same key in two tars is refused with both places, or marked") {
   for (const char* text : {"'k002'", "one/x.tar' at byte", "two/x.tar' at byte", "2 keys", "--mark-duplicates"}) {
     CHECK_MESSAGE(says(error, text), error.what());
   }
-  CHECK_FALSE(fs::exists(folder.path("out/manifest.json")));
+  CHECK_FALSE(fs::exists(folder.path("out")));
 
   options.mark_duplicates = true;
   CHECK(run(options).renamed == 4);
@@ -460,7 +460,7 @@ TEST_CASE("a changed option or input is refused with what changed, and nothing i
   const auto before = f.content("out");
   ReshardOptions options = f.options("out");
   options.sort = true;
-  CHECK(says(failure(options), "option order was input, is key"));
+  CHECK(says(failure(options), "order was input, is key"));
   options = f.options("out");
   options.inputs.pop_back();
   CHECK(says(failure(options), "input 'y.tar' no longer exists"));

@@ -1,6 +1,7 @@
 // What verify finds in the content of members, and in a set as a whole.
 
 #include <filesystem>
+#include <regex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include "core/error.hpp"
 #include "dataset/convert/convert.hpp"
 #include "dataset/image_samples.hpp"
+#include "dataset/index/index.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "support/image_tree.hpp"
 
@@ -218,6 +220,30 @@ TEST_CASE("orphan_member: a label or a text without data is an error") {
   const auto result = verify_path(folder.path());
   CHECK(problem(result, "orphan_member").key == "lone");
   CHECK(problem(result, "orphan_member").severity == Severity::error);
+}
+
+TEST_CASE("foreign_index: an index of DALI that is not of the shard next to it") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(3));
+  folder.write("b.tar", good_samples(4, "m"));
+  IndexOptions options;
+  options.shards = {folder.path()};
+  options.readers["dali"] = true;
+  Context ctx;
+  index(options, ctx);
+  CHECK(codes(verify_path(folder.path())) == Codes{});
+  const std::string good = read_file(folder.path("a.idx"));
+  const std::string of_another = read_file(folder.path("b.idx"));
+  const std::string short_of_a_word = good.substr(0, good.rfind(' '));
+  for (const std::string& wrong :
+       {of_another, short_of_a_word, std::string("v1.2 3\n"), std::string("other"), std::string()}) {
+    CAPTURE(wrong);
+    write_file(folder.path("a.idx"), wrong);
+    CHECK(codes(verify_path(folder.path())).at(0) == "foreign_index");
+  }
+  const std::string without_names = std::regex_replace(good, std::regex(R"((\S+ \d+ \d+) \S+)"), "$1");
+  write_file(folder.path("a.idx"), "v1.1" + without_names.substr(4));
+  CHECK(codes(verify_path(folder.path())) == Codes{});
 }
 
 TEST_CASE("foreign_index: another program's counts are held against the shards") {
