@@ -278,4 +278,11 @@ void SetChecker::compare_indexes() {
   }
 }
 
+void VerifyClasses::describe(FieldVisitor& v) {
+  v.field({"count", Unit::count, "number of labels with samples"}, count);
+  v.field({"largest_label", "largest label"}, largest_label);
+  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
+  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
+}
+
 }  // namespace shardkit::dataset

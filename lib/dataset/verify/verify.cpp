@@ -175,18 +175,14 @@ class Verification {
     collect(set_checker_.log());
     result_.problems_total = result_.errors + result_.warnings;
     if (result_.interrupted) {  // shards that were not read may need other remedies
-      result_.verdict = interrupted_verdict();
+      result_.verdict = fmt::format("interrupted after {} of {}: {} so far", result_.shards,
+                                    format_count(set_.shards.size(), "shard"), found());
       return;
     }
     result_.classes = set_checker_.classes();
     describe_checks();
     name_remedies();
     result_.verdict = verdict();
-  }
-
-  std::string interrupted_verdict() const {
-    return fmt::format("interrupted after {} of {}: {} so far", result_.shards,
-                       format_count(set_.shards.size(), "shard"), found());
   }
 
   /// "2 errors and 1 warning"
@@ -209,14 +205,13 @@ class Verification {
       return fmt::format("not sound: {}, {} in total", where, found());
     }
     const bool has_read = result_.depth != VerifyDepth::structure || source_;
-    std::string text = fmt::format("{}: {}, {}, {}{}", has_findings() ? "not sound" : "sound", shards,
+    std::string text = fmt::format("{}: {}, {}, {}{}", result_.has_findings() ? "not sound" : "sound", shards,
                                    format_count(result_.samples, "sample"), format_size(result_.bytes),
                                    has_read ? "" : "; only headers and labels were read");
     if (result_.warnings == 0) return text;
     return fmt::format("{}; {}{}", text, format_count(result_.warnings, "warning"),
                        options_.strict ? ", which --strict counts as findings" : "");
   }
-  bool has_findings() const { return result_.has_findings(); }
 
   /// `index_fits`: no sample's content can differ, only headers and padding.
   void collect(ProblemLog& log, bool index_fits = false) {
@@ -397,13 +392,6 @@ void VerifyResult::describe(FieldVisitor& v) {
   v.field({"warnings", Unit::count, "problems that affect only some readers"}, warnings);
   v.field({"problems", "problems; repetitions within a shard are one line; at most 10,000 lines"}, problems);
   v.field({"remedies", "commands that repair what can be repaired"}, remedies);
-}
-
-void VerifyClasses::describe(FieldVisitor& v) {
-  v.field({"count", Unit::count, "number of labels with samples"}, count);
-  v.field({"largest_label", "largest label"}, largest_label);
-  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
-  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
 }
 
 }  // namespace shardkit::dataset
