@@ -35,7 +35,8 @@ int depth_in(const std::string& cache, const std::string& target) {
   return way.empty() || depth > staging::kDeepestStagedFolder ? -1 : depth;
 }
 
-/// Bytes of the target with all wanted files and those of the set that it already has.
+}  // namespace
+
 std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
                                const std::vector<staging::StageFile>& wanted, std::uint64_t manifest) {
   std::uint64_t bytes = manifest;
@@ -50,8 +51,6 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
   }
   return bytes;
 }
-
-}  // namespace
 
 void CacheShareOptions::describe(FieldVisitor& v) {
   v.field({"limit", Unit::bytes,
@@ -138,27 +137,20 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
   }
 }
 
-void CacheShare::check_limit(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                             std::uint64_t manifest) const {
-  if (!options_.limit) return;
-  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
-  if (need <= *options_.limit) return;
+void CacheShare::check_limit(std::uint64_t need) const {
+  if (need <= options_.limit.value_or(need)) return;
   throw Error(ErrorCode::no_space,
               fmt::format("{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
                           format_size(*options_.limit)),
               target_.folder());
 }
 
-void CacheShare::check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                            std::uint64_t manifest) const {
+void CacheShare::check_room(std::uint64_t need) const {
   if (options_.cache.empty()) return;
-  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
   staging::check_room(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
 }
 
-void CacheShare::take_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                           std::uint64_t manifest) {
-  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
+void CacheShare::take_room(std::uint64_t need) {
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));

@@ -137,9 +137,9 @@ class Stage {
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
     warn_of_missing_indexes();
     refuse_own_files();
-    share_.check_limit(id, wanted_, set_.manifest_text().size());
+    share_.check_limit(bytes_in_the_end(id));
     if (options_.dry_run) {
-      share_.check_room(id, wanted_, set_.manifest_text().size());
+      share_.check_room(bytes_in_the_end(id));
       return foretold();
     }
     share_.await_room([&] { join(id); });
@@ -155,15 +155,19 @@ class Stage {
   }
 
  private:
+  std::uint64_t bytes_in_the_end(const staging::StagedSetId& id) const {
+    return dataset::bytes_in_the_end(target_, id, wanted_, set_.manifest_text().size());
+  }
+
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
-    share_.check_room(id, wanted_, set_.manifest_text().size());
+    share_.check_room(bytes_in_the_end(id));
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
-    share_.take_room(id, wanted_, set_.manifest_text().size());
+    share_.take_room(bytes_in_the_end(id));
     check_free_space(target_, wanted_);
   }
 
@@ -286,7 +290,10 @@ class Stage {
     result.bytes = bytes();
     result.verified = verified();
     result.manifest_xxh3_128 = to_hex(set_.hash());
-    if (const auto& lease = share_.lease()) result.lease = StageLease{lease->owner, system::rfc3339(lease->expires_at)};
+    if (const auto& lease = share_.lease()) {
+      result.lease_id = lease->owner;
+      result.lease_expires_at = system::rfc3339(lease->expires_at);
+    }
     return result;
   }
 

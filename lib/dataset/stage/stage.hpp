@@ -40,14 +40,6 @@ struct StageOptions {
   void describe(FieldVisitor& v);
 };
 
-/// The lease of a stage, for `cache renew` and `cache release`.
-struct StageLease {
-  std::string id;
-  std::string expires_at;
-
-  void describe(FieldVisitor& v);
-};
-
 struct StageResult {
   std::optional<std::string> resumed;
   std::uint64_t files = 0;
@@ -58,7 +50,8 @@ struct StageResult {
   std::uint64_t retries = 0;
   std::string verified;
   std::string manifest_xxh3_128;
-  std::optional<StageLease> lease;
+  std::optional<std::string> lease_id;
+  std::optional<std::string> lease_expires_at;
   std::optional<DryRun> dry_run;
 
   void describe(FieldVisitor& v);

@@ -42,11 +42,6 @@ void StageOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void StageLease::describe(FieldVisitor& v) {
-  v.field({"id", "id of the job that it belongs to"}, id);
-  v.field({"expires_at", "expiry, RFC 3339"}, expires_at);
-}
-
 void StageResult::describe(FieldVisitor& v) {
   v.field({"resumed", "what already existed and was kept, such as 4 of 9 files kept; null if nothing"}, resumed);
   v.field({"files", Unit::count, "files of the set, or of those that the ranks read: shards, indexes and manifest"},
@@ -67,7 +62,9 @@ void StageResult::describe(FieldVisitor& v) {
       {"manifest_xxh3_128",
        "XXH3-128 of the manifest, as in the marker; without a manifest, that of the list of names, sizes and versions"},
       manifest_xxh3_128);
-  v.field({"lease", "lease that protects the copy from eviction; null without one"}, lease);
+  v.field({"lease_id", "id of the lease that protects the copy, for cache renew and release; null without one"},
+          lease_id);
+  v.field({"lease_expires_at", "expiry of this lease, RFC 3339"}, lease_expires_at);
   v.field(kDryRunResult, dry_run);
 }
 

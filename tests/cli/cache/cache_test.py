@@ -352,7 +352,7 @@ class Releasing(CacheTest):
         for _ in range(2):
             finished = run("shardctl", *self.command("a"), env=self.PLAIN)
             self.assertEqual(finished.returncode, 0, finished.stderr)
-            ids.append(result_of(finished)["result"]["lease"]["id"])
+            ids.append(result_of(finished)["result"]["lease_id"])
         self.assertNotEqual(*ids)
         without_id = run("shardctl", "cache", "release", self.cache, env=self.PLAIN)
         self.assert_error(without_id, 0, "give --lease-id", "is leased by lease-")
