@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -33,6 +34,19 @@ int depth_in(const std::string& cache, const std::string& target) {
     ++depth;
   }
   return way.empty() || depth > staging::kDeepestStagedFolder ? -1 : depth;
+}
+
+/// Others of the group of a shared cache could neither evict nor update what this process creates there.
+void warn_of_umask(const std::string& cache, Context& ctx) {
+  struct stat info {};
+  constexpr mode_t kShared = S_ISGID | S_IWGRP;
+  if (::stat(cache.c_str(), &info) != 0 || (info.st_mode & kShared) != kShared) return;
+  const mode_t mask = ::umask(022);
+  ::umask(mask);
+  if ((mask & S_IWGRP) == 0) return;
+  ctx.warn("not_shared", fmt::format("'{}' is shared by a group, but with umask {:03o} its members can neither evict "
+                                     "nor update this set; use umask 002",
+                                     cache, mask));
 }
 
 }  // namespace
@@ -127,7 +141,7 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
     } catch (const Error& error) {
       const system::Seconds left = deadline - clock_.monotonic();
       if (error.code() != ErrorCode::no_space) throw;
-      drop_lease(true);
+      drop_lease();
       if (left.count() <= 0) throw;
       target_.leave();
       if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
@@ -160,8 +174,9 @@ void CacheShare::take_room(std::uint64_t need) {
                                                           format_size(folder.bytes), folder.source));
                        });
   }
+  warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, ctx_);
   target_.journal().announce(need);
-  take_lease();
+  if (!job_id_.empty()) take_lease();
 }
 
 void CacheShare::check_replace(const Replacement& replacement) const {
@@ -189,9 +204,9 @@ void CacheShare::check_replace(const Replacement& replacement) const {
               target_.folder());
 }
 
-void CacheShare::drop_lease(bool is_lost) noexcept {
+void CacheShare::drop_lease() noexcept {
   try {
-    if (!lease_ || target_.marker() || !(is_lost || job_id_.empty())) return;
+    if (!lease_ || target_.marker()) return;
     staging::release_lease(files_, target_.folder(), id_);
     lease_.reset();
   } catch (const std::exception&) {

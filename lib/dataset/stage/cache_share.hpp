@@ -56,7 +56,9 @@ class CacheShare {
   /// Throws Error{no_space} if it does not fit into the cache, even after all evictions. Before join().
   void check_room(std::uint64_t need) const;
   /// The same after join(), with evictions if there is a cache. Then announces the bytes that the target will contain,
-  /// so that others count them, and takes the lease.
+  /// so that others count them, and takes the lease of a known job. A repetition in the same job continues the copy.
+  /// Under a random id none would, so that lease begins with the complete copy: if this process is killed, its space is
+  /// free.
   void take_room(std::uint64_t need);
 
   /// The bytes of another set in the target, and their replacement.
@@ -70,9 +72,8 @@ class CacheShare {
   /// another set, if no limit gives permission to evict.
   void check_replace(const Replacement& replacement) const;
 
-  /// After a failure without a complete copy: ends the lease if a repetition would not continue under its id, or if
-  /// `is_lost`. Then others can evict what has arrived.
-  void drop_lease(bool is_lost) noexcept;
+  /// Ends the lease of an incomplete copy, so that others can evict what has arrived.
+  void drop_lease() noexcept;
 
   /// Takes the lease, or renews it; nothing without one.
   void take_lease();

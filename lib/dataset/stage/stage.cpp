@@ -149,7 +149,8 @@ class Stage {
       return copy();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
-      share_.drop_lease(is_bad_file(error.code()) || error.code() == ErrorCode::no_space);
+      // No repetition can copy it, or only when there is space again.
+      if (is_bad_file(error.code()) || error.code() == ErrorCode::no_space) share_.drop_lease();
       throw;
     }
   }
