@@ -41,7 +41,7 @@ void warn_of_umask(const std::string& cache, Context& ctx) {
   struct stat info {};
   constexpr mode_t kShared = S_ISGID | S_IWGRP;
   if (::stat(cache.c_str(), &info) != 0 || (info.st_mode & kShared) != kShared) return;
-  const mode_t mask = ::umask(022);
+  const mode_t mask = ::umask(077);
   ::umask(mask);
   if ((mask & S_IWGRP) == 0) return;
   ctx.warn("not_shared", fmt::format("'{}' is shared by a group, but with umask {:03o} its members can neither evict "
