@@ -22,17 +22,18 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
     return answer;
   }
   answer.headline = fmt::format("{} staged, {}", format_count(result.files, "file"), format_size(result.bytes));
-  answer.facts = {{"fetched", result.bytes_fetched > 0 ? fmt::format("{}, {}", format_size(result.bytes_fetched),
-                                                                     format_rate(result.bytes_per_second))
-                                                       : "nothing: all files were in place"},
-                  {"resumed", result.resumed.value_or("")},
-                  {"verified", result.files_by_size == 0 || result.verified == "size"
-                                   ? result.verified
-                                   : fmt::format("{}; {} only by size", result.verified,
-                                                 format_count(result.files_by_size, "other file"))},
-                  {"left out", cli::count_text(result.left_out, "file")},
-                  {"lease", result.lease ? fmt::format("{} until {}", result.lease->id, result.lease->expires_at) : ""},
-                  {"retries", result.retries > 0 ? format_count(result.retries) : ""}};
+  answer.facts = {
+      {"fetched", result.bytes_fetched > 0
+                      ? fmt::format("{}, {}", format_size(result.bytes_fetched), format_rate(result.bytes_per_second))
+                      : "nothing: all files were in place"},
+      {"resumed", result.resumed.value_or("")},
+      {"verified",
+       result.files_by_size == 0 || result.verified == "size"
+           ? result.verified
+           : fmt::format("{}; {} only by size", result.verified, format_count(result.files_by_size, "other file"))},
+      {"left out", cli::count_text(result.left_out, "file")},
+      {"lease", result.lease_id ? fmt::format("{} until {}", *result.lease_id, *result.lease_expires_at) : ""},
+      {"retries", result.retries > 0 ? format_count(result.retries) : ""}};
   return answer;
 }
 

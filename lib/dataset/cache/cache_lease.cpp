@@ -111,85 +111,62 @@ CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx) {
 
 namespace {
 
-/// The leases of one `cache hold`.
-class Holder {
- public:
-  Holder(const CacheHoldOptions& options, Context& ctx) : options_(options), ctx_(ctx) {
-    lease_.owner = id_of(options.lease_id);
-    lease_.holder = staging::random_lease_id();
-    if (lease_.owner.empty()) lease_.owner = lease_.holder;
-    lease_.purpose = options.purpose;
-    for (const std::string& folder : options.folders) refuse_cache(folder);
-  }
+/// A lease in the folder of a cache would protect none of its sets.
+void refuse_cache(const std::string& folder, const std::stop_token& stop) {
+  staging::require_local_folder(folder);
+  if (!std::filesystem::is_directory(folder) || staging::look_at_staged(folder)) return;
+  const auto sets = staging::staged_folders(folder, stop);
+  if (sets.empty()) return;  // its stage has not begun
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' is a cache of several sets; give the folder of each set, such as '{}'", folder,
+                          sets.front().path),
+              folder);
+}
 
-  CacheHoldResult run() {
-    CacheHoldResult result;
-    result.lease_id = lease_.owner;
-    do {
-      try {
-        take();
-        if (result.renewals++ == 0) announce();
-      } catch (const Error& error) {
-        if (error.code() == ErrorCode::cancelled) break;
-        if (result.renewals == 0) throw;
-        ctx_.warn("not_renewed", error.what());  // it is tried again before the lease ends
-      }
-    } while (rest());
-    for (const std::string& folder : options_.folders) staging::release_holder(*files_, folder, lease_);
-    return result;
-  }
+/// Takes or renews the lease of a running process.
+void hold(io::FileSystem& files, const std::string& folder, staging::Lease lease, double seconds,
+          const std::stop_token& stop) {
+  files.create_directories(io::join_path(folder, staging::kStateFolderPath));
+  const io::FolderLock lock = shared_lock(folder, stop);
+  lease.taken_at = system::system_clock().now();
+  lease.expires_at = staging::lease_end(lease.taken_at, seconds);
+  staging::take_lease(files, folder, lease);
+  staging::mark_used(folder);
+}
 
- private:
-  /// A lease in the folder of a cache would protect none of its sets.
-  void refuse_cache(const std::string& folder) const {
-    staging::require_local_folder(folder);
-    if (!std::filesystem::is_directory(folder) || staging::look_at_staged(folder)) return;
-    const auto sets = staging::staged_folders(folder, ctx_.stop_token());
-    if (sets.empty()) return;  // its stage has not begun
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a cache of several sets; give the folder of each set, such as '{}'", folder,
-                            sets.front().path),
-                folder);
+/// Returns early on a stop.
+void rest(double seconds, const std::stop_token& stop) {
+  try {
+    system::system_clock().sleep(system::Seconds(seconds), stop);
+  } catch (const Error&) {
+    return;
   }
-
-  void take() {
-    for (const std::string& folder : options_.folders) {
-      files_->create_directories(io::join_path(folder, staging::kStateFolderPath));
-      const io::FolderLock lock = shared_lock(folder, ctx_.stop_token());
-      lease_.taken_at = clock_.now();
-      lease_.expires_at = staging::lease_end(lease_.taken_at, options_.lease);
-      staging::take_lease(*files_, folder, lease_);
-      staging::mark_used(folder);
-    }
-  }
-
-  void announce() const {
-    if (ctx_.output() == nullptr) return;
-    const std::string line =
-        fmt::format("holding {} as {} until SIGTERM\n", format_count(options_.folders.size(), "folder"), lease_.owner);
-    ctx_.output()->write(as_bytes(line));
-  }
-
-  /// False as soon as this process is to end.
-  bool rest() const {
-    try {
-      clock_.sleep(system::Seconds(options_.lease / 3), ctx_.stop_token());
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
-  const CacheHoldOptions& options_;
-  Context& ctx_;
-  system::Clock& clock_ = system::system_clock();
-  const std::unique_ptr<io::FileSystem> files_ = io::posix_file_system();
-  staging::Lease lease_;
-};
+}
 
 }  // namespace
 
-CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) { return Holder(options, ctx).run(); }
+CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
+  const auto files = io::posix_file_system();
+  const std::stop_token& stop = ctx.stop_token();
+  staging::Lease lease{id_of(options.lease_id), options.purpose, {}, {}, staging::random_lease_id()};
+  if (lease.owner.empty()) lease.owner = lease.holder;
+  for (const std::string& folder : options.folders) refuse_cache(folder, stop);
+  CacheHoldResult result{lease.owner};
+  for (; !stop.stop_requested(); rest(options.lease / 3, stop)) {
+    try {
+      for (const std::string& folder : options.folders) hold(*files, folder, lease, options.lease, stop);
+      if (result.renewals++ > 0 || ctx.output() == nullptr) continue;
+      ctx.output()->write(as_bytes(fmt::format("holding {} as {} until SIGTERM\n",
+                                               format_count(options.folders.size(), "folder"), lease.owner)));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) break;
+      if (result.renewals == 0) throw;
+      ctx.warn("not_renewed", error.what());  // it is tried again before the lease ends
+    }
+  }
+  for (const std::string& folder : options.folders) staging::release_holder(*files, folder, lease);
+  return result;
+}
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -35,7 +36,21 @@ int depth_in(const std::string& cache, const std::string& target) {
   return way.empty() || depth > staging::kDeepestStagedFolder ? -1 : depth;
 }
 
-/// Bytes of the target with all wanted files and those of the set that it already has.
+/// Others of the group of a shared cache could neither evict nor update what this process creates there.
+void warn_of_umask(const std::string& cache, Context& ctx) {
+  struct stat info {};
+  constexpr mode_t kShared = S_ISGID | S_IWGRP;
+  if (::stat(cache.c_str(), &info) != 0 || (info.st_mode & kShared) != kShared) return;
+  const mode_t mask = ::umask(077);
+  ::umask(mask);
+  if ((mask & S_IWGRP) == 0) return;
+  ctx.warn("not_shared", fmt::format("'{}' is shared by a group, but with umask {:03o} its members can neither evict "
+                                     "nor update this set; use umask 002",
+                                     cache, mask));
+}
+
+}  // namespace
+
 std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
                                const std::vector<staging::StageFile>& wanted, std::uint64_t manifest) {
   std::uint64_t bytes = manifest;
@@ -50,8 +65,6 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
   }
   return bytes;
 }
-
-}  // namespace
 
 void CacheShareOptions::describe(FieldVisitor& v) {
   v.topic("Node cache");
@@ -129,7 +142,7 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
     } catch (const Error& error) {
       const system::Seconds left = deadline - clock_.monotonic();
       if (error.code() != ErrorCode::no_space) throw;
-      drop_lease(true);
+      drop_lease();
       if (left.count() <= 0) throw;
       target_.leave();
       if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
@@ -139,27 +152,20 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
   }
 }
 
-void CacheShare::check_limit(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                             std::uint64_t manifest) const {
-  if (!options_.limit) return;
-  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
-  if (need <= *options_.limit) return;
+void CacheShare::check_limit(std::uint64_t need) const {
+  if (need <= options_.limit.value_or(need)) return;
   throw Error(ErrorCode::no_space,
               fmt::format("{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
                           format_size(*options_.limit)),
               target_.folder());
 }
 
-void CacheShare::check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                            std::uint64_t manifest) const {
+void CacheShare::check_room(std::uint64_t need) const {
   if (options_.cache.empty()) return;
-  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
   staging::check_room(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
 }
 
-void CacheShare::take_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                           std::uint64_t manifest) {
-  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
+void CacheShare::take_room(std::uint64_t need) {
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
@@ -169,8 +175,9 @@ void CacheShare::take_room(const staging::StagedSetId& set, const std::vector<st
                                                           format_size(folder.bytes), folder.source));
                        });
   }
+  warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, ctx_);
   target_.journal().announce(need);
-  take_lease();
+  if (!job_id_.empty()) take_lease();
 }
 
 void CacheShare::check_replace(const Replacement& replacement) const {
@@ -198,9 +205,9 @@ void CacheShare::check_replace(const Replacement& replacement) const {
               target_.folder());
 }
 
-void CacheShare::drop_lease(bool is_lost) noexcept {
+void CacheShare::drop_lease() noexcept {
   try {
-    if (!lease_ || target_.marker() || !(is_lost || job_id_.empty())) return;
+    if (!lease_ || target_.marker()) return;
     staging::release_lease(files_, target_.folder(), id_);
     lease_.reset();
   } catch (const std::exception&) {

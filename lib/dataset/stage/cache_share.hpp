@@ -31,6 +31,11 @@ struct CacheShareOptions {
 /// Throws Error{usage} for options that do not fit a stage into `target`.
 void check(const CacheShareOptions& options, const std::string& target);
 
+/// Bytes of the target with all wanted files, a manifest of `manifest` bytes, and the files of the set that it already
+/// has.
+std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
+                               const std::vector<staging::StageFile>& wanted, std::uint64_t manifest);
+
 /// One thread at a time.
 class CacheShare {
  public:
@@ -46,16 +51,15 @@ class CacheShare {
   /// this process has not joined the target, and every few seconds.
   void await_room(const std::function<void()>& attempt);
 
-  /// Throws Error{no_space} if the target with all of `wanted` and a manifest of so many bytes exceeds the limit.
-  void check_limit(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                   std::uint64_t manifest) const;
+  /// Throws Error{no_space} if the target exceeds the limit. `need`: bytes_in_the_end().
+  void check_limit(std::uint64_t need) const;
   /// Throws Error{no_space} if it does not fit into the cache, even after all evictions. Before join().
-  void check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                  std::uint64_t manifest) const;
+  void check_room(std::uint64_t need) const;
   /// The same after join(), with evictions if there is a cache. Then announces the bytes that the target will contain,
-  /// so that others count them, and takes the lease.
-  void take_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
-                 std::uint64_t manifest);
+  /// so that others count them, and takes the lease of a known job. A repetition in the same job continues the copy.
+  /// Under a random id none would, so that lease begins with the complete copy: if this process is killed, its space is
+  /// free.
+  void take_room(std::uint64_t need);
 
   /// The bytes of another set in the target, and their replacement.
   struct Replacement {
@@ -68,9 +72,8 @@ class CacheShare {
   /// another set, if no limit gives permission to evict.
   void check_replace(const Replacement& replacement) const;
 
-  /// After a failure without a complete copy: ends the lease if a repetition would not continue under its id, or if
-  /// `is_lost`. Then others can evict what has arrived.
-  void drop_lease(bool is_lost) noexcept;
+  /// Ends the lease of an incomplete copy, so that others can evict what has arrived.
+  void drop_lease() noexcept;
 
   /// Takes the lease, or renews it; nothing without one.
   void take_lease();

@@ -28,31 +28,8 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::uint64_t kMostMemory = 256ULL << 20U;
 constexpr unsigned kMostFolderReads = 32;
 constexpr std::size_t kMostNamed = 20;
-
-/// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
-unsigned most_requests(const StageOptions& options, bool remote) {
-  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, system::usable_memory() / 4));
-  const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
-  const std::uint64_t asked = options.concurrency.value_or(remote ? staging::CopyLimits{}.maximum : kMostFolderReads);
-  return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{system::most_reads_in_flight(2)}}));
-}
-
-/// How many requests, how large and how fast, to a source that is `remote` or a folder.
-staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
-  staging::CopyLimits limits;
-  limits.maximum = most_requests(options, remote);
-  const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
-  limits.start = std::min(first, limits.maximum);
-  limits.steps.keep_cached = options.keep_cached;
-  if (options.bandwidth) {
-    const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
-    limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
-  }
-  return limits;
-}
 
 /// Bytes that the target lacks, or has without a known position.
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
@@ -121,9 +98,9 @@ class Stage {
     wanted_ = set_.files(source_, ctx_.stop_token());
     warn_of_missing_indexes();
     refuse_own_files();
-    share_.check_limit(id, wanted_, manifest_bytes());
+    share_.check_limit(bytes_in_the_end(id));
     if (options_.dry_run) {
-      share_.check_room(id, wanted_, manifest_bytes());
+      share_.check_room(bytes_in_the_end(id));
       return dry_run_result();
     }
     share_.await_room([&] { join(id); });
@@ -133,21 +110,26 @@ class Stage {
       return copy();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
-      share_.drop_lease(is_bad_file(error.code()) || error.code() == ErrorCode::no_space);
+      // No repetition can copy it, or only when there is space again.
+      if (is_bad_file(error.code()) || error.code() == ErrorCode::no_space) share_.drop_lease();
       throw;
     }
   }
 
  private:
+  std::uint64_t bytes_in_the_end(const staging::StagedSetId& id) const {
+    return dataset::bytes_in_the_end(target_, id, wanted_, manifest_bytes());
+  }
+
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
-    share_.check_room(id, wanted_, manifest_bytes());
+    share_.check_room(bytes_in_the_end(id));
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
-    share_.take_room(id, wanted_, manifest_bytes());
+    share_.take_room(bytes_in_the_end(id));
     check_free_space(target_, wanted_);
   }
 
@@ -306,7 +288,10 @@ class Stage {
                              return file.hash.has_value() || file.indexed.has_value();
                            }));
     result.manifest_xxh3_128 = to_hex(set_.hash());
-    if (const auto& lease = share_.lease()) result.lease = StageLease{lease->owner, system::rfc3339(lease->expires_at)};
+    if (const auto& lease = share_.lease()) {
+      result.lease_id = lease->owner;
+      result.lease_expires_at = system::rfc3339(lease->expires_at);
+    }
     return result;
   }
 

@@ -43,16 +43,11 @@ struct StageOptions {
   void describe(FieldVisitor& v);
 };
 
-/// The lease of a stage, for `cache renew` and `cache release`.
-struct StageLease {
-  std::string id;
-  std::string expires_at;
-
-  void describe(FieldVisitor& v);
-};
-
 /// Throws Error{usage} for options that no stage can follow.
 void check(const StageOptions& options);
+
+/// How many requests, how large and how fast, to a source that is `remote` or a folder.
+staging::CopyLimits copy_limits(const StageOptions& options, bool remote);
 
 struct StageResult {
   std::optional<std::string> resumed;
@@ -66,7 +61,8 @@ struct StageResult {
   std::uint64_t files_by_size = 0;
   std::uint64_t left_out = 0;
   std::string manifest_xxh3_128;
-  std::optional<StageLease> lease;
+  std::optional<std::string> lease_id;
+  std::optional<std::string> lease_expires_at;
   std::optional<DryRun> dry_run;
 
   void describe(FieldVisitor& v);

@@ -1,10 +1,14 @@
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "dataset/stage/stage.hpp"
+#include "net/retry.hpp"
+#include "system/limits.hpp"
 #include "system/storage.hpp"
 
 namespace shardkit::dataset {
@@ -23,6 +27,17 @@ void check_apart(const StageOptions& options) {
   }
 }
 
+constexpr std::uint64_t kMostMemory = 256ULL << 20U;
+constexpr unsigned kMostFolderReads = 32;
+
+/// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
+unsigned most_requests(const StageOptions& options, bool remote) {
+  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, system::usable_memory() / 4));
+  const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
+  const std::uint64_t asked = options.concurrency.value_or(remote ? staging::CopyLimits{}.maximum : kMostFolderReads);
+  return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{system::most_reads_in_flight(2)}}));
+}
+
 }  // namespace
 
 void check(const StageOptions& options) {
@@ -34,6 +49,19 @@ void check(const StageOptions& options) {
     throw Error(ErrorCode::usage, "--only-manifest and --manifest none exclude each other");
   }
   check_apart(options);
+}
+
+staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
+  staging::CopyLimits limits;
+  limits.maximum = most_requests(options, remote);
+  const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
+  limits.start = std::min(first, limits.maximum);
+  limits.steps.keep_cached = options.keep_cached;
+  if (options.bandwidth) {
+    const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
+    limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
+  }
+  return limits;
 }
 
 void StageOptions::describe(FieldVisitor& v) {
@@ -87,11 +115,6 @@ void StageOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void StageLease::describe(FieldVisitor& v) {
-  v.field({"id", "id of the job that it belongs to"}, id);
-  v.field({"expires_at", "expiry, RFC 3339"}, expires_at);
-}
-
 void StageResult::describe(FieldVisitor& v) {
   v.field({"resumed", "what already existed and was kept, such as 4 of 9 files kept; null if nothing"}, resumed);
   v.field({"files", Unit::count, "files of the set, or of those that the ranks read: shards, indexes and manifest"},
@@ -117,7 +140,9 @@ void StageResult::describe(FieldVisitor& v) {
       {"manifest_xxh3_128",
        "XXH3-128 of the manifest, as in the marker; without a manifest, that of the list of names, sizes and versions"},
       manifest_xxh3_128);
-  v.field({"lease", "lease that protects the copy from eviction; null without one"}, lease);
+  v.field({"lease_id", "id of the lease that protects the copy, for cache renew and release; null without one"},
+          lease_id);
+  v.field({"lease_expires_at", "expiry of this lease, RFC 3339"}, lease_expires_at);
   v.field(kDryRunResult, dry_run);
 }
 

@@ -154,7 +154,8 @@ class Room(CacheTest):
         self.stage_well("a", "--lease", "0")
         slow = strace("-o", "/dev/null", "-e", "trace=copy_file_range,pread64", "-e",
                       "inject=copy_file_range,pread64:delay_enter=500000")
-        process = subprocess.Popen([*slow, str(PROGRAMS / "shardctl"), *map(str, self.command("b", "--cache", self.cache))],
+        command = self.command("b", "--cache", self.cache, "--lease-id", "job-b")
+        process = subprocess.Popen([*slow, str(PROGRAMS / "shardctl"), *map(str, command)],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.addCleanup(process.wait)
         self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
@@ -163,7 +164,8 @@ class Room(CacheTest):
             self.assertIsNone(process.poll())
             time.sleep(0.02)
         self.assertEqual(self.listed()["b"]["state"], "in_progress")
-        self.assert_error(self.stage("c", "--cache", self.cache, "--limit", "3MiB"), 5, "is being staged")
+        refused = self.stage("c", "--cache", self.cache, "--limit", "3MiB")
+        self.assert_error(refused, 5, "is being staged, leased by job-b until")
         self.assertEqual(self.limited("c").returncode, 0)
         self.assertEqual(sorted(self.listed()), ["b", "c"])
 
@@ -207,6 +209,18 @@ class Room(CacheTest):
                 self.assertEqual(finished.returncode, 5, finished.stderr)
                 self.assertEqual([row["live_leases"] for row in self.listed().values()], [0])
                 self.assertEqual(self.verb("gc", "--limit", "0").returncode, 0)
+
+    def test_a_killed_stage_of_an_unknown_job_reserves_nothing_and_one_of_a_job_what_it_comes_back_for(self):
+        for options, reserved in (((), False), (("--lease-id", "job-1"), True)):
+            with self.subTest(options):
+                dying = strace("-f", "-o", "/dev/null", "-e", "trace=pwrite64,copy_file_range", "-e",
+                               "inject=pwrite64,copy_file_range:signal=KILL")
+                subprocess.run([*dying, str(PROGRAMS / "shardctl"), *map(str, self.command("a", *options))],
+                               timeout=60, capture_output=True)
+                self.assertEqual(self.listed()["a"]["state"], "partial")
+                finished = self.stage("b", "--cache", self.cache, "--limit", "3MiB", "--lease", "0")
+                self.assertEqual(finished.returncode, 5 if reserved else 0, finished.stderr)
+                self.verb("gc", "--limit", "0")
 
     def test_a_target_outside_of_the_cache_is_exit_2(self):
         self.assert_error(self.stage("a", "--cache", self.folder / "other", "--limit", "1GB"), 2, "is not inside the cache")
@@ -352,7 +366,7 @@ class Releasing(CacheTest):
         for _ in range(2):
             finished = run("shardctl", *self.command("a"), env=self.PLAIN)
             self.assertEqual(finished.returncode, 0, finished.stderr)
-            ids.append(result_of(finished)["result"]["lease"]["id"])
+            ids.append(result_of(finished)["result"]["lease_id"])
         self.assertNotEqual(*ids)
         without_id = run("shardctl", "cache", "release", self.cache, env=self.PLAIN)
         self.assert_error(without_id, 0, "give --lease-id", "is leased by lease-")
@@ -451,6 +465,7 @@ class Sharing(CacheTest):
         self.age("a", 100)
         self.stage_as(self.ANNA, "c", *limit, "--lease", "0")
         self.assertEqual(sorted(self.listed()), ["b", "c"])
+        self.assertEqual(self.run_as(self.ANNA, "cache", "rm", self.cache / "b").returncode, 0)
         self.assertEqual(self.verb_as(self.ANNA, "gc", "--limit", "0").returncode, 0)
         self.assertEqual(self.listed(), {})
 
@@ -474,8 +489,10 @@ class Sharing(CacheTest):
         self.stage_as(self.BERT, "b", "--cache", self.cache, "--limit", "2MiB", "--lease", "0")
 
     def test_a_set_that_may_be_read_only_does_not_keep_others_from_making_room(self):
-        self.stage_as(self.ANNA, "a", "--lease", "0", umask=0o022)
-        self.stage_as(self.BERT, "b", "--lease", "0")
+        finished = self.run_as(self.ANNA, *self.command("a", "--lease", "0"), umask=0o022)
+        self.assert_error(finished, 0, "shared by a group, but with umask 022")
+        finished = self.run_as(self.BERT, *self.command("b", "--lease", "0"))
+        self.assertEqual((finished.returncode, finished.stderr), (0, ""))
         self.age("a", 200)
         limit = ("--cache", self.cache, "--lease", "0", "--limit")
         self.stage_as(self.BERT, "c", *limit, "4MiB")
