@@ -139,16 +139,15 @@ cli::Answer answer_cache_renew(const dataset::CacheRenewOptions& options, const 
 
 cli::Answer answer_cache_hold(const dataset::CacheHoldOptions& options, const dataset::CacheHoldResult& result) {
   cli::Answer answer;
-  answer.headline = fmt::format("{} released by {}", format_count(options.folders.size(), "folder"), result.lease_id);
+  answer.headline = "released by " + result.lease_id;
+  answer.subject = options.folder;
   return answer;
 }
 
-cli::Answer answer_cache_rm(const dataset::CacheRmResult& result) {
+cli::Answer answer_cache_rm(const dataset::CacheGcFolder& set) {
   cli::Answer answer;
-  answer.headline =
-      fmt::format("{} removed, {}", format_count(result.removed.size(), "set"), format_size(result.removed_bytes));
-  for (const dataset::CacheGcFolder& set : result.removed)
-    answer.facts.emplace_back("removed", fmt::format("{} ({})", set.path, format_size(set.bytes)));
+  answer.headline = "removed, " + format_size(set.bytes);
+  answer.subject = set.path;
   return answer;
 }
 
@@ -246,26 +245,25 @@ cli::Command cache_renew_command() {
 cli::Command cache_hold_command() {
   return cli::make_command<dataset::CacheHoldOptions, dataset::CacheHoldResult>(
       {.name = "cache hold",
-       .summary = "lease sets until this process gets SIGTERM, for a sidecar container",
+       .summary = "lease a set until this process gets SIGTERM, for a sidecar container",
        .description =
-           "Takes a lease for each DIR, renews it while it runs, and ends it on SIGTERM or Ctrl-C with exit code 0. "
+           "Takes a lease for DIR, renews it while it runs, and ends it on SIGTERM or Ctrl-C with exit code 0. "
            "The "
            "last `cache hold` of a job also ends the lease that the job's `shardctl stage` took. If the process is "
            "killed, the lease expires after --lease. DIR may be staged later.",
        .examples = {{"shardctl cache hold /cache/train", "sidecar of a pod"},
-                    {"shardctl cache hold /nvme/train /nvme/val --lease-id \"$JOB\" & hold=$!; train; kill $hold",
+                    {"shardctl cache hold /nvme/train --lease-id \"$JOB\" & hold=$!; train; kill $hold",
                      "around a command"}},
        .live = true},
       dataset::cache_hold, answer_cache_hold);
 }
 
 cli::Command cache_rm_command() {
-  return cli::make_command<dataset::CacheRmOptions, dataset::CacheRmResult>(
+  return cli::make_command<dataset::CacheRmOptions, dataset::CacheGcFolder>(
       {.name = "cache rm",
-       .summary = "remove sets from a node cache",
-       .description =
-           "Removes the files that stages copied to each SET, and nothing else there. Fails with exit code 4 "
-           "if a set is leased or is being staged.",
+       .summary = "remove a set from a node cache",
+       .description = "Removes the files that stages copied to SET, and nothing else there. Fails with exit code 4 "
+                      "if the set is leased or is being staged.",
        .examples = {{"shardctl cache rm /nvme/cache/train", "one set"},
                     {"shardctl cache release /nvme/cache/train --all && shardctl cache rm /nvme/cache/train",
                      "also if it is leased"}}},

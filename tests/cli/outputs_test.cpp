@@ -89,7 +89,7 @@ TEST_CASE("no verb writes to a URL, and none makes a file or a folder called -")
                     }
                     operands += option.field.is_operand() ? 1 : 0;
                   });
-  CHECK(operands == 10);  // DST, OUT and DIR of shardctl's verbs, DIR of checkpoint
+  CHECK(operands == 13);  // DST, OUT and DIR of shardctl's verbs, DIR of checkpoint
   CHECK(std::filesystem::is_empty(dir.path()));
   for (const char* made : {"s3:", "gs:", "file:", "-"}) CHECK_FALSE(std::filesystem::exists(made));
 }

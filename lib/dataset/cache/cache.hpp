@@ -191,7 +191,7 @@ struct CacheRenewResult {
 CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx);
 
 struct CacheHoldOptions {
-  std::vector<std::string> folders;
+  std::string folder;
   double lease = 600;  ///< seconds
   std::string lease_id;
   std::string purpose;
@@ -206,27 +206,20 @@ struct CacheHoldResult {
   void describe(FieldVisitor& v);
 };
 
-/// Leases staged folders, which need not exist yet, until a stop, and then ends these leases: `shardctl cache hold`.
-/// The last one of a job ends the lease that its stage took, too. A failed renewal is a warning and tried again. Throws
+/// Leases a staged folder, which need not exist yet, until a stop, and then ends this lease: `shardctl cache hold`. The
+/// last one of a job ends the lease that its stage took, too. A failed renewal is a warning and tried again. Throws
 /// Error{usage} for a cache of several sets, and the errors of the first publication.
 CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx);
 
 struct CacheRmOptions {
-  std::vector<std::string> folders;
+  std::string folder;
 
   void describe(FieldVisitor& v);
 };
 
-struct CacheRmResult {
-  std::vector<CacheGcFolder> removed;
-  std::uint64_t removed_bytes = 0;
-
-  void describe(FieldVisitor& v);
-};
-
-/// Removes the staged files of these folders: `shardctl cache rm`. Throws Error{not_found} for a folder that is not
-/// staged, Error{conflict} for one that is leased, at work or without a journal.
-CacheRmResult cache_rm(const CacheRmOptions& options, Context& ctx);
+/// Removes the staged files of a folder: `shardctl cache rm`. Throws Error{not_found} for a folder that is not staged,
+/// Error{conflict} for one that is leased, at work or without a journal.
+CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx);
 
 struct CacheWarmOptions {
   std::string folder;

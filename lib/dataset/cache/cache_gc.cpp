@@ -91,35 +91,21 @@ class Collection {
 
 CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Collection(options, ctx).run(); }
 
-CacheRmResult cache_rm(const CacheRmOptions& options, Context& ctx) {
-  CacheRmResult result;
-  const auto files = io::posix_file_system();
-  for (const std::string& path : options.folders) {
-    staging::require_local_folder(path);
-    const auto folder = staging::look_at_staged(path);
-    if (!folder)
-      throw Error(ErrorCode::not_found, fmt::format("'{}' is not a staged folder; nothing was removed from it", path),
-                  path);
-    const system::WallTime now = system::system_clock().now();
-    const bool has_files = folder->files + folder->partial_bytes > 0;
-    if (!has_files || !staging::evict(*files, path, now, ctx.stop_token())) {
-      const auto seen = staging::look_at_staged(path).value_or(*folder);
-      throw Error(ErrorCode::conflict,
-                  fmt::format("{}{}", staging::describe_use(seen, now), staging::release_advice({seen}, now)), path);
-    }
-    result.removed.push_back(row_of(*folder));
-    result.removed_bytes += folder->present_bytes();
-  }
-  return result;
+CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
+  const std::string& path = options.folder;
+  staging::require_local_folder(path);
+  const auto folder = staging::look_at_staged(path);
+  if (!folder) throw Error(ErrorCode::not_found, fmt::format("'{}' is not a staged folder", path), path);
+  const system::WallTime now = system::system_clock().now();
+  const bool has_files = folder->files + folder->partial_bytes > 0;
+  if (has_files && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) return row_of(*folder);
+  const auto use = staging::look_at_staged(path).value_or(*folder);
+  throw Error(ErrorCode::conflict,
+              fmt::format("{}{}", staging::describe_use(use, now), staging::release_advice({use}, now)), path);
 }
 
 void CacheRmOptions::describe(FieldVisitor& v) {
-  v.field({"SET", "staged folders to empty", Role::positional, kSharedOutput}, folders);
-}
-
-void CacheRmResult::describe(FieldVisitor& v) {
-  v.field({"removed", "the sets, in the order given"}, removed);
-  v.field({"removed_bytes", Unit::bytes, "bytes of their files"}, removed_bytes);
+  v.field({"SET", "staged folder to empty", Role::positional, kSharedOutput}, folder);
 }
 
 void CacheGcOptions::describe(FieldVisitor& v) {

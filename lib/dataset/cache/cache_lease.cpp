@@ -150,21 +150,20 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
   const std::stop_token& stop = ctx.stop_token();
   staging::Lease lease{id_of(options.lease_id), options.purpose, {}, {}, staging::random_lease_id()};
   if (lease.owner.empty()) lease.owner = lease.holder;
-  for (const std::string& folder : options.folders) refuse_cache(folder, stop);
+  refuse_cache(options.folder, stop);
   CacheHoldResult result{lease.owner};
   for (; !stop.stop_requested(); rest(options.lease / 3, stop)) {
     try {
-      for (const std::string& folder : options.folders) hold(*files, folder, lease, options.lease, stop);
+      hold(*files, options.folder, lease, options.lease, stop);
       if (result.renewals++ > 0 || ctx.output() == nullptr) continue;
-      ctx.output()->write(as_bytes(fmt::format("holding {} as {} until SIGTERM\n",
-                                               format_count(options.folders.size(), "folder"), lease.owner)));
+      ctx.output()->write(as_bytes(fmt::format("holding '{}' as {} until SIGTERM\n", options.folder, lease.owner)));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) break;
       if (result.renewals == 0) throw;
       ctx.warn("not_renewed", error.what());  // it is tried again before the lease ends
     }
   }
-  for (const std::string& folder : options.folders) staging::release_holder(*files, folder, lease);
+  staging::release_holder(*files, options.folder, lease);
   return result;
 }
 
@@ -207,9 +206,9 @@ void CacheRenewResult::describe(FieldVisitor& v) {
 }
 
 void CacheHoldOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "staged folders, or folders that will be staged", Role::positional, kSharedOutput}, folders);
+  v.field({"DIR", "a staged folder, or one that will be staged", Role::positional, kSharedOutput}, folder);
   v.field({"lease", Unit::seconds,
-           "time that the sets stay protected if this process is killed; it renews the leases three times as often",
+           "time that the set stays protected if this process is killed; it renews the lease three times as often",
            between(1, staging::kLongestLease)},
           lease);
   v.field(staging::kLeaseIdOption, lease_id);
@@ -217,8 +216,8 @@ void CacheHoldOptions::describe(FieldVisitor& v) {
 }
 
 void CacheHoldResult::describe(FieldVisitor& v) {
-  v.field({"lease_id", "id of the job that the leases belonged to"}, lease_id);
-  v.field({"renewals", Unit::count, "times that the leases were taken or renewed"}, renewals);
+  v.field({"lease_id", "id of the job that the lease belonged to"}, lease_id);
+  v.field({"renewals", Unit::count, "times that the lease was taken or renewed"}, renewals);
 }
 
 }  // namespace shardkit::dataset

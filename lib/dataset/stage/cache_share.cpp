@@ -176,8 +176,8 @@ void CacheShare::take_room(std::uint64_t need) {
                        });
   }
   warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, ctx_);
-  target_.journal().announce(need);
   if (!job_id_.empty()) take_lease();
+  target_.journal().announce(need);
 }
 
 void CacheShare::check_replace(const Replacement& replacement) const {

@@ -101,12 +101,15 @@ TEST_CASE("a hold leases sets until it is stopped, also one that is not staged y
   cache.lease("old", "a", 1h);
   cache.lease("old", "b", 1h);
   std::stop_source stop;
-  const CacheHoldOptions options{{cache.dir.path("old"), cache.dir.path("coming")}, 3, "a", "training"};
   CacheHoldResult result;
   {
     const std::jthread holder([&] {
       Context ctx(stop.get_token());
-      result = cache_hold(options, ctx);
+      result = cache_hold({cache.dir.path("old"), 3, "a", "training"}, ctx);
+    });
+    const std::jthread early([&] {
+      Context ctx(stop.get_token());
+      cache_hold({cache.dir.path("coming"), 3, "a", "training"}, ctx);
     });
     while (leases_in(cache, "old").size() < 3 || leases_in(cache, "coming").empty()) std::this_thread::yield();
     CHECK(leases_in(cache, "coming")[0].lease->owner == "a");
@@ -124,7 +127,7 @@ TEST_CASE("a hold leases sets until it is stopped, also one that is not staged y
 TEST_CASE("a hold refuses the folder of a cache, where a lease would protect nothing") {
   const SampleCache cache;
   Context ctx;
-  const auto failure = failure_of([&] { cache_hold({{cache.dir.path()}, 3, "a", ""}, ctx); });
+  const auto failure = failure_of([&] { cache_hold({cache.dir.path(), 3, "a", ""}, ctx); });
   CHECK(failure == ErrorCode::usage);
   CHECK(failure.says(cache.dir.path("old")));
   CHECK_FALSE(cache.holds(".shardkit"));
@@ -135,16 +138,15 @@ TEST_CASE("rm removes sets that nobody leases, and nothing else") {
   write_file(cache.dir.path("old/mine"), "mine");
   cache.lease("sub/new", "a", 1h);
   Context ctx;
-  const CacheRmResult result = cache_rm({{cache.dir.path("old")}}, ctx);
-  CHECK(result.removed_bytes == 1000);
+  CHECK(cache_rm({cache.dir.path("old")}, ctx).bytes == 1000);
   CHECK(cache.holds("old/mine"));
   CHECK_FALSE(cache.holds("old/1.tar"));
-  const auto failure = failure_of([&] { cache_rm({{cache.dir.path("sub/new")}}, ctx); });
+  const auto failure = failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); });
   CHECK(failure == ErrorCode::conflict);
   CHECK(failure.says("leased by a (test) until"));
   CHECK(cache.holds("sub/new/1.tar"));
-  CHECK(failure_of([&] { cache_rm({{cache.dir.path("old")}}, ctx); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { cache_rm({cache.dir.path("old")}, ctx); }) == ErrorCode::not_found);
   std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
   release_all_leases(*io::posix_file_system(), cache.dir.path("sub/new"));
-  CHECK(failure_of([&] { cache_rm({{cache.dir.path("sub/new")}}, ctx); }).says("has no journal"));
+  CHECK(failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); }).says("has no journal"));
 }

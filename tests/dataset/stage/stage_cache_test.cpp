@@ -165,6 +165,7 @@ TEST_CASE("the target has to lie in the cache, where it is found again") {
 
 TEST_CASE("another finished set is replaced with --limit alone, and never while another owner leases it") {
   const Node node;
+  write_file(node.dir.path("src/b/1.bin"), Node::text(900));  // another set also if both are written at one moment
   StageOptions first = node.of("a", "first");
   run(first);
   StageOptions second = node.of("b", "second");
