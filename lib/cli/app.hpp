@@ -20,6 +20,8 @@ struct App {
   std::vector<Command> commands;
   /// Words that users try for a verb, and the verb.
   std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
+  /// Verbs, or groups of them, and the page of docs/ that explains them: {"cache", "how-to/node-cache.md"}.
+  std::vector<std::pair<std::string_view, std::string_view>> pages = {};
 };
 
 /// The streams of a program: reports go to `out`, everything else to `err`.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,27 @@ CommandDoc document(const Command& command) {
           prototype_tree([&](FieldVisitor& v) { invocation.describe_result(v); })};
 }
 
+std::string_view page_of(const App& app, std::string_view verb) {
+  for (const auto& [name, page] : app.pages) {
+    if (name == verb || name == verb_group(verb)) return page;
+  }
+  return {};
+}
+
 namespace {
+
+/// The path of a page that was installed with the running program: its prefix is one folder above it, or two in a
+/// bundle. Otherwise the path below the prefix.
+std::string installed_page(std::string_view page) {
+  const std::filesystem::path below = std::filesystem::path(kDocsFolder) / page;
+  std::error_code error;
+  std::filesystem::path prefix = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (int above = 0; above < 2; ++above) {
+    prefix = prefix.parent_path();
+    if (std::filesystem::exists(prefix / below, error)) return (prefix / below).string();
+  }
+  return below.string();
+}
 
 constexpr std::size_t kWidestName = 26;
 
@@ -85,7 +106,8 @@ std::string program_help(const App& app, std::size_t width) {
                  width) +
          fmt::format(
              "\n{0} help VERB and {0} VERB --help show a verb's options, {0} help exit-codes what exit codes mean.\n",
-             app.name);
+             app.name) +
+         (app.pages.empty() ? std::string() : fmt::format("More: {}\n", installed_page("README.md")));
 }
 
 std::string group_help(const App& app, const FirstWord& group, std::size_t width) {
@@ -104,10 +126,12 @@ std::string command_help(const App& app, const Command& command, std::size_t wid
     (option.field.is_operand() ? operands : options).push_back(row_of(option));
   for (const FieldNode& option : doc.common) common.push_back(row_of(option));
   common.push_back({"-h, --help", "show this help"});
+  const std::string_view page = page_of(app, doc.text.name);
   return fmt::format("Usage: {}\n\n", synopsis(app.name, doc.text.name, doc.options)) +
          paragraphs(doc.text.description, width) + section("Operands", operands, width) +
          section("Options", options, width) + section("Common options", common, width) + examples(doc.text) +
-         fmt::format("\nExit codes: {} help exit-codes\n", app.name);
+         fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
+         (page.empty() ? std::string() : fmt::format("More: {}\n", installed_page(page)));
 }
 
 std::string exit_code_help(std::size_t width) {
