@@ -1,8 +1,9 @@
 """The commands of README, docs and samples do what their pages show. See pages.py for the tags.
 
-    SHARDKIT_PROGRAMS=build/dev/apps python3 tests/docs/commands_test.py [TIER [PAGE...]]
+    SHARDKIT_PROGRAMS=build/dev/apps python3 tests/docs/commands_test.py [--write] [TIER [PAGE...]]
 
-TIER: run (default), heavy, radosgw, slurm. Without the stand-in, or torch, the tier is skipped with a message.
+TIER: run (default), heavy, radosgw, slurm. Without the stand-in, or torch, the tier is skipped with a message. --write replaces
+the numbers that pages show by those of this run; use programs of the release preset on an idle machine.
 """
 
 import collections
@@ -32,11 +33,11 @@ def parsed(files, root=ROOT):
     return pages, wrong
 
 
-def check(tier, files, root=ROOT, environment=None):
+def check(tier, files, root=ROOT, write=False):
     """Runs a tier over these pages; returns texts of what is wrong."""
     pages, wrong = parsed(files, root)
     print("blocks:", counts(pages), flush=True)
-    runner = Runner(tier, environment)
+    runner = Runner(tier, write=write)
     due = ran = 0
     try:
         with stand_ins.started(tier, runner):
@@ -57,10 +58,11 @@ def check(tier, files, root=ROOT, environment=None):
 
 
 def main():
-    tier = sys.argv[1] if len(sys.argv) > 1 else "run"
-    files = [pathlib.Path(name).resolve() for name in sys.argv[2:]] or markdown_files()
+    words = [word for word in sys.argv[1:] if word != "--write"]
+    tier = words[0] if words else "run"
+    files = [pathlib.Path(name).resolve() for name in words[1:]] or markdown_files()
     stand_ins.skip_unless_installed(tier)
-    wrong = check(tier, files)
+    wrong = check(tier, files, write="--write" in sys.argv)
     for text in wrong:
         print(f"\nFAILED {text}")
     return 1 if wrong else 0

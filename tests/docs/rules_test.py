@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import commands_test  # noqa: E402
 from pages import ROOT, BadPage, inline_commands, markdown_files, parse  # noqa: E402
 from runner import PROGRAMS  # noqa: E402
-from shown_output import difference, masked  # noqa: E402
+from shown_output import difference, masked, refreshed  # noqa: E402
 
 
 class PageTest(unittest.TestCase):
@@ -96,6 +96,7 @@ class Rules(PageTest):
 class Output(unittest.TestCase):
     def test_numbers_units_dates_hosts_and_hashes_differ(self):
         for shown, real in (("22.0 MiB in 0.5 s", "3 KiB in 1 min 20 s"), ("8,235/s  - ", "61/s 2.5 x"),
+                            ("read - 3 MB/s", "read 2/s to 4/s"),
                             ("on node1 (16 CPUs, x)", "on vm (2 CPUs, y), 2026-11-23T09:57:17Z"),
                             ("until 2026-11-23T09:57:17Z", "until 2027-01-02T00:00:00Z"), ("+3.0 %", "-45.1 %")):
             self.assertEqual(masked(shown), masked(real))
@@ -108,6 +109,10 @@ class Output(unittest.TestCase):
         self.assertIsNone(difference("a ... z\n", "a b c z\n"))
         self.assertIsNotNone(difference("a\n...\nd\n", "a\nb\n"))
         self.assertIsNotNone(difference("a ... z\n", "a b c\n"))
+
+    def test_values_of_a_run_replace_those_of_the_page(self):
+        self.assertEqual(refreshed("a 1\n\n...\n  d 4 MB\ne 1 ... 2 s...\n", "a 2\nb 3\n  d 5 kB\ne 7 f 8 s, g\n"),
+                         "a 2\n\n...\n  d 5 kB\ne 7 ... 8 s...\n")
 
     def test_progress_and_notes_about_a_busy_machine_are_left_out(self):
         self.assertIsNone(difference("done\n", "synth 86 %  173/200  33.8/s  3.78 MB/s  ETA 1 s\ndone\n"))

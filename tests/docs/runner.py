@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from pages import ROOT, BadPage
-from shown_output import difference
+from shown_output import difference, refreshed
 
 sys.path.insert(0, str(ROOT / "tests/cli/support"))
 from program import PROGRAMS  # noqa: E402
@@ -24,10 +24,12 @@ mkdir -p "$(dirname "$1")" && cp -r "$cached" "$1" && rm -f "$1/.shardkit-synth"
 
 
 class Runner:
-    """Scratch folders below one of its own; `tier` is "run", "heavy" or the name of a stand-in."""
+    """Scratch folders below one of its own. `tier` is "run", "heavy" or the name of a stand-in. With `write`, pages that are
+    right get the values of this run."""
 
-    def __init__(self, tier, environment=None):
+    def __init__(self, tier, environment=None, write=False):
         self.tier = tier
+        self.write = write
         disk = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None  # /tmp may be a tmpfs, which is never cold
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-docs-", dir=disk))
         self.bin = self.folder / "bin"
@@ -88,4 +90,8 @@ class Runner:
             return f"still running after {TIMEOUT} s: {late.stdout}"
         if finished.returncode != block.exit_code:
             return f"exit code {finished.returncode} instead of {block.exit_code}:\n{finished.stdout}"
-        return block.output and difference(block.output, finished.stdout, scratch)
+        problem = block.output and difference(block.output, finished.stdout, scratch)
+        if block.output and not problem and self.write:
+            new = refreshed(block.output, finished.stdout, scratch)
+            page.path.write_text(page.path.read_text().replace(block.output, new, 1))
+        return problem
