@@ -73,4 +73,7 @@ struct FirstWord {
 /// Verbs and groups in the program's order, a group at the position of its first verb. `app` outlives them.
 std::vector<FirstWord> first_words(const App& app);
 
+/// The page in docs/ that explains a verb, "explain/model.md"; empty without one.
+std::string_view page_of(const App& app, std::string_view verb);
+
 }  // namespace shardkit::cli

@@ -61,8 +61,8 @@ struct PartRecord {
   RangeSet durable;
 };
 
-/// The content of a part log (docs/explain/formats.md, "Part log"): a line that identifies the bytes, then lines that
-/// each list all ranges that were durable by then; the last whole line counts. Empty for anything else.
+/// The content of a part log (formats.md, "Part log"): a line that identifies the bytes, then lines that each list
+/// all ranges that were durable by then; the last whole line counts. Empty for anything else.
 std::optional<PartRecord> read_part_log(std::string_view text);
 
 /// The log next to a partial file, with which a copy continues after a kill or a power cut. Written after its bytes

@@ -11,8 +11,8 @@
 #include "system/probe.hpp"
 
 /// Leases: files that announce that a staged folder will be read although the process that staged it has exited
-/// (docs/explain/formats.md, "Lease", version 1). As long as a lease is live, the folder is neither evicted nor
-/// replaced. Each owner has at most one; taking it again replaces it. All times are UTC, to the second.
+/// (formats.md, "Lease", version 1). As long as a lease is live, the folder is neither evicted nor replaced. Each
+/// owner has at most one; taking it again replaces it. All times are UTC, to the second.
 namespace shardkit::staging {
 
 struct Lease {

@@ -12,10 +12,10 @@
 #include "core/hash.hpp"
 #include "io/file_system.hpp"
 
-/// Names below a staged folder (docs/explain/formats.md, "Staged folder"). All of them are in `.shardkit`.
+/// Names below a staged folder (formats.md, "Staged folder"). All of them are in `.shardkit`.
 ///
-/// `.shardkit/staged.json`: marks a folder as a complete, checked copy (docs/explain/formats.md, "Staged marker",
-/// version 1). It is published last, so that an interrupted copy never looks finished.
+/// `.shardkit/staged.json`: marks a folder as a complete, checked copy (formats.md, "Staged marker", version 1).
+/// It is published last, so that an interrupted copy never looks finished.
 namespace shardkit::staging {
 
 constexpr const char* kStateFolderPath = ".shardkit";
@@ -67,9 +67,9 @@ struct StagedFile {
   bool found = false;
 };
 
-/// Files copied by stages, `.shardkit/stage.journal` (docs/explain/formats.md, "Stage journal"): the set of the folder,
-/// then a line per file that got its name, after its bytes were made durable. Several processes append to it; the last
-/// line about a file counts, and a line cut by a power cut is ignored. Thread-safe.
+/// Files copied by stages, `.shardkit/stage.journal` (formats.md, "Stage journal"): the set of the folder, then a
+/// line per file that got its name, after its bytes were made durable. Several processes append to it; the last line
+/// about a file counts, and a line cut by a power cut is ignored. Thread-safe.
 class StageJournal {
  public:
   struct State {

@@ -27,9 +27,6 @@ CommandDoc document(const Command& command);
 /// The folder of docs/ below the installation prefix; CMakeLists.txt installs it there.
 inline constexpr std::string_view kDocsFolder = "share/doc/shardkit/docs";
 
-/// The page in docs/ that explains a verb, "explain/model.md"; empty without one.
-std::string_view page_of(const App& app, std::string_view verb);
-
 struct ExitCode {
   int code;
   std::string_view meaning;

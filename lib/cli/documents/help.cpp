@@ -17,27 +17,7 @@ CommandDoc document(const Command& command) {
           prototype_tree([&](FieldVisitor& v) { invocation.describe_result(v); })};
 }
 
-std::string_view page_of(const App& app, std::string_view verb) {
-  for (const auto& [name, page] : app.pages) {
-    if (name == verb || name == verb_group(verb)) return page;
-  }
-  return {};
-}
-
 namespace {
-
-/// The path of a page that was installed with the running program: its prefix is one folder above it, or two in a
-/// bundle. Otherwise the path below the prefix.
-std::string installed_page(std::string_view page) {
-  const std::filesystem::path below = std::filesystem::path(kDocsFolder) / page;
-  std::error_code error;
-  std::filesystem::path prefix = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (int above = 0; above < 2; ++above) {
-    prefix = prefix.parent_path();
-    if (std::filesystem::exists(prefix / below, error)) return (prefix / below).string();
-  }
-  return below.string();
-}
 
 constexpr std::size_t kWidestName = 26;
 
@@ -91,6 +71,19 @@ std::string examples(const CommandText& text) {
     out += fmt::format("  # {}\n  {}\n", example.explanation, example.command);
   }
   return out.empty() ? out : "\nExamples:\n" + out;
+}
+
+/// The path of a page that was installed with the running program: its prefix is one folder above it, or two in a
+/// bundle. Otherwise the path below the prefix.
+std::string installed_page(std::string_view page) {
+  const std::filesystem::path below = std::filesystem::path(kDocsFolder) / page;
+  std::error_code error;
+  std::filesystem::path prefix = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (int above = 0; above < 2; ++above) {
+    prefix = prefix.parent_path();
+    if (std::filesystem::exists(prefix / below, error)) return (prefix / below).string();
+  }
+  return below.string();
 }
 
 }  // namespace
