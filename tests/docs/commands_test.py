@@ -3,7 +3,8 @@
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/docs/commands_test.py [--write] [TIER [PAGE...]]
 
 TIER: run (default), heavy, radosgw, slurm. Without the stand-in, or torch, the tier is skipped with a message. --write replaces
-the numbers that pages show by those of this run; use programs of the release preset on an idle machine.
+what pages show by what this run printed; of outputs with `...` only the numbers. Use programs of the release preset on an idle
+machine, and read the difference.
 """
 
 import collections

@@ -28,11 +28,11 @@ class PageTest(unittest.TestCase):
         (self.root / "page.md").write_text(text)
         return self.root / "page.md"
 
-    def check(self, text, tier="run"):
+    def check(self, text, tier="run", write=False):
         """(what is wrong, what was printed)"""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            wrong = commands_test.check(tier, [self.page(text)], self.root)
+            wrong = commands_test.check(tier, [self.page(text)], self.root, write)
         return wrong, printed.getvalue()
 
 
@@ -50,6 +50,12 @@ class Running(PageTest):
 
     def test_output_that_the_page_does_not_show_fails(self):
         self.assertTrue(self.check("```sh run\necho one\necho two\n```\n```text output\none\n```\n")[0])
+
+    def test_writing_replaces_what_a_page_shows_but_no_lines_of_an_output_that_leaves_some_out(self):
+        block = "```sh run\necho 3 shards\n```\n```text output\n%s\n```\n"
+        self.assertEqual(self.check(block % "4 files", write=True)[0], [])
+        self.assertEqual((self.root / "page.md").read_text(), block % "3 shards")
+        self.assertEqual(len(self.check(block % "4 files\n...", write=True)[0]), 1)
 
     def test_a_failing_command_fails_also_within_a_block(self):
         self.assertRegex(self.check("```sh run\nfalse\necho fine\n```\n")[0][0], "exit code 1 instead of 0")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from pages import ROOT, BadPage
-from shown_output import difference, refreshed
+from shown_output import difference, lines_of, refreshed
 
 sys.path.insert(0, str(ROOT / "tests/cli/support"))
 from program import PROGRAMS  # noqa: E402
@@ -24,8 +24,8 @@ mkdir -p "$(dirname "$1")" && cp -r "$cached" "$1" && rm -f "$1/.shardkit-synth"
 
 
 class Runner:
-    """Scratch folders below one of its own. `tier` is "run", "heavy" or the name of a stand-in. With `write`, pages that are
-    right get the values of this run."""
+    """Scratch folders below one of its own. `tier` is "run", "heavy" or the name of a stand-in. With `write`, pages get
+    the output of this run: its values, and where nothing is left out with `...`, other lines too."""
 
     def __init__(self, tier, environment=None, write=False):
         self.tier = tier
@@ -91,7 +91,9 @@ class Runner:
         if finished.returncode != block.exit_code:
             return f"exit code {finished.returncode} instead of {block.exit_code}:\n{finished.stdout}"
         problem = block.output and difference(block.output, finished.stdout, scratch)
-        if block.output and not problem and self.write:
-            new = refreshed(block.output, finished.stdout, scratch)
+        if block.output and self.write and (not problem or "..." not in block.output):
+            new = "\n".join(lines_of(finished.stdout, scratch)) + "\n" if problem else refreshed(
+                block.output, finished.stdout, scratch)
             page.path.write_text(page.path.read_text().replace(block.output, new, 1))
+            problem = None
         return problem
