@@ -58,7 +58,7 @@ SCENARIOS = [
 
 
 def table():
-    """The scenarios as docs/verdicts.md shows them."""
+    """The scenarios as docs/dev/verdicts.md shows them."""
     lines = ["| scenario | made so by | command | stage | advice | exit |", "|---|---|---|---|---|---|"]
     for one in SCENARIOS:
         command = " ".join(["iobench", one.verb, one.data.upper(), *map(str, one.options)])

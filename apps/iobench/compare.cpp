@@ -142,8 +142,8 @@ cli::Command compare_command() {
            "Then prints each metric with its change, the interval of that change and a verdict: pass, regressed, "
            "improved, inconclusive or incomparable.\n\nRegressed means that a rank test shows a change (Mann-Whitney "
            "U, 9 or more values per side) and that the whole interval lies beyond the threshold. At most 1 comparison "
-           "in 100 reports a regression because of noise, however many metrics it has. docs/comparing.md describes the "
-           "rule and its error rates.\n\nExit code 3 if a metric regressed, the results are incomparable or the gate "
+           "in 100 reports a regression because of noise, however many metrics it has."
+           "\n\nExit code 3 if a metric regressed, the results are incomparable or the gate "
            "is missed. Exit code 0 if the result is inconclusive, unless --fail-on-inconclusive is given. Get ten "
            "repetitions with `iobench run --repeat 10`, or put ten results into a folder.",
        .examples = {{"iobench compare before.json after.json", "two results of iobench run --repeat 10"},

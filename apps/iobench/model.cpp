@@ -25,7 +25,7 @@ cli::Command model_command() {
                       "--sample-bytes) it computes samples and bytes per second, decode cores, transfer rate and "
                       "memory. With a supply, measured (--from) or given by options, it also names the bottleneck and "
                       "predicts GPU utilisation with full overlap and without overlap. A supply without a job is "
-                      "compared with every preset. docs/model.md has the formulas.",
+                      "compared with every preset.",
        .examples = {{"iobench model --list-presets", "published workloads and what one GPU of each needs"},
                     {"iobench model --gpus 8 --batch 256 --step-time 0.2 --sample-bytes 130kB", "1.33 GB/s"},
                     {"iobench model --preset resnet50-h100 --gpus 8 --from run.json",

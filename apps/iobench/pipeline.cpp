@@ -166,7 +166,7 @@ cli::Command pipeline_command() {
            "and blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and normalised or "
            "decoded there on request. Each GPU is checked first. --ladder compares several loaders, from a naive one "
            "to one in which all stages overlap.\n\nThe overhead of iobench itself is measured first and reported. "
-           "Images that cannot be decoded are counted and left out. docs/pipeline.md explains each number.",
+           "Images that cannot be decoded are counted and left out.",
        .examples =
            {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
             {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",

@@ -267,7 +267,7 @@ cli::Command watch_command() {
                       "what was the bottleneck, for which share of the time, the figures behind it, and what to "
                       "do.\n\nOnly reads kernel and driver counters: runs no benchmark, writes nothing and never reads "
                       "the data. What is not visible to this user is left out. Stopping it is normal: exit code 0. "
-                      "--prometheus writes the summary at the end. docs/watch.md describes columns and rules.",
+                      "--prometheus writes the summary at the end.",
        .examples = {{"iobench watch /data/train --pid 4711", "what limits this job?"},
                     {"iobench watch /data/train --duration 60s --lines none",
                      "one minute of the whole node, only the verdict"},

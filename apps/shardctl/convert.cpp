@@ -58,7 +58,7 @@ cli::Command convert_command() {
                      "images listed in a file, without class folders"},
                     {"shardctl convert flat shards --unlabeled", "images without class folders or labels"},
                     {"shardctl convert images shards --field 'mask.png=../masks/{dir}/{stem}.png'",
-                     "adds a mask from a parallel tree to each image; see docs/fields.md"},
+                     "adds a mask from a parallel tree to each image"},
                     {"shardctl convert photos shards --metadata captions.jsonl", "adds the row of each image as .json"},
                     {"shardctl convert imagenet/train shards/train --resize 256 --quality 90",
                      "images with 256 pixels on the shorter side: a quarter of the bytes, faster to decode"},

@@ -25,7 +25,19 @@ cli::App shardctl_app() {
                        {"copy", "stage"},
                        {"split", "reshard"},
                        {"shuffle", "reshard"},
-                       {"unpack", "extract"}}};
+                       {"unpack", "extract"}},
+          .pages = {{"synth", "explain/synth.md"},
+                    {"plan", "how-to/imagenet-slurm.md"},
+                    {"convert", "explain/samples.md"},
+                    {"merge", "how-to/imagenet-slurm.md"},
+                    {"verify", "explain/verify.md"},
+                    {"reshard", "how-to/reshard.md"},
+                    {"index", "how-to/other-readers.md"},
+                    {"ls", "explain/inputs.md"},
+                    {"cat", "explain/inputs.md"},
+                    {"extract", "explain/samples.md"},
+                    {"stage", "explain/staging.md"},
+                    {"cache", "how-to/node-cache.md"}}};
 }
 
 }  // namespace shardkit::apps

@@ -5,7 +5,7 @@
 
 #include "catalog/image_folder.hpp"
 
-/// The keys that convert gives the samples of a scan (docs/formats.md, "Names").
+/// The keys that convert gives the samples of a scan (docs/explain/formats.md, "Names").
 namespace shardkit::catalog {
 
 /// The key of the sample that a file starts. Requires choose_keys().

@@ -20,6 +20,8 @@ struct App {
   std::vector<Command> commands;
   /// Words that users try for a verb, and the verb.
   std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
+  /// Verbs, or groups of them, and the page of docs/ that explains them: {"cache", "how-to/node-cache.md"}.
+  std::vector<std::pair<std::string_view, std::string_view>> pages = {};
 };
 
 /// The streams of a program: reports go to `out`, everything else to `err`.
@@ -70,5 +72,8 @@ struct FirstWord {
 
 /// Verbs and groups in the program's order, a group at the position of its first verb. `app` outlives them.
 std::vector<FirstWord> first_words(const App& app);
+
+/// The page in docs/ that explains a verb, "explain/model.md"; empty without one.
+std::string_view page_of(const App& app, std::string_view verb);
 
 }  // namespace shardkit::cli

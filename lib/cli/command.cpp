@@ -42,6 +42,13 @@ std::vector<FirstWord> first_words(const App& app) {
   return words;
 }
 
+std::string_view page_of(const App& app, std::string_view verb) {
+  for (const auto& [name, page] : app.pages) {
+    if (name == verb || name == verb_group(verb)) return page;
+  }
+  return {};
+}
+
 void CommonOptions::describe(FieldVisitor& v, const Command* command) {
   v.topic("Report and log");
   v.field(

@@ -7,8 +7,8 @@
 
 #include "core/hash.hpp"
 
-/// `manifest.json`: the contents of a set of shards (docs/formats.md, "Manifest", version 1). It lists shards, not
-/// samples, so that 14 million samples need well under a megabyte; samples are in the per-shard indexes.
+/// `manifest.json`: the contents of a set of shards (docs/explain/formats.md, "Manifest", version 1). It lists shards,
+/// not samples, so that 14 million samples need well under a megabyte; samples are in the per-shard indexes.
 namespace shardkit::formats {
 
 struct ManifestShard {

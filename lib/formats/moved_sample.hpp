@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-/// The samples of a reshard's plan (docs/formats.md, "Plan of a reshard"): the tar of each, and its new name.
+/// The samples of a reshard's plan (docs/explain/formats.md, "Plan of a reshard"): the tar of each, and its new name.
 namespace shardkit::formats {
 
 /// A member of a sample that reshard copies from one tar to another.

@@ -13,9 +13,9 @@
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
-/// The plan file (docs/formats.md, "Plan", versions 1 to 4): which source file becomes which member of which shard.
-/// Lines of tab-separated text in shard order, then a table with the start of each shard, so that a part reads only its
-/// shards and only one line is in memory.
+/// The plan file (docs/explain/formats.md, "Plan", versions 1 to 4): which source file becomes which member of which
+/// shard. Lines of tab-separated text in shard order, then a table with the start of each shard, so that a part reads
+/// only its shards and only one line is in memory.
 namespace shardkit::formats {
 
 /// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples

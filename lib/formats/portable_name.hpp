@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-/// Names of the portable profile (docs/formats.md, "Names"), which every reader of tar shards supports. ASCII letters,
-/// digits, '_' and '-'; no dot except the one before the extension; at most 100 bytes in total.
+/// Names of the portable profile (docs/explain/formats.md, "Names"), which every reader of tar shards supports. ASCII
+/// letters, digits, '_' and '-'; no dot except the one before the extension; at most 100 bytes in total.
 namespace shardkit::formats {
 
 /// Longest key of an image without a mark. Leaves space for a collision mark, a dot and an extension.
@@ -16,8 +16,8 @@ inline constexpr std::size_t kLongestKey = 80;
 /// "__", which readers treat as metadata, becomes "~5F_"; an empty component becomes "~".
 std::string portable_component(std::string_view component);
 
-/// How the key of an image is made from its path (docs/formats.md, "Names"). `flat` leaves out the folders below the
-/// class, like version 0.1.0; in trees without such folders both rules give the same keys.
+/// How the key of an image is made from its path (docs/explain/formats.md, "Names"). `flat` leaves out the folders
+/// below the class, like version 0.1.0; in trees without such folders both rules give the same keys.
 enum class KeyRule : std::uint8_t { flat, nested };
 /// What distinguishes images with equal keys: the extension (nested keys only), or a hash of the path.
 enum class KeyMark : std::uint8_t { none, hash, extension };

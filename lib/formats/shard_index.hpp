@@ -10,7 +10,7 @@
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
 
-/// The per-shard sample index `.shardkit/<shard>.index` (docs/formats.md, "Shard index", versions 1 and 2).
+/// The per-shard sample index `.shardkit/<shard>.index` (docs/explain/formats.md, "Shard index", versions 1 and 2).
 ///
 /// Lines of tab-separated text, so that cut, grep and a five-line script can read it. Both sides stream it with one
 /// line in memory.

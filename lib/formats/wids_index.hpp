@@ -10,8 +10,9 @@
 #include "formats/manifest.hpp"
 #include "formats/tar_parser.hpp"
 
-/// `.shardkit/<shard>.md5` (docs/formats.md, "Other files"): a shard's MD5, which a wids index needs, stored so that no
-/// shard is read again for it. It includes the shard's size and XXH3-128, so that it never passes for another shard's.
+/// `.shardkit/<shard>.md5` (docs/explain/formats.md, "Other files"): a shard's MD5, which a wids index needs, stored so
+/// that no shard is read again for it. It includes the shard's size and XXH3-128, so that it never passes for another
+/// shard's.
 ///
 /// The shard list of wids, WebDataset's indexed reader: "shardindex.json" (wids_index.py, version 1).
 namespace shardkit::formats {

@@ -61,7 +61,7 @@ struct PartRecord {
   RangeSet durable;
 };
 
-/// The content of a part log (docs/formats.md, "Part log"): a line that identifies the bytes, then lines that each list
+/// The content of a part log (formats.md, "Part log"): a line that identifies the bytes, then lines that each list
 /// all ranges that were durable by then; the last whole line counts. Empty for anything else.
 std::optional<PartRecord> read_part_log(std::string_view text);
 

@@ -12,7 +12,7 @@
 #include "system/probe.hpp"
 
 /// Leases: files that announce that a staged folder will be read although the process that staged it has exited
-/// (docs/formats.md, "Lease", version 1). As long as a lease is live, the folder is neither evicted nor replaced. Each
+/// (formats.md, "Lease", version 1). As long as a lease is live, the folder is neither evicted nor replaced. Each
 /// job has at most one, and one more for each running process that holds it. All times are UTC, to the second.
 namespace shardkit::staging {
 

@@ -12,9 +12,9 @@
 #include "core/hash.hpp"
 #include "io/file_system.hpp"
 
-/// Names below a staged folder (docs/formats.md, "Staged folder"). All of them are in `.shardkit`.
+/// Names below a staged folder (formats.md, "Staged folder"). All of them are in `.shardkit`.
 ///
-/// `.shardkit/staged.json`: marks a folder as a complete, checked copy (docs/formats.md, "Staged marker", version 1).
+/// `.shardkit/staged.json`: marks a folder as a complete, checked copy (formats.md, "Staged marker", version 1).
 /// It is published last, so that an interrupted copy never looks finished.
 namespace shardkit::staging {
 
@@ -84,7 +84,7 @@ std::string seen_at(const std::string& path);
 /// Size of that file; empty if there is none. Throws like seen_at().
 std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
-/// Files copied by stages, `.shardkit/stage.journal` (docs/formats.md, "Stage journal"): the set of the folder, then a
+/// Files copied by stages, `.shardkit/stage.journal` (formats.md, "Stage journal"): the set of the folder, then a
 /// line per file that got its name, after its bytes were made durable. Several processes append to it; the last line
 /// about a file counts, and a line cut by a power cut is ignored. Thread-safe.
 class StageJournal {

@@ -11,7 +11,7 @@
 
 /// Compares two samples by ranks only: no shape of their noise is assumed, so heavy tails and several modes do no harm.
 ///
-/// Whether something became slower: the rule of `iobench compare`. docs/comparing.md has its error rates.
+/// Whether something became slower: the rule of `iobench compare`. docs/explain/comparing.md has its error rates.
 namespace shardkit::stats {
 
 /// Maximum number of values per side: their pairs are in memory, 8 MB of them.
@@ -50,7 +50,7 @@ struct PredictionInterval {
 
 /// Minimum difference assumed between identical runs: share of the median, to each side. Repetitions within seconds
 /// agree better than runs minutes apart, between which the host's clock, its heat and its other guests change. No
-/// number of repetitions in one run shows that. A convention; docs/comparing.md has measurements without it.
+/// number of repetitions in one run shows that. A convention; docs/explain/comparing.md has measurements without it.
 inline constexpr double kDriftBetweenRuns = 0.03;
 
 /// The interval that contains the median of as many new repetitions in 95 % of cases: both medians vary, so it is wider

@@ -1,4 +1,4 @@
-"""Holds the sources to docs/architecture.md: who may include whom, who may print, who knows which library.
+"""Holds the sources to docs/dev/architecture.md: who may include whom, who may print, who knows which library.
 
     python3 tests/architecture/architecture_test.py
 """
@@ -68,7 +68,7 @@ def inner_faults(path, text, levels):
         return
     folder = f"{parts[1]}/{parts[2]}"
     if folder not in levels:
-        yield f"{path}: docs/architecture.md does not know the folder {folder}"
+        yield f"{path}: docs/dev/architecture.md does not know the folder {folder}"
         return
     level, place = levels[folder]
     for header in re.findall(r'#include "([^"]+)"', text):
@@ -100,7 +100,7 @@ def room_of(path):
 def include_faults(path, text, edges):
     room = room_of(path)
     if room not in edges:
-        yield f"{path}: docs/architecture.md does not know the room {room}"
+        yield f"{path}: docs/dev/architecture.md does not know the room {room}"
         return
     for header in re.findall(r'#include "([^"]+)"', text):
         if "/" not in header:  # beside it, as programs have them
@@ -147,7 +147,7 @@ def link_faults(root, edges):
 
 
 def faults(root):
-    architecture = (root / "docs/architecture.md").read_text()
+    architecture = (root / "docs/dev/architecture.md").read_text()
     edges = allowed_edges(architecture)
     levels = inner_levels(architecture)
     found = list(link_faults(root, edges))
@@ -166,13 +166,13 @@ class ThisRepository(unittest.TestCase):
         self.assertEqual(faults(ROOT), [])
 
     def test_draws_every_room(self):
-        edges = allowed_edges((ROOT / "docs/architecture.md").read_text())
+        edges = allowed_edges((ROOT / "docs/dev/architecture.md").read_text())
         rooms = {p.name for p in (ROOT / "lib").iterdir() if any(p.glob("*.?pp"))}
         self.assertEqual(rooms - set(edges), set())
 
 
     def test_names_only_files_that_are_there(self):
-        page = (ROOT / "docs/architecture.md").read_text()
+        page = (ROOT / "docs/dev/architecture.md").read_text()
         named = set(re.findall(r"`((?:lib|apps|tests|docs)/[\w./-]+)`", page))
         examples = {"lib/dataset/x/x.hpp", "lib/bench/x/", "apps/shardctl/x.cpp", "tests/dataset/x/", "tests/cli/x/"}
         self.assertEqual({name for name in named - examples if not (ROOT / name).exists()}, set())
@@ -182,8 +182,8 @@ class TheCheckItself(unittest.TestCase):
     def faults_of(self, path, text):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
-            (root / "docs").mkdir()
-            (root / "docs/architecture.md").write_text(
+            (root / "docs/dev").mkdir(parents=True)
+            (root / "docs/dev/architecture.md").write_text(
                 "```layers\ncore:\nio: core\ncli: io\napps: cli\n```\n"
                 "```inner\nio ground: files disks\nio verbs: copy move\n```\n")
             (root / "lib").mkdir()

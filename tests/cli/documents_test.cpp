@@ -117,6 +117,17 @@ TEST_CASE("documents of a verb of two words: a hyphen in names and anchors, a bl
   CHECK(reference[2].first == "fake-cache-ls.md");
 }
 
+TEST_CASE("help, manual and reference of a verb name the page that explains it") {
+  shardkit::cli::App app = fake_app(succeed);
+  app.pages = {{"work", "explain/work.md"}, {"cache", "how-to/cache.md"}};
+  CHECK(shardkit::cli::page_of(app, "cache ls") == "how-to/cache.md");
+  CHECK(shardkit::cli::page_of(app, "other").empty());
+  CHECK(contains(shardkit::cli::command_help(app, app.commands.front()),
+                 "\nMore: share/doc/shardkit/docs/explain/work.md\n"));
+  CHECK(contains(shardkit::cli::manual_pages(app)[1].second, ".I share/doc/shardkit/docs/explain/work.md\n"));
+  CHECK(contains(shardkit::cli::reference_pages({app})[1].second, "\nMore: [explain/work.md](../explain/work.md).\n"));
+}
+
 TEST_CASE("the verbs of both programs keep the house rules for texts") {
   for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
     for (const shardkit::cli::Command& command : app.commands) {

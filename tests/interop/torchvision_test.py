@@ -37,7 +37,7 @@ def rows(path):
 
 
 def of_plan(path):
-    """({class: label}, [(file, label)]) of a plan (docs/formats.md)."""
+    """({class: label}, [(file, label)]) of a plan (docs/explain/formats.md)."""
     names, labels, samples = [], [], []
     for kind, *columns in rows(path):
         if kind == b"class":

@@ -180,9 +180,9 @@ class Trees(FolderTest):
             write_tar(archives / f"{name}.tar", [(f"{name}_{i}.JPEG", JPEG + bytes([i])) for i in range(3)])
         write_tar(self.folder / "ILSVRC2012_img_train.tar",
                   [(path.name, path.read_bytes()) for path in sorted(archives.iterdir())])
-        page = (CHECKOUT / "docs/fields.md").read_text()
+        page = (CHECKOUT / "docs/how-to/imagenet-slurm.md").read_text()
         commands = page[page.index("mkdir train\n"):]
-        commands = commands[:commands.index("```")]
+        commands = commands[:commands.index("```")] + "shardctl convert train shards\n"
         finished = subprocess.run(["bash", "-e", "-c", commands], cwd=self.folder, capture_output=True, text=True,
                                   env={**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"})
         self.assertEqual(finished.returncode, 0, finished.stderr)

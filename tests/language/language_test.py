@@ -69,6 +69,7 @@ class Language(unittest.TestCase):
             with self.subTest(name):
                 self.assertIn("sentence length", self.findings(name, content)[0])
         self.assertEqual(self.findings("docs/a.md", "```\n" + LONG + "\n```\n"), [])
+        self.assertEqual(self.findings("docs/a.md", "<!-- setup\n" + LONG + "\n-->\n"), [])
         self.assertEqual(self.findings("lib/a.cpp", 'warn("' + "A word. " * 40 + '");\n'), [])
 
     def test_prose_lines_are_at_most_100_columns(self):

@@ -39,7 +39,7 @@ TEST_CASE("a lease reads back as it was written") {
   CHECK(read_lease(write_lease(lease), "x") == lease);
 }
 
-TEST_CASE("the text of a lease is what docs/formats.md shows") {
+TEST_CASE("the text of a lease is what docs/explain/formats.md shows") {
   CHECK(write_lease({"job-7", "training", kNow, kNow + 1h}) ==
         "{\n \"format\": \"shardkit-lease\",\n \"version\": 1,\n \"owner\": \"job-7\",\n \"purpose\": \"training\",\n"
         " \"taken_at\": \"2026-01-01T00:00:00Z\",\n \"expires_at\": \"2026-01-01T01:00:00Z\"\n}\n");

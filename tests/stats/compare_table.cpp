@@ -1,4 +1,4 @@
-// Prints the table of docs/comparing.md: cmake --build build/dev --target compare_table, then run it.
+// Prints the table of docs/explain/comparing.md: cmake --build build/dev --target compare_table, then run it.
 
 #include <cstdio>
 #include <cstdlib>

@@ -128,8 +128,8 @@ TEST_CASE("intervals of metrics that changed together are wider, so that they ho
   CHECK(changes.front().p_value == alone.p_value);
 }
 
-// The bars of docs/comparing.md, with a fixed seed and fewer calls than its table: six metrics a call, ten values a
-// side.
+// The bars of docs/explain/comparing.md, with a fixed seed and fewer calls than its table: six metrics a call, ten
+// values a side.
 
 TEST_CASE("below the threshold at most 1 % of calls are false alarms, whatever the noise, all six metrics together") {
   for (const Noise& noise : noises()) {

@@ -282,8 +282,7 @@ void CompareOptions::describe(FieldVisitor& v) {
            "LIST"},
           allow_different);
   v.field({"fail-on-inconclusive", "also exit 3 if the result is inconclusive"}, fail_on_inconclusive);
-  v.field({"gate", "requirements that NEW must meet, independent of BASE; see docs/comparing.md", Role::input_file},
-          gate);
+  v.field({"gate", "requirements that NEW must meet, independent of BASE", Role::input_file}, gate);
   v.field({"save-baseline", "save NEW in FILE as baseline of its machine class, unless it misses the gate",
            Role::output_file, kSharedOutput},
           save_baseline);

@@ -14,7 +14,7 @@
 #include "core/fields.hpp"
 
 /// Measured values, their conditions, and whether two measurements can be compared. Baselines: earlier values of
-/// machines by class, in one file that can be committed (docs/comparing.md).
+/// machines by class, in one file that can be committed (docs/explain/comparing.md).
 namespace shardkit::bench {
 
 /// A field of a result that has a role in a comparison.

@@ -112,7 +112,7 @@ class BatchDecoder {
 };
 
 /// Pixels with a higher ratio are right. Correct decoders differ by rounding and by the upsampling of chroma. Wrong
-/// ones have swapped colours, a shift, or pixels of another image. docs/gpu.md has the values for photographs.
+/// ones have swapped colours, a shift, or pixels of another image. docs/explain/gpu.md has the values for photographs.
 inline constexpr double kLeastPsnr = 30;
 
 /// Comparison of a GPU's pixels with libjpeg-turbo's.
@@ -204,7 +204,7 @@ struct DecodeMachine {
 DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet& input, const DecodeMachine& machine,
                               Context& context);
 
-/// The decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/gpu.md).
+/// The decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/explain/gpu.md).
 enum class DecodeBackend { cpu, nvjpeg };
 constexpr auto enum_names(DecodeBackend) { return std::to_array<std::string_view>({"cpu", "nvjpeg"}); }
 

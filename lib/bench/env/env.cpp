@@ -80,7 +80,7 @@ void look_at_devices(const system::Probe& probe, Environment& environment) {
 
 constexpr double kMega = 1e6;
 
-/// By the drive's own limit: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
+/// By the drive's own limit: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/explain/measuring.md).
 NormalRate nvme_rate(const system::BlockDevice& drive) {
   NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive with many requests in flight"};
   if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;

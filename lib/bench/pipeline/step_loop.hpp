@@ -18,7 +18,7 @@
 #include "io/file_system.hpp"
 #include "stats/latency_histogram.hpp"
 
-/// The consumer of batches, and the evaluation of its step times; docs/pipeline.md has the formulas.
+/// The consumer of batches, and the evaluation of its step times; docs/explain/pipeline.md has the formulas.
 namespace shardkit::bench {
 
 /// One step. Times in seconds on its own clock.

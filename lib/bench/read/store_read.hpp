@@ -113,7 +113,8 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
 inline constexpr double kStreamingReserve = 1.2;
 
 /// Compares the rate of a store with what a job requires, for a set of `set_bytes` that every epoch reads completely.
-/// All are more than 0. The local disk is assumed to deliver the required rate. docs/measuring.md has the rules.
+/// All are more than 0. The local disk is assumed to deliver the required rate. docs/explain/measuring.md has the
+/// rules.
 StreamingVerdict judge_streaming(double supply, double required, std::uint64_t set_bytes);
 
 /// Limits the time before a store is measured: until found(), requests without an answer are made three times, and none

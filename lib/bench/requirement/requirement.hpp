@@ -11,9 +11,9 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-/// Calculates what training needs from its input, and whether a supply is enough. docs/model.md has every formula with
-/// its source and an example. Sizes in bytes, times in seconds, rates per second. Inputs are positive unless a comment
-/// says otherwise.
+/// Calculates what training needs from its input, and whether a supply is enough. docs/explain/model.md has every
+/// formula with its source and an example. Sizes in bytes, times in seconds, rates per second. Inputs are positive
+/// unless a comment says otherwise.
 namespace shardkit::bench {
 
 /// A training job, from the view of its input.

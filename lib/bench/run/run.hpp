@@ -29,7 +29,7 @@ namespace shardkit::bench {
 struct RunOptions;
 struct RunResult;
 
-/// Measurements on a node, per sample of the data, and the rates that follow; docs/model.md has the formulas.
+/// Measurements on a node, per sample of the data, and the rates that follow; docs/explain/model.md has the formulas.
 struct MeasuredNode {
   double cores = 1;                 ///< shared by all stages; a control group may allow a fraction of one
   std::optional<double> cpu_limit;  ///< of the control group, if any

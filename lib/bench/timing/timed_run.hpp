@@ -19,7 +19,7 @@ bool wait_until(std::chrono::steady_clock::time_point moment, const std::stop_to
 /// The moment `seconds` from now; very large values count as years.
 std::chrono::steady_clock::time_point moment_in(double seconds);
 
-/// A wait that does not matter: 2 % of the shortest steps that train on images, 50 ms (docs/comparing.md).
+/// A wait that does not matter: 2 % of the shortest steps that train on images, 50 ms (docs/explain/comparing.md).
 inline constexpr double kUnfeltWait = 0.001;
 
 /// Results of a timed run.

@@ -23,7 +23,7 @@
 #include "system/pcie.hpp"
 #include "system/probe.hpp"
 
-/// `iobench transfer`: how fast data is copied from host memory to a GPU and back (docs/gpu.md).
+/// `iobench transfer`: how fast data is copied from host memory to a GPU and back (docs/explain/gpu.md).
 namespace shardkit::bench {
 
 /// Direction of a copy: host to device, device to host, both at once.

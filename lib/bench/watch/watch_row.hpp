@@ -22,7 +22,7 @@
 
 /// Samples of a machine, the difference of two samples, and the bottleneck. Values that are not available are empty,
 /// never 0. So are differences of a counter that went backwards, because it wrapped or its device, mount or process was
-/// replaced. docs/watch.md describes the rules.
+/// replaced. docs/explain/watch.md describes the rules.
 namespace shardkit::bench {
 
 struct WatchOptions;

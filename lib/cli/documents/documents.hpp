@@ -33,6 +33,9 @@ struct Topic {
 /// Operands first, then options in the order in which their topics first appear; those without one are "Options".
 std::vector<Topic> topics(const std::vector<FieldNode>& options);
 
+/// The folder of docs/ below the installation prefix; CMakeLists.txt installs it there.
+inline constexpr std::string_view kDocsFolder = "share/doc/shardkit/docs";
+
 struct ExitCode {
   int code;
   std::string_view meaning;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -83,6 +84,19 @@ std::string examples(const CommandText& text) {
   return out.empty() ? out : "\nExamples:\n" + out;
 }
 
+/// The path of a page that was installed with the running program: its prefix is one folder above it, or two in a
+/// bundle. Otherwise the path below the prefix.
+std::string installed_page(std::string_view page) {
+  const std::filesystem::path below = std::filesystem::path(kDocsFolder) / page;
+  std::error_code error;
+  std::filesystem::path prefix = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (int above = 0; above < 2; ++above) {
+    prefix = prefix.parent_path();
+    if (std::filesystem::exists(prefix / below, error)) return (prefix / below).string();
+  }
+  return below.string();
+}
+
 }  // namespace
 
 std::string program_help(const App& app, std::size_t width) {
@@ -96,7 +110,8 @@ std::string program_help(const App& app, std::size_t width) {
                  width) +
          fmt::format(
              "\n{0} help VERB and {0} VERB --help show a verb's options.\n{0} help exit-codes lists the exit codes.\n",
-             app.name);
+             app.name) +
+         (app.pages.empty() ? std::string() : fmt::format("More: {}\n", installed_page("README.md")));
 }
 
 std::string group_help(const App& app, const FirstWord& group, std::size_t width) {
@@ -118,7 +133,9 @@ std::string command_help(const App& app, const Command& command, std::size_t wid
       out += section(topic.heading, rows, width);
     }
   }
-  return out + examples(doc.text) + fmt::format("\nExit codes: {} help exit-codes\n", app.name);
+  const std::string_view page = page_of(app, doc.text.name);
+  return out + examples(doc.text) + fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
+         (page.empty() ? std::string() : fmt::format("More: {}\n", installed_page(page)));
 }
 
 std::string exit_code_help(std::size_t width) {

@@ -88,7 +88,9 @@ std::string verb_page(const App& app, const Command& command) {
     }
   }
   out += result_fields(doc) + exit_status() + examples(doc.text);
-  return out + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
+  out += fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
+  const std::string_view page = page_of(app, doc.text.name);
+  return page.empty() ? out : out + fmt::format(".PP\n.I {}/{}\n", kDocsFolder, troff(page));
 }
 
 std::string program_page(const App& app) {

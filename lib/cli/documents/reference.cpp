@@ -77,7 +77,7 @@ void append_rows(const std::vector<FieldNode>& nodes, const std::string& prefix,
 std::string examples(const CommandText& text) {
   std::string out;
   for (const Example& example : text.examples) out += fmt::format("# {}\n{}\n", example.explanation, example.command);
-  return out.empty() ? out : "```sh\n" + out + "```\n\n";
+  return out.empty() ? out : "```sh not-run (the paths are examples)\n" + out + "```\n\n";
 }
 
 constexpr std::string_view kOrigin =
@@ -98,6 +98,8 @@ std::string verb_page(const App& app, const Command& command) {
   if (doc.findings) out += ", `--junit FILE`, `--markdown FILE`";
   if (doc.text.soft_fail) out += ", `--soft-fail`";
   out += ".\n";
+  const std::string_view page = page_of(app, doc.text.name);
+  if (!page.empty()) out += fmt::format("\nMore: [{0}](../{0}).\n", page);
   if (doc.text.resumable) out += "\nAfter an interruption, run the same command again to continue.\n";
   out += "\n## Result\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";
   append_rows(doc.result, "", out);

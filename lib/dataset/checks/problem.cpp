@@ -15,7 +15,7 @@ constexpr Severity kError = Severity::error;
 constexpr Severity kWarning = Severity::warning;
 
 // The behaviour of readers is from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
-// datasets, and mostly tested. docs/verify.md shows this table.
+// datasets, and mostly tested. docs/explain/verify.md shows this table.
 constexpr ProblemKind kKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read", Remedy::restore},
     {zero_length, "zero_length", kError, "the shard is empty", Remedy::salvage},

@@ -16,8 +16,8 @@
 #include "dataset/sharding/sharding_options.hpp"
 #include "io/file_system.hpp"
 
-/// The bad files that runs of a convert found, in `.shardkit/<shard>.bad` (docs/formats.md, "Bad files"). They may
-/// amend a plan: they may be corrected, deleted or left out, and only their shards are written again.
+/// The bad files that runs of a convert found, in `.shardkit/<shard>.bad` (docs/explain/formats.md, "Bad files"). They
+/// may amend a plan: they may be corrected, deleted or left out, and only their shards are written again.
 namespace shardkit::dataset {
 
 enum class BadState {

@@ -31,8 +31,8 @@ struct SynthResult {
 };
 
 /// Makes an ImageFolder tree of photo-like JPEGs, DIR/<class>/<class>_<number>.JPEG, whose sizes, subsampling and
-/// decode cost are close to ImageNet's (docs/synth.md). Each image is a function of the seed, its class and its number,
-/// the same for any number of threads.
+/// decode cost are close to ImageNet's (docs/explain/synth.md). Each image is a function of the seed, its class and its
+/// number, the same for any number of threads.
 ///
 /// Files appear complete, by rename, but are not synced. A hidden file in DIR names the options, so that the same call
 /// continues after a kill and keeps complete files. Throws Error{conflict} if DIR contains anything else, Error{usage}

@@ -11,7 +11,7 @@ namespace {
 /// Values at the quantiles 0, 0.1, ... 1; the ends are pulled in so that straight lines between them keep the mean.
 using Deciles = std::array<double, 11>;
 
-/// One kind of file in ImageNet, as measured (see docs/synth.md).
+/// One kind of file in ImageNet, as measured (see docs/explain/synth.md).
 struct Kind {
   double share;
   image::Subsampling subsampling;

@@ -249,8 +249,8 @@ TEST_CASE("what a field means for a comparison comes from the verb that describe
   CHECK_FALSE(is_free_option("threads"));
 }
 
-TEST_CASE("docs/comparing.md lists every metric, and in which direction it is good") {
-  const std::string page = io::read_text_file(CHECKOUT "/docs/comparing.md");
+TEST_CASE("docs/explain/comparing.md lists every metric, and in which direction it is good") {
+  const std::string page = io::read_text_file(CHECKOUT "/docs/explain/comparing.md");
   CHECK(compare_metrics().size() > 5);
   for (const ComparedField& metric : compare_metrics()) {
     const char* better = metric.role.better == Better::higher ? "higher" : "lower";

@@ -52,7 +52,7 @@ constexpr std::string_view kRead = R"({"schema":"shardkit/read","result":{"bytes
 
 }  // namespace
 
-TEST_CASE("the worked example of docs/model.md: what 8 GPUs require") {
+TEST_CASE("the worked example of docs/explain/model.md: what 8 GPUs require") {
   Context context;
   ModelOptions options = worked_example();
   options.decode_per_core = 512;

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -74,10 +75,16 @@ class Bundle(FolderTest):
     def test_it_holds_manuals_completion_and_licences(self):
         names = {name.partition("/")[2] for name in self.names}
         for wanted in ("share/man/man1/shardctl-convert.1", "share/bash-completion/completions/iobench",
-                       "share/doc/shardkit/LICENSE"):
+                       "share/doc/shardkit/LICENSE", "share/doc/shardkit/docs/tutorial.md",
+                       "share/doc/shardkit/docs/schema/gate.json", "share/doc/shardkit/samples/slurm/prolog.sh"):
             self.assertIn(wanted, names)
         licences = list((self.root / "share/doc/shardkit/licences").iterdir())
         self.assertGreater(len(licences), 5)
+
+    def test_help_names_the_page_in_the_bundle(self):
+        (page,) = re.findall(r"^More: (.+)$", self.run_here("iobench", "run", "--help").stdout, re.M)
+        self.assertEqual(pathlib.Path(page), self.root / "share/doc/shardkit/docs/how-to/reading-a-verdict.md")
+        self.assertTrue(pathlib.Path(page).exists())
 
     def test_check_gpu_finds_the_programs_beside_itself(self):
         done = subprocess.run([sys.executable, self.root / "bin/check-gpu"], env={}, cwd=self.folder, capture_output=True,

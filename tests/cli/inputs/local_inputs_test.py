@@ -1,4 +1,4 @@
-"""Every verb of both programs understands a local set under each name that docs/inputs.md lists, and none of the rest."""
+"""Every verb of both programs understands a local set under each name that docs/explain/inputs.md lists, and none of the rest."""
 
 import json
 import os

@@ -161,7 +161,7 @@ class Verify(FolderTest):
 class Documentation(unittest.TestCase):
     def test_lists_every_code_with_its_severity_and_meaning(self):
         root = pathlib.Path(__file__).resolve().parents[3]
-        page = (root / "docs/verify.md").read_text()
+        page = (root / "docs/explain/verify.md").read_text()
         source = (root / "lib/dataset/checks/problem.cpp").read_text()
         rows = re.findall(r'"(\w+)", k(Error|Warning),\s*"([^"]*)"', source)
         self.assertGreater(len(rows), 40)

@@ -1,4 +1,4 @@
-// Each trap that docs/formats.md names, by its code.
+// Each trap that docs/explain/formats.md names, by its code.
 
 #include "dataset/verify/verify_support.hpp"
 #include "formats/tar_parser.hpp"

@@ -1,0 +1,81 @@
+"""Compares the output that a page shows with what the command really printed.
+
+Numbers with their units, intervals, versions, commits and dates are masked, the line about the host too. A line `...` in the page stands
+for any lines, `...` within a line for any text. Progress, and what iobench says of a machine that others use, may come at any
+time and is left out.
+"""
+
+import re
+
+UNITS = r"(?:[KMGT]iB|[kMGT]?B|ms|s|µs|min|h|%|x)"
+NUMBER = re.compile(r"(?<![\w.~])(?<!\w-)[-+]?\d[\d,]*(?:\.\d+)*(?:\s?" + UNITS + r"(?![A-Za-z]))?(?:/s\b)?")
+NOTES = re.compile(r"^(\S+ \d+ %  |[a-z]+ +\d+/\d+|\S+: warning: (only .* of .* cores were available|measured separately, )|"
+                   r"hint: (reading took only|workers get only|other processes))")
+
+
+def masked(line):
+    line = re.sub(r"^on \S+ \(.*", "on HOST", line)
+    line = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "DATE", line)
+    line = re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,40}(-dirty)?\b", "HASH", line)
+    line = NUMBER.sub("#", line)
+    line = re.sub(r"(?<=\s)-(?=\s|$)|# to #", "#", line)  # a value that was not measured; an interval
+    return " ".join(re.sub(r"#(\s+#)+", "#", line).split())
+
+
+def lines_of(text, scratch=""):
+    text = text.replace(str(scratch), "") if scratch else text
+    lines = [line.rstrip() for line in text.replace("\r", "\n").splitlines()]
+    return [line for line in lines if line and not NOTES.match(line)]
+
+
+def pattern_of(line):
+    return ".*".join(re.escape(masked(part)).replace("\\ ", " ?") for part in line.split("..."))
+
+
+def matched(shown, printed):
+    """(match of the printed lines, masked and joined, or None; patterns of the shown lines, one group each)"""
+    whole = "".join(f"{masked(line)}\n" for line in printed)
+    parts = [r"((?:.*\n)*?)" if line.strip() == "..." else f"({pattern_of(line)} ?\\n)" for line in lines_of(shown)]
+    return re.fullmatch("".join(parts), whole), parts
+
+
+def with_values(line, real):
+    """A line with `...` in it, with the values of the real line."""
+    parts = []
+    for part in line.split("..."):
+        texts = [r"\s+".join(map(re.escape, re.split(r"\s+", text))) for text in NUMBER.split(part)]
+        parts.append("(" + NUMBER.pattern.join(texts) + ")")
+    found = re.match(".*?".join(parts[:-1]) + ".*" + parts[-1] + "$", real)
+    return "...".join(found.groups()) if found else line
+
+
+def refreshed(shown, real, scratch=""):
+    """What the page shows, with the values of the real output; `shown` must fit it."""
+    printed = lines_of(real, scratch)
+    match, _ = matched(shown, printed)
+    number, lines = 0, []
+    for line in shown.splitlines():
+        if not line.strip():
+            lines.append(line)
+            continue
+        number += 1
+        at = match.string.count("\n", 0, match.start(number))
+        lines.append(line if line.strip() == "..." else with_values(line, printed[at]) if "..." in line else printed[at])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def difference(shown, real, scratch=""):
+    """None if the page is right, else a text."""
+    wanted, printed = lines_of(shown), lines_of(real, scratch)
+    match, parts = matched(shown, printed)
+    if match:
+        return None
+    whole = "".join(f"{masked(line)}\n" for line in printed)
+    at = 0
+    for count in range(len(parts), 0, -1):  # the longest start of the page that fits
+        if re.match("".join(parts[:count]), whole):
+            at = count
+            break
+    missing = wanted[at] if at < len(wanted) else "the end"
+    return f"the page shows, at its line {at + 1}:\n    {missing}\nthe command printed:\n" + "".join(
+        f"    {line}\n" for line in printed)
