@@ -46,10 +46,10 @@ class DryRun(FolderTest):
         for kinds in (("dali",), ("dali", "wids")):
             target = "-".join(kinds)
             args = ("convert", "src", target, "--samples", 5, "--index", ",".join(kinds))
-            told = self.foretell(*args)
+            expected = self.dry_run(*args)
             self.call(*args)
             written = [name for name in tree(self.folder / target) if not name.endswith((".md5", "plan"))]
-            self.assertEqual(told["files"], len(written), written)
+            self.assertEqual(expected["files"], len(written), written)
 
     def test_convert_goes_on(self):
         self.call("convert", "src", "out", "--samples", 5)
@@ -72,6 +72,15 @@ class DryRun(FolderTest):
         self.assertEqual((planned["files"], planned["bytes"], planned["shards"]), (done["files"], done["bytes_fetched"], 4))
         next((self.folder / "copy").glob("*.tar")).unlink()
         self.assertEqual(self.dry_run("stage", "shards", "copy")["shards"], 1)
+
+    def test_stage_of_another_set_into_a_staged_folder(self):
+        for name, samples in (("one", 5), ("two", 4)):
+            self.call("convert", "src", name, "--samples", samples)
+        self.call("stage", "one", "node")
+        refused = run("shardctl", "stage", "two", "node", "--dry-run", cwd=self.folder)
+        again = run("shardctl", "stage", "two", "node", cwd=self.folder)
+        self.assertEqual((refused.returncode, refused.stderr), (again.returncode, again.stderr))
+        self.assertNotEqual(refused.returncode, 0)
 
     def test_what_would_fail_fails(self):
         for args, code in ((("convert", "gone", "out"), 4), (("reshard", "gone", "out"), 4), (("stage", "gone", "out"), 4),

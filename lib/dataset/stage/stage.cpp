@@ -101,6 +101,8 @@ class Stage {
     share_.check_limit(bytes_in_the_end(id));
     if (options_.dry_run) {
       share_.check_room(bytes_in_the_end(id));
+      if (const auto found = target_.marker(); found && !(found->manifest == id.hash))
+        share_.check_replace({*found, id, true, is_update(*found)});
       return dry_run_result();
     }
     share_.await_room([&] { join(id); });
