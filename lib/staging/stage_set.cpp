@@ -221,7 +221,7 @@ void StageSet::filter(const StageWanted& wanted, const std::string& location) {
   keep(is_wanted);
   std::erase_if(objects_, [&](const io::ObjectInfo& object) { return !is_wanted(object.name); });
   std::ranges::copy_if(before, std::back_inserter(left_out_), std::not_fn(is_wanted));
-  if (left_out_.size() < before.size()) return;
+  if (!names().empty()) return;
   throw Error(ErrorCode::not_found, fmt::format("--include and --exclude leave no file of '{}'", location), location);
 }
 

@@ -136,6 +136,11 @@ TEST_CASE("--include and --exclude choose by names below the source") {
     CHECK(one.tars() == Names{"shard-000000.tar", "shard-000002.tar"});
     CHECK_FALSE(one.copy().contains("classes.txt"));
   }
+  SUBCASE("with --only-manifest") {
+    for (const char* name : {"1", "2", "3", "4"}) one.source.content[name] = "beside the manifest";
+    one.stage({.manifest_name = "manifest.json", .only_manifest = true, .include = {"*.tar"}});
+    CHECK(one.tars().size() == 3);
+  }
   SUBCASE("nothing is left") {
     CHECK(failure_of([&] { one.stage({.manifest_name = "manifest.json", .include = {"none"}}); }) ==
           ErrorCode::not_found);
