@@ -68,9 +68,10 @@ cli::Answer answer_cache_check(const dataset::CacheCheckOptions& options, const 
   const std::string checked =
       fmt::format("{} in {}, {}, {}", format_count(result.files, "file"), format_count(result.folders, "staged folder"),
                   format_size(result.bytes), result.quick ? "names and sizes" : "every byte");
-  answer.headline = result.problems_total == 0 ? "sound: " + checked
-                                               : fmt::format("{}, {}: {}", format_count(result.errors, "error"),
-                                                             format_count(result.warnings, "warning"), checked);
+  answer.headline = result.folders == 0          ? "nothing to check"
+                    : result.problems_total == 0 ? "sound: " + checked
+                                                 : fmt::format("{}, {}: {}", format_count(result.errors, "error"),
+                                                               format_count(result.warnings, "warning"), checked);
   answer.subject = options.folder;
   if (result.bytes_per_second > 0) answer.facts = {{"rate", format_rate(result.bytes_per_second)}};
   if (result.discarded > 0) answer.facts.emplace_back("marked", format_count(result.discarded, "damaged file"));

@@ -147,6 +147,12 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
     throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());
   }
   if (wanted.use_manifests) find_sets(source, objects, stop);
+  if (wanted.only_manifest && !has_manifest()) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("--only-manifest: '{}' has no manifest; leave the option out to stage all files",
+                            source.location()),
+                source.location());
+  }
   std::unordered_set<std::string> covered(companions_.begin(), companions_.end());
   for (ExpectedFile& file : expected()) covered.insert(std::move(file.name));
   const auto is_of_set = [&](const io::ObjectInfo& object) {
@@ -157,7 +163,7 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
   };
   for (io::ObjectInfo& object : objects) {
     if (is_of_set(object)) continue;
-    if (wanted.only_manifest && has_manifest()) {
+    if (wanted.only_manifest) {
       left_out_.push_back(std::move(object.name));
     } else {
       objects_.push_back(std::move(object));

@@ -37,6 +37,10 @@ class CacheCheck {
   CacheCheckResult run() {
     const auto start = std::chrono::steady_clock::now();
     look_at_folders();
+    if (result_.folders == 0) {
+      ctx_.warn("nothing_staged", fmt::format("there is no staged folder in '{}', or up to {} levels below it",
+                                              options_.folder, staging::kDeepestStagedFolder));
+    }
     files_ = cache_files(folders_);
     result_.files = files_.size();
     for (const CacheFile& file : files_) result_.bytes += file.staged.bytes;

@@ -50,6 +50,15 @@ TEST_CASE("what is as it was staged has no problems") {
   CHECK(result.bytes == 4000);
 }
 
+TEST_CASE("a folder in which nothing was staged is a warning") {
+  const TempDir dir;
+  CacheCheckOptions options;
+  options.folder = dir.path();
+  Context ctx;
+  CHECK_FALSE(cache_check(options, ctx).has_findings());
+  CHECK(ctx.warnings().at(0).code == "nothing_staged");
+}
+
 TEST_CASE("missing, short and wrong files are errors, each with its place, and the stage that mends them is named") {
   const SampleCache cache;
   std::filesystem::remove(cache.dir.path("old/1.tar"));

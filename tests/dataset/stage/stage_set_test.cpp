@@ -87,6 +87,8 @@ TEST_CASE("--only-manifest reports what it leaves out") {
   CHECK(result.files_by_size == 0);
   CHECK(result.verified == "checksum");
   CHECK(one.warnings == Names{"files_left_out"});
+  one.source.content.erase("manifest.json");
+  CHECK(failure_of([&] { one.stage({.only_manifest = true}); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("a root of sets is staged by the manifest of each") {
