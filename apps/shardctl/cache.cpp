@@ -68,10 +68,10 @@ cli::Answer answer_cache_check(const dataset::CacheCheckOptions& options, const 
   const std::string checked =
       fmt::format("{} in {}, {}, {}", format_count(result.files, "file"), format_count(result.folders, "staged folder"),
                   format_size(result.bytes), result.quick ? "names and sizes" : "every byte");
-  answer.headline = result.folders == 0          ? "nothing to check"
-                    : result.problems_total == 0 ? "sound: " + checked
-                                                 : fmt::format("{}, {}: {}", format_count(result.errors, "error"),
-                                                               format_count(result.warnings, "warning"), checked);
+  const std::string problems =
+      fmt::format("{}, {}", format_count(result.errors, "error"), format_count(result.warnings, "warning"));
+  answer.headline = fmt::format("{}: {}", result.problems_total == 0 ? "sound" : problems, checked);
+  if (result.folders == 0) answer.headline = "nothing to check";
   answer.subject = options.folder;
   if (result.bytes_per_second > 0) answer.facts = {{"rate", format_rate(result.bytes_per_second)}};
   if (result.discarded > 0) answer.facts.emplace_back("marked", format_count(result.discarded, "damaged file"));
@@ -249,9 +249,8 @@ cli::Command cache_hold_command() {
        .summary = "lease a set until this process gets SIGTERM, for a sidecar container",
        .description =
            "Takes a lease for DIR, renews it while it runs, and ends it on SIGTERM or Ctrl-C with exit code 0. "
-           "The "
-           "last `cache hold` of a job also ends the lease that the job's `shardctl stage` took. If the process is "
-           "killed, the lease expires after --lease. DIR may be staged later.",
+           "The last `cache hold` of a job also ends the lease that the job's `shardctl stage` took. If the process "
+           "is killed, the lease expires after --lease. DIR may be staged later.",
        .examples = {{"shardctl cache hold /cache/train", "sidecar of a pod"},
                     {"shardctl cache hold /nvme/train --lease-id \"$JOB\" & hold=$!; train; kill $hold",
                      "around a command"}},

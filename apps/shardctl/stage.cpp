@@ -45,8 +45,8 @@ cli::Command stage_command() {
        .summary = "copy shards to a local disk and verify them with their manifest",
        .description =
            "Copies everything below SRC: the shards of its manifest, or of a manifest in each folder below it, "
-           "compared "
-           "with their checksums while copying, their indexes, and other files, which have no checksum. At the end, "
+           "compared with their checksums while copying, their indexes, and other files, which have no checksum. At "
+           "the end, "
            "writes the marker DST/.shardkit/staged.json.\n\nAfter an interruption, run the same command "
            "again to continue inside the files. If everything is already there, the command takes milliseconds and "
            "reads no data. Several stages into one folder wait for the first and use its files.\n\nA lease protects "

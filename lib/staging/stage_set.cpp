@@ -113,7 +113,8 @@ StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const st
 
 void StageSet::add_set(const std::string& folder, std::string manifest, const std::string& path) {
   std::vector<formats::ManifestShard> shards = catalog::read_set_manifest(manifest, path).shards;
-  sets_.push_back({folder, std::move(manifest), std::move(shards)});
+  const Hash128 hash = xxh3_128(as_bytes(manifest));
+  sets_.push_back({folder, std::move(manifest), hash, std::move(shards)});
 }
 
 /// Those that the manifest lists, and the others as they are.
@@ -156,7 +157,7 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
   std::unordered_set<std::string> covered(companions_.begin(), companions_.end());
   for (ExpectedFile& file : expected()) covered.insert(std::move(file.name));
   const auto is_of_set = [&](const io::ObjectInfo& object) {
-    const auto is_state = [&](const Set& set) {
+    const auto is_state = [&](const ManifestSet& set) {
       return object.name.starts_with(set.folder + formats::kStateFolder + std::string("/"));
     };
     return covered.contains(object.name) || std::ranges::any_of(sets_, is_state);
@@ -234,7 +235,7 @@ void StageSet::filter(const StageWanted& wanted, const std::string& location) {
 /// Keeps the listed shards for which `is_kept` is true, and their indexes.
 void StageSet::keep(const std::function<bool(const std::string& shard)>& is_kept) {
   std::unordered_set<std::string> gone;
-  for (Set& set : sets_) {
+  for (ManifestSet& set : sets_) {
     const auto erased = std::erase_if(set.shards, [&](const formats::ManifestShard& shard) {
       if (is_kept(set.folder + shard.name)) return false;
       for (const std::string& name : companions(shard.name)) gone.insert(set.folder + name);
@@ -244,21 +245,15 @@ void StageSet::keep(const std::function<bool(const std::string& shard)>& is_kept
   }
   std::erase_if(companions_, [&](const std::string& name) { return gone.contains(name); });
   std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });
-  std::erase_if(sets_, [](const Set& set) { return set.shards.empty(); });
+  std::erase_if(sets_, [](const ManifestSet& set) { return set.shards.empty(); });
 }
 
 Hash128 StageSet::compute_hash() const {
   if (sets_.empty()) return hash_of(objects_);
-  if (sets_.size() == 1 && sets_.front().folder.empty()) return xxh3_128(as_bytes(sets_.front().manifest));
+  if (sets_.size() == 1 && sets_.front().folder.empty()) return sets_.front().hash;
   std::vector<io::ObjectInfo> manifests;
-  for (const Set& set : sets_) manifests.push_back({set.folder, 0, to_hex(xxh3_128(as_bytes(set.manifest)))});
+  for (const ManifestSet& set : sets_) manifests.push_back({set.folder, 0, to_hex(set.hash)});
   return hash_of(std::move(manifests));
-}
-
-std::vector<SetManifest> StageSet::manifests() const {
-  std::vector<SetManifest> manifests;
-  for (const Set& set : sets_) manifests.push_back({set.folder + formats::kManifestName, set.manifest});
-  return manifests;
 }
 
 bool StageSet::are_shards_listed() const {
@@ -267,7 +262,7 @@ bool StageSet::are_shards_listed() const {
 
 std::vector<std::string> StageSet::names() const {
   std::vector<std::string> names;
-  for (const Set& set : sets_) {
+  for (const ManifestSet& set : sets_) {
     for (const formats::ManifestShard& shard : set.shards) names.push_back(set.folder + shard.name);
   }
   for (const io::ObjectInfo& object : objects_) names.push_back(object.name);
@@ -277,7 +272,7 @@ std::vector<std::string> StageSet::names() const {
 std::vector<ShardGroup> StageSet::groups() const {
   std::unordered_map<std::string, std::uint64_t> samples;
   std::map<std::string, ShardGroup> groups;  // by folder
-  for (const Set& set : sets_) {
+  for (const ManifestSet& set : sets_) {
     for (const formats::ManifestShard& shard : set.shards) {
       samples.emplace(set.folder + shard.name, shard.samples);
       if (order_.empty()) groups[set.folder].shards.push_back(set.folder + shard.name);
@@ -318,8 +313,8 @@ void StageSet::keep_shards(const std::vector<std::string>& kept) {
 
 std::vector<ExpectedFile> StageSet::expected() const {
   std::vector<ExpectedFile> files;
-  for (const Set& set : sets_) {
-    files.push_back({set.folder + formats::kManifestName, to_hex(xxh3_128(as_bytes(set.manifest)))});
+  for (const ManifestSet& set : sets_) {
+    files.push_back({set.name(), to_hex(set.hash)});
     for (const formats::ManifestShard& shard : set.shards) {
       files.push_back({set.folder + shard.name, to_hex(shard.xxh3_128)});
       files.push_back({set.folder + formats::shard_index_path(shard.name), {}});
@@ -343,7 +338,7 @@ std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::stop
   for (const io::ObjectInfo& object : objects_) files.push_back({object, {}, {}});
   std::vector<std::string> names = companions_;
   std::vector<std::optional<formats::ManifestShard>> described(names.size());
-  for (const Set& set : sets_) {
+  for (const ManifestSet& set : sets_) {
     for (const formats::ManifestShard& shard : set.shards) {
       files.push_back({{set.folder + shard.name, shard.bytes, {}}, shard.xxh3_128, {}});
       names.push_back(set.folder + formats::shard_index_path(shard.name));

@@ -46,10 +46,14 @@ struct StageWanted {
   std::vector<std::string> exclude = {};
 };
 
-/// A manifest of the source.
-struct SetManifest {
-  std::string name;  ///< relative to the source: "manifest.json", "train/manifest.json"
-  std::string text;
+/// A manifest of the source and its shards.
+struct ManifestSet {
+  std::string folder;                          ///< relative to the source; empty, or with a slash at its end
+  std::string text;                            ///< of the manifest
+  Hash128 hash;                                ///< XXH3-128 of the text
+  std::vector<formats::ManifestShard> shards;  ///< named relative to `folder`
+
+  std::string name() const { return folder + formats::kManifestName; }
 };
 
 /// Shards that a loader divides among its ranks, in the order in which it gets them.
@@ -71,7 +75,7 @@ class StageSet {
   /// versions of all files. A target with the same hash in its marker contains this set.
   const Hash128& hash() const { return hash_; }
   bool has_manifest() const { return !sets_.empty(); }
-  std::vector<SetManifest> manifests() const;
+  const std::vector<ManifestSet>& sets() const { return sets_; }
   /// True if a manifest lists every tar to stage.
   bool are_shards_listed() const;
 
@@ -96,12 +100,6 @@ class StageSet {
   std::vector<StageFile> files(io::ObjectSource& source, const std::stop_token& stop) const;
 
  private:
-  struct Set {
-    std::string folder;  ///< relative to the source; empty, or with a slash at its end
-    std::string manifest;
-    std::vector<formats::ManifestShard> shards;  ///< named relative to `folder`
-  };
-
   void add_set(const std::string& folder, std::string manifest, const std::string& path);
   void take_named(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop);
   void take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
@@ -112,7 +110,7 @@ class StageSet {
   Hash128 compute_hash() const;
   std::vector<std::string> names() const;
 
-  std::vector<Set> sets_;
+  std::vector<ManifestSet> sets_;
   std::vector<io::ObjectInfo> objects_;  ///< that no manifest lists, in the order named, or bytewise
   std::vector<std::string> companions_;  ///< other readers' indexes of shards: their sizes are not known yet
   std::vector<std::string> order_;       ///< of named files; empty for a listing

@@ -172,10 +172,10 @@ std::uint64_t StageTarget::bytes_present(const StageFile& file, const StageJourn
   return std::min(file.object.size, static_cast<std::uint64_t>(partial.st_blocks) * kDiskBlock);
 }
 
-void StageTarget::check_manifest_place(const SetManifest& manifest) const {
-  const std::string path = path_of(manifest.name);
-  if (journal_->find(manifest.name) || !size_on_disk(path)) return;
-  if (io::read_text_file(path) == manifest.text) return;
+void StageTarget::check_manifest_place(const ManifestSet& set) const {
+  const std::string path = path_of(set.name());
+  if (journal_->find(set.name()) || !size_on_disk(path)) return;
+  if (io::read_text_file(path) == set.text) return;
   throw Error(
       ErrorCode::conflict,
       fmt::format("'{}' already exists and was not created by shardctl stage; remove it or choose an empty folder",
@@ -183,14 +183,13 @@ void StageTarget::check_manifest_place(const SetManifest& manifest) const {
       path);
 }
 
-void StageTarget::finish(const std::vector<SetManifest>& manifests, StagedMarker marker,
+void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker marker,
                          const std::vector<StageFile>& wanted, const std::vector<std::string>& whole) {
   const io::FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
-  for (const SetManifest& manifest : manifests) {
-    const Hash128 hash = xxh3_128(as_bytes(manifest.text));
-    const std::string path = path_of(manifest.name);
-    io::publish(files_, path, as_bytes(manifest.text));
-    journal_->record(manifest.name, {manifest.text.size(), to_hex(hash), hash, false, seen_at(path)});
+  for (const ManifestSet& set : sets) {
+    const std::string path = path_of(set.name());
+    io::publish(files_, path, as_bytes(set.text));
+    journal_->record(set.name(), {set.text.size(), to_hex(set.hash), set.hash, false, seen_at(path)});
   }
   journal_->refresh();
   journal_->sync();

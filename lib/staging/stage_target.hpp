@@ -47,11 +47,12 @@ class StageTarget {
   std::uint64_t bytes_present(const StageFile& file, const StageJournal::State& journal) const;
 
   /// Throws Error{conflict} if another program's file has the name of the manifest.
-  void check_manifest_place(const SetManifest& manifest) const;
+  void check_manifest_place(const ManifestSet& set) const;
 
-  /// Publishes the manifests, if any, then makes all names durable, then publishes the marker. Its `subsets` include
-  /// those of the previous marker, as long as they are complete; they are empty if all files of the `whole` set are.
-  void finish(const std::vector<SetManifest>& manifests, StagedMarker marker, const std::vector<StageFile>& wanted,
+  /// Publishes the manifests of `sets`, if any, then makes all names durable, then publishes the marker. Its `subsets`
+  /// include those of the previous marker, as long as they are complete; they are empty if all files of the `whole` set
+  /// are.
+  void finish(const std::vector<ManifestSet>& sets, StagedMarker marker, const std::vector<StageFile>& wanted,
               const std::vector<std::string>& whole);
 
   std::string path_of(const std::string& name) const;

@@ -14,6 +14,9 @@
 /// The verbs of `shardctl cache`, over a node cache or one staged folder.
 namespace shardkit::dataset {
 
+/// The operand of the verbs that write to it.
+inline constexpr Field kCacheFolder{"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput};
+
 struct CacheCheckOptions {
   std::string folder;
   bool quick = false;

@@ -207,7 +207,7 @@ class CacheCheck {
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { return CacheCheck(options, ctx).run(); }
 
 void CacheCheckOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
+  v.field(kCacheFolder, folder);
   v.field({"quick", "check only names and sizes, without reading"}, quick);
   v.field(
       {"repair",

@@ -109,7 +109,7 @@ void CacheRmOptions::describe(FieldVisitor& v) {
 }
 
 void CacheGcOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
+  v.field(kCacheFolder, folder);
   v.field({"limit", Unit::bytes,
            "evict until all staged folders together need at most this much; without it, only leftovers are removed"},
           limit);

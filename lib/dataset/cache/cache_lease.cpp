@@ -135,7 +135,7 @@ void hold(io::FileSystem& files, const std::string& folder, staging::Lease lease
 }
 
 /// Returns early on a stop.
-void rest(double seconds, const std::stop_token& stop) {
+void sleep(double seconds, const std::stop_token& stop) {
   try {
     system::system_clock().sleep(system::Seconds(seconds), stop);
   } catch (const Error&) {
@@ -152,7 +152,7 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
   if (lease.owner.empty()) lease.owner = lease.holder;
   refuse_cache(options.folder, stop);
   CacheHoldResult result{lease.owner};
-  for (; !stop.stop_requested(); rest(options.lease / 3, stop)) {
+  for (; !stop.stop_requested(); sleep(options.lease / 3, stop)) {
     try {
       hold(*files, options.folder, lease, options.lease, stop);
       if (result.renewals++ > 0 || ctx.output() == nullptr) continue;
@@ -179,7 +179,7 @@ constexpr Field kOwnerResult{"owner", "id of the job whose leases were looked fo
 }  // namespace
 
 void CacheReleaseOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
+  v.field(kCacheFolder, folder);
   v.field(kJobOption, lease_id);
   v.field({"all", "end the leases of all jobs, also unreadable ones"}, all);
 }
@@ -191,7 +191,7 @@ void CacheReleaseResult::describe(FieldVisitor& v) {
 }
 
 void CacheRenewOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
+  v.field(kCacheFolder, folder);
   v.field({"lease", Unit::seconds, "time from now that the sets are protected; a lease that lasts longer keeps its end",
            between(1, staging::kLongestLease)},
           lease);

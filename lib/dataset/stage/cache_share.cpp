@@ -52,9 +52,14 @@ void warn_of_umask(const std::string& cache, Context& ctx) {
 }  // namespace
 
 std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
-                               const std::vector<staging::StageFile>& wanted, std::uint64_t manifest) {
-  std::uint64_t bytes = manifest;
-  std::set<std::string_view> counted{formats::kManifestName};
+                               const std::vector<staging::StageFile>& wanted,
+                               const std::vector<staging::ManifestSet>& manifests) {
+  std::uint64_t bytes = 0;
+  std::set<std::string> counted;
+  for (const staging::ManifestSet& manifest : manifests) {
+    counted.insert(manifest.name());
+    bytes += manifest.text.size();
+  }
   for (const staging::StageFile& file : wanted) {
     if (counted.insert(file.object.name).second) bytes += file.object.size;
   }

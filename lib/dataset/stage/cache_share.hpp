@@ -31,10 +31,10 @@ struct CacheShareOptions {
 /// Throws Error{usage} for options that do not fit a stage into `target`.
 void check(const CacheShareOptions& options, const std::string& target);
 
-/// Bytes of the target with all wanted files, a manifest of `manifest` bytes, and the files of the set that it already
-/// has.
+/// Bytes of the target with all wanted files, the manifests, and the files of the set that it already has.
 std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
-                               const std::vector<staging::StageFile>& wanted, std::uint64_t manifest);
+                               const std::vector<staging::StageFile>& wanted,
+                               const std::vector<staging::ManifestSet>& manifests);
 
 /// One thread at a time.
 class CacheShare {

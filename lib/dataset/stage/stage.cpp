@@ -106,7 +106,7 @@ class Stage {
       return dry_run_result();
     }
     share_.await_room([&] { join(id); });
-    for (const staging::SetManifest& manifest : set_.manifests()) target_.check_manifest_place(manifest);
+    for (const staging::ManifestSet& set : set_.sets()) target_.check_manifest_place(set);
     ctx_.progress().start("copy", wanted_.size(), bytes());
     try {
       return copy();
@@ -120,7 +120,7 @@ class Stage {
 
  private:
   std::uint64_t bytes_in_the_end(const staging::StagedSetId& id) const {
-    return dataset::bytes_in_the_end(target_, id, wanted_, manifest_bytes());
+    return dataset::bytes_in_the_end(target_, id, wanted_, set_.sets());
   }
 
   /// Joins the target, with its space reserved. Throws Error{no_space}.
@@ -218,7 +218,7 @@ class Stage {
     copier.copy_all(wanted_);
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
-    target_.finish(set_.manifests(), marker(), wanted_, set_.whole());
+    target_.finish(set_.sets(), marker(), wanted_, set_.whole());
     share_.take_lease();
     StageResult result = this->result();
     result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
@@ -242,8 +242,8 @@ class Stage {
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified.clear();
-    result.dry_run = DryRun{missing.size() + set_.manifests().size(), 0,
-                            missing_bytes(target_, wanted_) + manifest_bytes(), check_free_space(target_, wanted_)};
+    result.dry_run = DryRun{missing.size() + set_.sets().size(), 0, missing_bytes(target_, wanted_) + manifest_bytes(),
+                            check_free_space(target_, wanted_)};
     for (const staging::StageFile* file : missing)
       result.dry_run->shards += file->object.name.ends_with(".tar") ? 1 : 0;
     result.bytes_reused = result.bytes - std::min(result.bytes, result.dry_run->bytes);
@@ -269,7 +269,7 @@ class Stage {
 
   std::uint64_t manifest_bytes() const {
     std::uint64_t sum = 0;
-    for (const staging::SetManifest& manifest : set_.manifests()) sum += manifest.text.size();
+    for (const staging::ManifestSet& set : set_.sets()) sum += set.text.size();
     return sum;
   }
 
@@ -281,11 +281,11 @@ class Stage {
 
   StageResult result() const {
     StageResult result;
-    result.files = wanted_.size() + set_.manifests().size();
+    result.files = wanted_.size() + set_.sets().size();
     result.bytes = bytes();
     result.verified = verified();
     result.left_out = set_.left_out().size();
-    result.files_by_size = result.files - set_.manifests().size() -
+    result.files_by_size = result.files - set_.sets().size() -
                            static_cast<std::uint64_t>(std::ranges::count_if(wanted_, [](const auto& file) {
                              return file.hash.has_value() || file.indexed.has_value();
                            }));
