@@ -1,21 +1,19 @@
 #include "catalog/shard_scan.hpp"
 
 namespace shardkit::catalog {
-ShardContent read_shard(ByteSource& shard, formats::TarHandler& handler, Context& context, Md5Stream* md5) {
+
+std::uint64_t read_shard(ByteSource& shard, formats::TarHandler& handler, const std::function<void(Bytes)>& hash,
+                         Context& context) {
   formats::TarFeed feed(handler, shard.size());
-  Xxh3Stream hash;
-  ShardContent content;
   context.throw_if_stopped();
-  content.bytes = shard.stream_all([&](Bytes bytes) {
-    hash.update(bytes);
-    if (md5 != nullptr) md5->update(bytes);
+  const std::uint64_t bytes_read = shard.stream_all([&](Bytes bytes) {
+    hash(bytes);
     feed.feed(bytes);
     context.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
     context.throw_if_stopped();
   });
   feed.finish();
-  content.xxh3_128 = hash.digest();
-  return content;
+  return bytes_read;
 }
 
 void scan_shard(ByteSource& shard, formats::TarHandler& handler, Context& context) {

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "formats/shard_hash.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -50,6 +51,7 @@ class FieldReader {
     if (!value.is_array()) fail(field, "is not a list");
     return value;
   }
+  bool has(const char* field) const { return object_.contains(field); }
   const Json& at(const char* field) const {
     const auto found = object_.find(field);
     if (found == object_.end()) fail(field, "is missing");
@@ -70,7 +72,19 @@ bool leaves_folder(const std::string& name) {
 ManifestShard read_shard(const FieldReader& object) {
   ManifestShard shard{object.text("name"), object.number("samples"), object.number("bytes"), object.hash("xxh3_128")};
   if (leaves_folder(shard.name)) object.fail("name", "is not a plain file name");
+  if (object.has("parts") && !parse_part_hashes(object.text("parts"), shard.bytes, shard.parts))
+    object.fail("parts", "is not 32 hexadecimal digits for each 16 MiB");
   return shard;
+}
+
+ManifestFile read_file(const FieldReader& object) {
+  ManifestFile file{object.text("name"), object.number("bytes"), object.hash("xxh3_128")};
+  for (std::size_t begin = 0; begin <= file.name.size();) {
+    const std::size_t end = std::min(file.name.find('/', begin), file.name.size());
+    if (leaves_folder(file.name.substr(begin, end - begin))) object.fail("name", "is not a name below the folder");
+    begin = end + 1;
+  }
+  return file;
 }
 
 void check_sums(const Manifest& manifest, const FieldReader& root) {
@@ -108,7 +122,10 @@ std::string write_manifest(const Manifest& manifest) {
                               {"samples", shard.samples},
                               {"bytes", shard.bytes},
                               {"xxh3_128", to_hex(shard.xxh3_128)}});
+    if (!shard.parts.empty()) root["shards"].back()["parts"] = part_hash_text(shard.parts);
   }
+  for (const ManifestFile& file : manifest.files)
+    root["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3_128", to_hex(file.xxh3_128)}});
   root["classes"] = Json::array();
   for (const ManifestClass& item : manifest.classes) {
     root["classes"].push_back({{"label", item.label}, {"name", item.name}, {"samples", item.samples}});
@@ -137,6 +154,11 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   for (const Json& item : root.array("shards")) {
     const std::string where = fmt::format("shards[{}].", manifest.shards.size());
     manifest.shards.push_back(read_shard(FieldReader(item, where, path)));
+  }
+  if (root.has("files")) {
+    for (const Json& item : root.array("files")) {
+      manifest.files.push_back(read_file(FieldReader(item, fmt::format("files[{}].", manifest.files.size()), path)));
+    }
   }
   for (const Json& item : root.array("classes")) {
     const FieldReader object(item, fmt::format("classes[{}].", manifest.classes.size()), path);

@@ -16,7 +16,16 @@ struct ManifestShard {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;
   Hash128 xxh3_128;
+  std::vector<Hash128> parts = {};  ///< of each part (shard_hash.hpp); empty in manifests of earlier releases
   bool operator==(const ManifestShard&) const = default;
+};
+
+/// An index of another reader.
+struct ManifestFile {
+  std::string name;  ///< relative to the manifest
+  std::uint64_t bytes = 0;
+  Hash128 xxh3_128;
+  bool operator==(const ManifestFile&) const = default;
 };
 
 struct ManifestClass {
@@ -28,6 +37,7 @@ struct ManifestClass {
 
 struct Manifest {
   std::vector<ManifestShard> shards;   ///< in shard order
+  std::vector<ManifestFile> files;     ///< other readers' indexes that were there when it was written, by name
   std::vector<ManifestClass> classes;  ///< by label; empty for shards of other programs
   std::uint64_t samples = 0;           ///< sums over the shards
   std::uint64_t bytes = 0;

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "formats/portable_name.hpp"
+#include "formats/shard_hash.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit::formats {
@@ -17,7 +18,9 @@ namespace {
 constexpr std::string_view kMagic = "shardkit-index";
 constexpr std::string_view kVersion = "1";
 constexpr std::string_view kPathsVersion = "2";
-constexpr std::uint64_t kLongestEdgeLine = 4096;  // first and last line: a shard's name and numbers
+constexpr std::string_view kPartsVersion = "3";
+constexpr std::uint64_t kFirstLine = 4096;  // a shard's name
+constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 120 parts; longer ones are read again
 
 [[noreturn]] void damaged(const std::string& name, std::uint64_t offset, std::string_view why) {
   throw Error(
@@ -31,21 +34,24 @@ void parse_head(std::string_view line, const std::string& name, ShardSummary& su
   std::vector<std::string_view> columns;
   split_columns(line, columns);
   if (columns.size() != 4 || columns[0] != kMagic) damaged(name, 0, "the first line is not that of a shard index");
-  if (columns[1] != kVersion && columns[1] != kPathsVersion) {
+  if (columns[1] != kVersion && columns[1] != kPathsVersion && columns[1] != kPartsVersion) {
     throw Error(ErrorCode::unsupported,
-                fmt::format("shard index '{}' has version {}; this program reads versions {} and {}", name, columns[1],
-                            kVersion, kPathsVersion),
+                fmt::format("shard index '{}' has version {}; this program reads versions {} to {}", name, columns[1],
+                            kVersion, kPartsVersion),
                 name, 0);
   }
-  if (!unescape(columns[2], summary.shard)) damaged(name, 0, "invalid escape in the shard's name");
+  if (!unescape(columns[2], summary.name)) damaged(name, 0, "invalid escape in the shard's name");
   summary.plan = columns[3];
 }
 
-/// True if `line` is the closing line; then `summary` and `checksum` have its values.
+/// Columns: "end" samples skipped bytes xxh3_128 [parts] checksum. True if `line` is the closing line; then `summary`
+/// and `checksum` have its values.
 bool parse_end(const std::vector<std::string_view>& columns, ShardSummary& summary, Hash128& checksum) {
-  return columns.size() == 6 && columns[0] == "end" && parse_number(columns[1], summary.samples) &&
-         parse_number(columns[2], summary.skipped) && parse_number(columns[3], summary.bytes) &&
-         parse_hex(columns[4], summary.xxh3_128) && parse_hex(columns[5], checksum);
+  return (columns.size() == 6 || columns.size() == 7) && columns[0] == "end" &&
+         parse_number(columns[1], summary.samples) && parse_number(columns[2], summary.skipped) &&
+         parse_number(columns[3], summary.bytes) && parse_hex(columns[4], summary.xxh3_128) &&
+         (columns.size() == 6 || parse_part_hashes(columns[5], summary.bytes, summary.parts)) &&
+         parse_hex(columns.back(), checksum);
 }
 
 /// "ext:offset:size:xxh3", and ":path" if the member has one.
@@ -97,11 +103,11 @@ std::string implied_path(std::string_view sample_path, std::string_view extensio
   return fmt::format("{}.{}", parts.stem, extension);
 }
 
-ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, bool paths)
+ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, IndexNeeds needs)
     : sink_(sink) {
-  summary_.shard = shard;
+  summary_.name = shard;
   summary_.plan = plan;
-  line_ = fmt::format("{}\t{}\t", kMagic, paths ? kPathsVersion : kVersion);
+  line_ = fmt::format("{}\t{}\t", kMagic, needs.parts ? kPartsVersion : needs.paths ? kPathsVersion : kVersion);
   append_escaped(line_, shard);
   line_ += '\t';
   line_ += plan;
@@ -143,10 +149,12 @@ void ShardIndexWriter::add(const IndexSkip& skip) {
   ++summary_.skipped;
 }
 
-ShardSummary ShardIndexWriter::finish(std::uint64_t tar_bytes, const Hash128& tar_hash) {
+ShardSummary ShardIndexWriter::finish(std::uint64_t tar_bytes, const Hash128& tar_hash, std::vector<Hash128> parts) {
   summary_.bytes = tar_bytes;
   summary_.xxh3_128 = tar_hash;
+  summary_.parts = std::move(parts);
   line_ = fmt::format("end\t{}\t{}\t{}\t{}", summary_.samples, summary_.skipped, tar_bytes, to_hex(tar_hash));
+  if (!summary_.parts.empty()) line_ += "\t" + part_hash_text(summary_.parts);
   hash_.update(as_bytes(line_));
   line_ += fmt::format("\t{}\n", to_hex(hash_.digest()));
   sink_.write(as_bytes(line_));
@@ -202,14 +210,19 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
   const std::uint64_t size = source.size();
   ShardSummary summary;
   std::string_view line;
-  LineReader first(source, 0, std::min(size, kLongestEdgeLine));
+  LineReader first(source, 0, std::min(size, kFirstLine));
   if (!first.next(line)) damaged(name, 0, "it is empty or incomplete");
   parse_head(line, name, summary);
 
-  const std::uint64_t tail_offset = size - std::min(size, kLongestEdgeLine);
-  const std::string tail = read_text(source, tail_offset, size - tail_offset);
-  if (!tail.ends_with('\n')) damaged(name, size, "the closing line is missing");
-  const std::size_t begin = tail.substr(0, tail.size() - 1).rfind('\n') + 1;  // npos + 1 is 0
+  std::string tail;
+  std::uint64_t tail_offset = size;
+  std::size_t begin = 0;
+  for (std::uint64_t longest = kLastLine; begin == 0 && tail_offset > 0; longest *= 64) {
+    tail_offset = size - std::min(size, longest);
+    tail = read_text(source, tail_offset, size - tail_offset);
+    if (!tail.ends_with('\n')) damaged(name, size, "the closing line is missing");
+    begin = tail.substr(0, tail.size() - 1).rfind('\n') + 1;  // npos + 1 is 0
+  }
   std::vector<std::string_view> columns;
   split_columns(std::string_view(tail).substr(begin, tail.size() - 1 - begin), columns);
   Hash128 checksum;

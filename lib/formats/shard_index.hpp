@@ -9,8 +9,9 @@
 
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
+#include "formats/manifest.hpp"
 
-/// The per-shard sample index `.shardkit/<shard>.index` (docs/explain/formats.md, "Shard index", versions 1 and 2).
+/// The per-shard sample index `.shardkit/<shard>.index` (docs/explain/formats.md, "Shard index", versions 1 to 3).
 ///
 /// Lines of tab-separated text, so that cut, grep and a five-line script can read it. Both sides stream it with one
 /// line in memory.
@@ -45,27 +46,29 @@ struct IndexSkip {
   bool operator==(const IndexSkip&) const = default;
 };
 
-/// Contents of the first and last lines of an index about its shard.
-struct ShardSummary {
-  std::string shard;  ///< file name of the tar
-  std::string plan;   ///< plan hash, 32 hex digits; empty for shards made by others
-  std::uint64_t samples = 0;
+/// Contents of the first and last lines of an index about its shard: what a manifest lists of it, and more.
+struct ShardSummary : ManifestShard {
+  std::string plan;  ///< plan hash, 32 hex digits; empty for shards made by others
   std::uint64_t skipped = 0;
-  std::uint64_t bytes = 0;  ///< of the tar
-  Hash128 xxh3_128;         ///< of the tar
   bool operator==(const ShardSummary&) const = default;
+};
+
+/// What an index needs beyond version 1: older releases read those that need nothing more.
+struct IndexNeeds {
+  bool paths = false;  ///< members may have paths
+  bool parts = false;  ///< ShardIndexWriter::finish() gets hashes of parts
 };
 
 class ShardIndexWriter {
  public:
-  /// Writes the head. `plan` may be empty. Members may have paths only if `paths` is true: then it is version 2.
-  ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, bool paths = false);
+  /// Writes the head. `plan` may be empty.
+  ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, IndexNeeds needs = {});
 
   void add(const IndexSample& sample);
   void add(const IndexSkip& skip);
 
   /// Writes the closing line and returns the summary. Nothing may follow.
-  ShardSummary finish(std::uint64_t tar_bytes, const Hash128& tar_hash);
+  ShardSummary finish(std::uint64_t tar_bytes, const Hash128& tar_hash, std::vector<Hash128> parts = {});
 
  private:
   void line();
@@ -86,8 +89,8 @@ struct ShardIndexVisitor {
 /// another version. `name` is the file's name for messages.
 ShardSummary read_shard_index(ByteSource& source, const std::string& name, const ShardIndexVisitor& visitor);
 
-/// Reads only the first line and the last: a few hundred bytes, whatever the size of the index. Damage between them
-/// goes unnoticed.
+/// Reads only the first line and the last: a few kilobytes, whatever the number of samples. Damage between them goes
+/// unnoticed.
 ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
 
 /// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".

@@ -72,12 +72,12 @@ std::optional<std::string> mismatch(const StageFile& file, const std::string& pa
   try {
     io::FileSource index(path);
     const formats::ShardSummary summary = formats::read_shard_index(index, path, {});
-    if (summary.shard == file.indexed->name && summary.bytes == file.indexed->bytes &&
+    if (summary.name == file.indexed->name && summary.bytes == file.indexed->bytes &&
         summary.xxh3_128 == file.indexed->xxh3_128) {
       return std::nullopt;
     }
     return fmt::format("the manifest lists shard '{}' with XXH3-128 {}, but the file describes '{}' with {}",
-                       file.indexed->name, to_hex(file.indexed->xxh3_128), summary.shard, to_hex(summary.xxh3_128));
+                       file.indexed->name, to_hex(file.indexed->xxh3_128), summary.name, to_hex(summary.xxh3_128));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
     return error.what();

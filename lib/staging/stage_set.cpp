@@ -22,11 +22,13 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_target.hpp"
+#include "sync/task_group.hpp"
 
 namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
+constexpr unsigned kLookUps = 32;  // at a time
 
 [[noreturn]] void refuse_missing(const io::ObjectSource& source, const std::string& name) {
   const std::string path = source.address_of(name);
@@ -112,9 +114,9 @@ StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const st
 }
 
 void StageSet::add_set(const std::string& folder, std::string manifest, const std::string& path) {
-  std::vector<formats::ManifestShard> shards = catalog::read_set_manifest(manifest, path).shards;
+  formats::Manifest parsed = catalog::read_set_manifest(manifest, path);
   const Hash128 hash = xxh3_128(as_bytes(manifest));
-  sets_.push_back({folder, std::move(manifest), hash, std::move(shards)});
+  sets_.push_back({folder, std::move(manifest), hash, std::move(parsed.shards), std::move(parsed.files)});
 }
 
 /// Those that the manifest lists, and the others as they are.
@@ -154,7 +156,7 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
                             source.location()),
                 source.location());
   }
-  std::unordered_set<std::string> covered(companions_.begin(), companions_.end());
+  std::unordered_set<std::string> covered;
   for (ExpectedFile& file : expected()) covered.insert(std::move(file.name));
   const auto is_of_set = [&](const io::ObjectInfo& object) {
     const auto is_state = [&](const ManifestSet& set) {
@@ -177,11 +179,8 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
 std::vector<io::ObjectInfo> StageSet::beside_manifest(io::ObjectSource& source, const std::stop_token& stop) {
   constexpr std::size_t kFew = 64;
   std::unordered_set<std::string> known{formats::kManifestName, formats::kStateFolder + std::string("/")};
-  std::unordered_set<std::string> of_shards;
-  for (const formats::ManifestShard& shard : sets_.front().shards) {
-    known.insert(shard.name);
-    for (std::string& name : companions(shard.name)) of_shards.insert(std::move(name));
-  }
+  for (const formats::ManifestShard& shard : sets_.front().shards) known.insert(shard.name);
+  for (const formats::ManifestFile& file : sets_.front().files) known.insert(file.name);
   std::vector<io::ObjectInfo> found;
   std::vector<std::string> others;
   for (std::string& name : source.names_in({})) {
@@ -189,13 +188,10 @@ std::vector<io::ObjectInfo> StageSet::beside_manifest(io::ObjectSource& source, 
     if (name.ends_with('/')) {
       name.pop_back();
       std::ranges::move(source.list(name), std::back_inserter(found));
-    } else if (of_shards.contains(name)) {
-      companions_.push_back(std::move(name));
     } else {
       others.push_back(std::move(name));
     }
   }
-  std::ranges::sort(companions_);
   if (others.size() > kFew) return source.list();
   for (auto& object : catalog::find_all(source, others, stop)) {
     if (object) found.push_back(*std::move(object));
@@ -242,8 +238,8 @@ void StageSet::keep(const std::function<bool(const std::string& shard)>& is_kept
       return true;
     });
     is_part_ = is_part_ || erased > 0;
+    std::erase_if(set.files, [&](const auto& file) { return gone.contains(set.folder + file.name); });
   }
-  std::erase_if(companions_, [&](const std::string& name) { return gone.contains(name); });
   std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });
   std::erase_if(sets_, [](const ManifestSet& set) { return set.shards.empty(); });
 }
@@ -319,9 +315,10 @@ std::vector<ExpectedFile> StageSet::expected() const {
       files.push_back({set.folder + shard.name, to_hex(shard.xxh3_128)});
       files.push_back({set.folder + formats::shard_index_path(shard.name), {}});
     }
+    for (const formats::ManifestFile& file : set.files)
+      files.push_back({set.folder + file.name, to_hex(file.xxh3_128)});
   }
   for (const io::ObjectInfo& object : objects_) files.push_back({object.name, object.version});
-  for (const std::string& name : companions_) files.push_back({name, {}});
   return files;
 }
 
@@ -333,21 +330,37 @@ void StageSet::update(const std::vector<io::ObjectInfo>& changed) {
   hash_ = compute_hash();
 }
 
+namespace {
+
+/// Indexes can be made again from the shards, so a server that hides or denies them does not fail a stage.
+bool is_offered(io::ObjectSource& source, StageFile& index) try {
+  const auto found = source.find(index.object.name);
+  if (found && !index.hash) index.object = *found;
+  return found.has_value();
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::denied) throw;
+  return false;
+}
+
+}  // namespace
+
 std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::stop_token& stop) const {
   std::vector<StageFile> files;
+  std::vector<StageFile> indexes;
   for (const io::ObjectInfo& object : objects_) files.push_back({object, {}, {}});
-  std::vector<std::string> names = companions_;
-  std::vector<std::optional<formats::ManifestShard>> described(names.size());
   for (const ManifestSet& set : sets_) {
     for (const formats::ManifestShard& shard : set.shards) {
-      files.push_back({{set.folder + shard.name, shard.bytes, {}}, shard.xxh3_128, {}});
-      names.push_back(set.folder + formats::shard_index_path(shard.name));
-      described.emplace_back(shard);
+      files.push_back({{set.folder + shard.name, shard.bytes, {}}, shard.xxh3_128, {}, shard.parts});
+      indexes.push_back({{set.folder + formats::shard_index_path(shard.name), 0, {}}, {}, shard});
     }
+    for (const formats::ManifestFile& file : set.files)
+      indexes.push_back({{set.folder + file.name, file.bytes, {}}, file.xxh3_128, {}});
   }
-  const auto found = catalog::find_all(source, names, stop);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (found[i]) files.push_back({*found[i], {}, described[i]});
+  std::vector<char> offered(indexes.size());
+  sync::for_each_index(indexes.size(), kLookUps, stop,
+                       [&](std::size_t at, std::size_t) { offered[at] = is_offered(source, indexes[at]) ? 1 : 0; });
+  for (std::size_t i = 0; i < indexes.size(); ++i) {
+    if (offered[i] != 0) files.push_back(std::move(indexes[i]));
   }
   return files;
 }

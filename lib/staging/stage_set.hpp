@@ -15,9 +15,10 @@ namespace shardkit::staging {
 
 /// A file for the target, and how to recognise its correct bytes.
 struct StageFile {
-  io::ObjectInfo object;        ///< for a shard with a checksum without version, because the checksum is stronger
-  std::optional<Hash128> hash;  ///< for a shard: from the manifest
+  io::ObjectInfo object;        ///< for a file with a checksum without version, because the checksum is stronger
+  std::optional<Hash128> hash;  ///< from the manifest, for shards and other readers' indexes
   std::optional<formats::ManifestShard> indexed;  ///< for a sample index: the shard that it must describe
+  std::vector<Hash128> parts = {};                ///< of a shard, from the manifest; empty if it has only `hash`
 
   /// Identifies the bytes in journals: bytes copied with another pin are discarded.
   std::string pin() const;
@@ -52,6 +53,7 @@ struct ManifestSet {
   std::string text;                            ///< of the manifest
   Hash128 hash;                                ///< XXH3-128 of the text
   std::vector<formats::ManifestShard> shards;  ///< named relative to `folder`
+  std::vector<formats::ManifestFile> files;    ///< other readers' indexes, too
 
   std::string name() const { return folder + formats::kManifestName; }
 };
@@ -96,7 +98,8 @@ class StageSet {
   /// Keeps only these shards of the groups, and their indexes; files outside of the groups are kept.
   void keep_shards(const std::vector<std::string>& kept);
 
-  /// The files to copy, without the manifests themselves. Requests the size of each index; a missing index is left out.
+  /// The files to copy, without the manifests themselves. Looks up each index; one that is missing or denied is left
+  /// out.
   std::vector<StageFile> files(io::ObjectSource& source, const std::stop_token& stop) const;
 
  private:
@@ -112,7 +115,6 @@ class StageSet {
 
   std::vector<ManifestSet> sets_;
   std::vector<io::ObjectInfo> objects_;  ///< that no manifest lists, in the order named, or bytewise
-  std::vector<std::string> companions_;  ///< other readers' indexes of shards: their sizes are not known yet
   std::vector<std::string> order_;       ///< of named files; empty for a listing
   std::vector<std::string> whole_;
   std::vector<std::string> left_out_;

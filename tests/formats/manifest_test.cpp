@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "formats/shard_hash.hpp"
 
 using namespace shardkit;
 using namespace shardkit::formats;
@@ -20,6 +21,7 @@ Manifest example() {
   manifest.skipped = 5;
   manifest.plan_hash = "0123456789abcdef0123456789abcdef";
   manifest.options = {{"shuffle", "0"}};
+  manifest.files = {{".nv-meta/.info.json", 3, {5, 6}}, {"s-000000.idx", 9, {7, 8}}};
   return manifest;
 }
 
@@ -49,6 +51,33 @@ std::string replaced(const std::string& from, const std::string& to) {
 }  // namespace
 
 TEST_CASE("what is written is read back") { CHECK(read_manifest(write_manifest(example()), "m.json") == example()); }
+
+TEST_CASE("shards of several parts have the hashes of these") {
+  Manifest manifest = example();
+  manifest.bytes += kPartBytes;
+  manifest.shards[0].bytes += kPartBytes;
+  manifest.shards[0].parts = {{1, 2}, {3, 4}};
+  const std::string text = write_manifest(manifest);
+  CHECK(read_manifest(text, "m.json") == manifest);
+  std::string cut = text;
+  const std::size_t digits = cut.find("\"parts\": \"") + 10;
+  CHECK(failure(cut.erase(digits, 1)).find("shards[0].parts is not 32") != std::string::npos);
+}
+
+TEST_CASE("a manifest without other readers' indexes, as of earlier releases, is read") {
+  Manifest manifest = example();
+  manifest.files.clear();
+  const std::string text = write_manifest(manifest);
+  CHECK(text.find("files") == std::string::npos);
+  CHECK(read_manifest(text, "m.json") == manifest);
+}
+
+TEST_CASE("a listed index lies below the folder") {
+  for (const char* name : {"", "..", "/etc/passwd", "a/../b", "a//b", "a/"}) {
+    CAPTURE(name);
+    CHECK(failure(changed([&](Manifest& m) { m.files[0].name = name; })).find("files[0].name") != std::string::npos);
+  }
+}
 
 TEST_CASE("equal manifests are equal bytes") { CHECK(write_manifest(example()) == write_manifest(example())); }
 

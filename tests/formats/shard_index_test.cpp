@@ -1,8 +1,10 @@
 #include "formats/shard_index.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "formats/shard_hash.hpp"
 #include "support/files.hpp"
 
 using namespace shardkit;
@@ -102,11 +104,11 @@ TEST_CASE("a member that lies beyond the end of its shard is damage, though the 
 
 TEST_CASE("bytes after the closing line are damage") { CHECK(read_failure(written() + "+\n") == ErrorCode::corrupt); }
 
-TEST_CASE("files whose place the sample's path does not tell have paths, in version 2") {
+TEST_CASE("files whose place the sample's path does not tell have paths") {
   const IndexSample sample{
       "cats/a", 3, "cats/a.JPEG", {{"jpg", 512, 1, 7}, {"mask.png", 1536, 1, 7, "masks/a:1\t.png"}}};
   StringSink sink;
-  ShardIndexWriter writer(sink, "s.tar", "", true);
+  ShardIndexWriter writer(sink, "s.tar", "", {.paths = true});
   writer.add(sample);
   writer.finish(4096, {1, 2});
   CHECK(sink.text().starts_with("shardkit-index\t2\ts.tar\t\n"));
@@ -124,6 +126,31 @@ TEST_CASE("a member's file lies beside the one that starts the sample unless it 
 
 TEST_CASE("an index of another version is refused by its version") {
   std::string text = written();
-  text.replace(text.find("\t1\t"), 3, "\t3\t");
+  text.replace(text.find("\t1\t"), 3, "\t4\t");
   CHECK(read_failure(text) == ErrorCode::unsupported);
+}
+
+TEST_CASE("the summary has the hashes of parts, however many they are") {
+  for (const std::size_t parts : {2U, 16U, 100U, 2000U}) {
+    CAPTURE(parts);
+    const std::vector<Hash128> hashes(parts, Hash128{parts, 7});
+    StringSink sink;
+    ShardIndexWriter writer(sink, "s.tar", "", {.parts = true});
+    for (int i = 0; i < 100; ++i) writer.add(kForeign);
+    const ShardSummary wrote = writer.finish(parts * kPartBytes - 1, {1, 2}, hashes);
+    MemorySource source(as_bytes(sink.text()));
+    CHECK(read_shard_summary(source, "i") == wrote);
+    CHECK(read_shard_index(source, "i", {}) == wrote);
+    CHECK(wrote.parts == hashes);
+  }
+}
+
+TEST_CASE("indexes of earlier versions are read") {
+  for (const char* version : {"1", "2"}) {
+    std::string text = fmt::format("shardkit-index\t{}\ts.tar\t\nend\t0\t0\t4096\t{}", version, to_hex(Hash128{1, 2}));
+    text += fmt::format("\t{}\n", to_hex(xxh3_128(as_bytes(text))));
+    MemorySource source(as_bytes(text));
+    CHECK(read_shard_index(source, "i", {}).bytes == 4096);
+    CHECK(read_shard_summary(source, "i").parts.empty());
+  }
 }

@@ -35,10 +35,13 @@ bool has_expected_size(const catalog::ShardFile& shard, const ExpectedShard& exp
 bool is_index_of(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
   const formats::ShardSummary& index = *expected.index;
   std::string why;
-  if (index.shard != shard.name) {
-    why = fmt::format("it is the index of '{}'", index.shard);
+  if (index.name != shard.name) {
+    why = fmt::format("it is the index of '{}'", index.name);
   } else if (expected.manifest != nullptr && !(index.xxh3_128 == expected.manifest->xxh3_128)) {
     why = "its checksum differs from the manifest's";
+  } else if (expected.manifest != nullptr && !expected.manifest->parts.empty() && !index.parts.empty() &&
+             index.parts != expected.manifest->parts) {
+    why = "its checksums of parts differ from the manifest's";
   }
   if (!why.empty()) note(report, ProblemCode::index_mismatch, why);
   return why.empty();

@@ -335,7 +335,10 @@ void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, cons
   guarded(report.log, ProblemCode::unreadable, [&] {
     const auto source = inputs.open(shard.path);
     if (read_all) {
-      found = catalog::read_shard(*source, checker, ctx).xxh3_128;
+      Xxh3Stream hash;
+      catalog::read_shard(
+          *source, checker, [&](Bytes bytes) { hash.update(bytes); }, ctx);
+      found = hash.digest();
     } else {
       catalog::scan_shard(*source, checker, ctx);
     }

@@ -22,6 +22,7 @@
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
+#include "formats/shard_hash.hpp"
 #include "formats/shard_index.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
@@ -205,6 +206,7 @@ class Indexing {
 
   void index_for_others() {
     write_reader_indexes(*files_, folder_, set_.manifest->shards, kinds_, true, threads_, ctx_);
+    publish_manifest(*files_, folder_, *set_.manifest);
     sum_up(*set_.manifest);
   }
 
@@ -222,7 +224,7 @@ class Indexing {
       manifest.bytes += shard.bytes;
     }
     publish_set_indexes(*files_, folder_, kinds_, std::move(foreign), ctx_);
-    io::publish(*files_, io::join_path(folder_, formats::kManifestName), as_bytes(formats::write_manifest(manifest)));
+    publish_manifest(*files_, folder_, manifest);
     result_.manifest_written = true;
     sum_up(manifest);
   }
@@ -230,19 +232,22 @@ class Indexing {
   /// All indexes of one shard in one read.
   formats::ManifestShard read_whole(const catalog::ShardFile& shard, formats::IndexedShard& foreign) {
     io::AtomicFile file(*files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
-    formats::ShardIndexWriter index(file, shard.name, "");
+    formats::ShardIndexWriter index(file, shard.name, "", {.parts = shard.bytes > formats::kPartBytes});
     ReaderIndexWriter others(*files_, folder_, shard.name, kinds_);
     ReaderIndexScan scan(others);
     ShardIndexer indexer(index, scan, shard.path);
     std::optional<Md5Stream> md5;
     if (need_md5(kinds_)) md5.emplace();
-    const catalog::ShardContent content =
-        catalog::read_shard(*set_.inputs->open(shard.path), indexer, ctx_, md5 ? &*md5 : nullptr);
+    formats::ShardHasher hash;
+    const auto hash_bytes = [&](Bytes bytes) {
+      hash.update(bytes);
+      if (md5) md5->update(bytes);
+    };
+    const std::uint64_t bytes = catalog::read_shard(*set_.inputs->open(shard.path), indexer, hash_bytes, ctx_);
     indexer.finish();
-    const formats::ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
+    formats::ManifestShard entry = index.finish(bytes, hash.whole(), hash.parts());
     scan.finish();
     file.commit();
-    formats::ManifestShard entry{shard.name, summary.samples, summary.bytes, summary.xxh3_128};
     foreign = std::move(others.facts());
     foreign.bytes = entry.bytes;
     if (md5) keep_md5(*files_, folder_, entry, foreign.md5 = md5->finish());
@@ -306,7 +311,7 @@ void IndexResult::describe(FieldVisitor& v) {
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
   v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
   v.field({"manifest", "manifest of the set"}, manifest);
-  v.field({"manifest_written", "false if it already existed and only indexes for other readers were written"},
+  v.field({"manifest_written", "false if one already described the shards: it only lists new indexes"},
           manifest_written);
 }
 

@@ -165,7 +165,7 @@ class PlainLayout {
 /// False when our index is not that of this very shard, or was made of a tar by others: then it does not know how names
 /// are spelled.
 bool is_exact(const formats::ShardSummary& index, const formats::ManifestShard& shard) {
-  return !index.plan.empty() && index.shard == shard.name && index.bytes == shard.bytes &&
+  return !index.plan.empty() && index.name == shard.name && index.bytes == shard.bytes &&
          index.xxh3_128 == shard.xxh3_128;
 }
 
@@ -326,6 +326,25 @@ void publish_set_indexes(io::FileSystem& files, const std::string& folder, const
   for (const formats::IndexKind* kind : kinds) {
     if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, shards, earlier, ctx);
   }
+}
+
+std::string publish_manifest(io::FileSystem& files, const std::string& folder, formats::Manifest manifest) {
+  manifest.files.clear();
+  const auto add = [&](std::string name) {
+    const std::string path = io::join_path(folder, name);
+    if (!exists(path)) return;
+    const std::string text = io::read_text_file(path);
+    manifest.files.push_back({std::move(name), text.size(), xxh3_128(as_bytes(text))});
+  };
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    if (!kind.set_files.empty()) add(kind.set_files.front());
+    if (kind.shard_file == nullptr) continue;
+    for (const formats::ManifestShard& shard : manifest.shards) add(kind.shard_file(shard.name));
+  }
+  std::ranges::sort(manifest.files, {}, &formats::ManifestFile::name);
+  std::string path = io::join_path(folder, formats::kManifestName);
+  io::publish(files, path, as_bytes(formats::write_manifest(manifest)));
+  return path;
 }
 
 void write_reader_indexes(io::FileSystem& files, const std::string& folder,

@@ -88,6 +88,10 @@ class ReaderIndexScan final : public formats::TarHandler {
 void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
                          std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier = 0);
 
+/// Publishes `manifest` in `folder`, with the hashes of the indexes that are there for other readers, except those that
+/// users may edit. Returns its path.
+std::string publish_manifest(io::FileSystem& files, const std::string& folder, formats::Manifest manifest);
+
 /// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and the indexes of the set if
 /// all its shards are given. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one,
 /// or reads the tar. Throws Error{corrupt} if its bytes differ from the manifest. Convert and its parts call this

@@ -177,8 +177,7 @@ class SampleGatherer {
     const std::string path = io::join_path(io::parent_folder(tar.path), formats::shard_index_path(tar.identity.name));
     if (tar.unpacked || !inputs_.files->exists(path)) return std::nullopt;
     try {
-      const formats::ShardSummary index = formats::read_shard_summary(*inputs_.files->open(path), path);
-      return formats::ManifestShard{index.shard, index.samples, index.bytes, index.xxh3_128};
+      return formats::read_shard_summary(*inputs_.files->open(path), path);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
       return std::nullopt;

@@ -169,7 +169,7 @@ std::optional<SampleLister::Index> SampleLister::index_of(const catalog::ShardFi
     index.summary = formats::read_shard_summary(*set_.inputs->open(index.path), index.path);
     const auto entry = listed_.find(shard.name);
     const bool as_listed = entry == listed_.end() || entry->second->xxh3_128 == index.summary.xxh3_128;
-    if (as_listed && index.summary.shard == shard.name && index.summary.bytes == shard.bytes) return index;
+    if (as_listed && index.summary.name == shard.name && index.summary.bytes == shard.bytes) return index;
   } catch (const Error& error) {
     why = error.what();
   }

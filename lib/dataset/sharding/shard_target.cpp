@@ -260,7 +260,7 @@ std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bo
     if (error.code() == ErrorCode::corrupt) return std::nullopt;  // written again
     throw;
   }
-  if (summary.plan != to_hex(plan_->hash()) || summary.shard != name) return std::nullopt;
+  if (summary.plan != to_hex(plan_->hash()) || summary.name != name) return std::nullopt;
   if (summary.samples == 0) return summary;
   const std::string path = path_of(name);
   if (::stat(path.c_str(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != summary.bytes)
@@ -315,11 +315,11 @@ formats::Manifest ShardTarget::manifest_of(const std::vector<std::optional<forma
   std::set<std::string_view> shorter;
   for (const std::optional<formats::ShardSummary>& shard : shards) {
     if (shard->skipped > 0) {
-      shorter.insert(shard->shard);
-      append_skipped(io::join_path(folder_, formats::shard_index_path(shard->shard)), skipped);
+      shorter.insert(shard->name);
+      append_skipped(io::join_path(folder_, formats::shard_index_path(shard->name)), skipped);
     }
     if (shard->samples == 0) continue;
-    manifest.shards.push_back({shard->shard, shard->samples, shard->bytes, shard->xxh3_128});
+    manifest.shards.push_back(*shard);
     manifest.samples += shard->samples;
     manifest.bytes += shard->bytes;
   }

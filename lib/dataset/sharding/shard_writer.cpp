@@ -12,10 +12,10 @@
 
 #include <fmt/format.h>
 
-#include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/sharding/buffer_pool.hpp"
+#include "formats/shard_hash.hpp"
 #include "formats/tar_header.hpp"
 #include "io/publish.hpp"
 #include "sync/bounded_queue.hpp"
@@ -62,14 +62,16 @@ struct Chunk {
 class ShardWriter {
  public:
   /// `setup.target` contains the shards and has a .shardkit folder. Buffers of written chunks return to `pool`.
-  ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, BufferPool& pool)
+  /// `bytes`: of the shard if no sample is left out.
+  ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, std::uint64_t bytes,
+              BufferPool& pool)
       : files_(files),
         folder_(setup.target),
         shard_(shard),
         pool_(pool),
         tar_(files, io::join_path(folder_, shard)),
         index_file_(files, io::join_path(folder_, formats::shard_index_path(shard))),
-        index_(index_file_, shard, to_hex(setup.plan.hash()), setup.plan.head().paths) {
+        index_(index_file_, shard, to_hex(setup.plan.hash()), {setup.plan.head().paths, bytes > formats::kPartBytes}) {
     if (setup.md5) md5_.emplace();
   }
 
@@ -104,8 +106,7 @@ class ShardWriter {
     if (open_) return std::nullopt;
     index_file_.commit();
     if (summary_.samples == 0) return std::move(summary_);
-    if (md5_)
-      keep_md5(files_, folder_, {summary_.shard, summary_.samples, summary_.bytes, summary_.xxh3_128}, md5_->finish());
+    if (md5_) keep_md5(files_, folder_, summary_, md5_->finish());
     tar_.commit();
     return std::move(summary_);
   }
@@ -141,7 +142,7 @@ class ShardWriter {
     hash_.update(end);
     if (md5_) md5_->update(end);
     tar_.write(end);
-    summary_ = index_.finish(offset_ + formats::kTarEnd, hash_.digest());
+    summary_ = index_.finish(offset_ + formats::kTarEnd, hash_.whole(), hash_.parts());
   }
 
   io::FileSystem& files_;
@@ -151,7 +152,7 @@ class ShardWriter {
   io::AtomicFile tar_;
   io::AtomicFile index_file_;
   formats::ShardIndexWriter index_;
-  Xxh3Stream hash_;
+  formats::ShardHasher hash_;
   std::optional<Md5Stream> md5_;
   std::uint64_t offset_ = 0;  ///< bytes of the tar so far
   std::uint64_t written_back_ = 0;
@@ -208,7 +209,7 @@ class ShardJob {
               BufferPool& pool)
         : number(position),
           samples(setup.source.open(shard)),
-          writer(files, setup, setup.plan.shard_name(shard), pool),
+          writer(files, setup, setup.plan.shard_name(shard), setup.plan.shards()[shard].bytes, pool),
           next(samples()) {}
 
     std::size_t number;  ///< among the requested ones

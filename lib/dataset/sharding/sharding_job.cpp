@@ -309,8 +309,8 @@ void ShardingJob::write_indexes(const TargetSet& set, const formats::Manifest& m
 
 std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {
   set.target.refuse_superseded();
-  const std::string path =
-      part_ ? set.target.state_path(part_file_name(*part_)) : set.target.path_of(formats::kManifestName);
+  if (!part_) return publish_manifest(files_, set.target.folder(), manifest);
+  const std::string path = set.target.state_path(part_file_name(*part_));
   io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
   return path;
 }

@@ -163,15 +163,12 @@ class Stage {
   /// Copies made without dot files lack them. The manifest has the right bytes of the shards.
   void warn_of_missing_indexes() {
     if (!set_.has_manifest()) return;
-    const auto count = [&](auto matches) { return std::ranges::count_if(wanted_, matches); };
-    const auto missing = count([](const staging::StageFile& file) { return file.hash.has_value(); }) -
-                         count([](const staging::StageFile& file) { return file.indexed.has_value(); });
+    const std::size_t missing = set_.expected().size() - set_.sets().size() - wanted_.size();
     if (missing == 0) return;
-    ctx_.warn(
-        "indexes_missing",
-        fmt::format("{} of '{}' without an index in '{}': staged without; shards are still compared with the manifest",
-                    format_count(static_cast<std::uint64_t>(missing), "shard"), source_.location(),
-                    formats::kStateFolder));
+    ctx_.warn("indexes_missing",
+              fmt::format("'{}' lacks, or denies, {} that its manifest names: staged without; shards are still compared "
+                          "with the manifest",
+                          source_.location(), format_count(missing, "index file")));
   }
 
   /// Files that --only-manifest, --include and --exclude leave out are named, so that none is missed later.

@@ -257,20 +257,37 @@ void SetChecker::compare_count(const formats::IndexKind& kind, const std::string
 /// already.
 void SetChecker::compare_shard_index(const formats::IndexKind& kind, std::size_t shard) {
   const ShardReport& report = reports_[shard];
-  const std::string path = io::join_path(set_.folder, kind.shard_file(set_.shards[shard].name));
-  if (report.log.errors() > 0 || !set_.inputs->exists(path)) return;
-  compare_count(kind, path, kind.read_shard(set_.inputs->text(path), path), shard, report.content_end);
+  if (report.log.errors() > 0) return;
+  compare_file(kind, kind.shard_file(set_.shards[shard].name), [&](const std::string& text, const std::string& path) {
+    if (kind.read_shard != nullptr) compare_count(kind, path, kind.read_shard(text, path), shard, report.content_end);
+  });
+}
+
+/// Passes the text of an index to `compare`, and compares the file with the manifest if that finds nothing wrong.
+void SetChecker::compare_file(const formats::IndexKind& kind, const std::string& name,
+                              const std::function<void(const std::string& text, const std::string& path)>& compare) {
+  const std::string path = io::join_path(set_.folder, name);
+  if (!set_.inputs->exists(path)) return;
+  const std::string text = set_.inputs->text(path);
+  compare(text, path);
+  const auto listed = listed_.find(name);
+  if (listed == listed_.end() || xxh3_128(as_bytes(text)) == listed->second) return;
+  if (!wrong_readers_.emplace(kind.name).second) return;
+  log_.add(ProblemCode::foreign_index, std::nullopt, "",
+           fmt::format("{} does not have the bytes that {} lists", path, formats::kManifestName));
 }
 
 void SetChecker::compare_indexes() {
+  if (set_.manifest && set_.of_folder) {
+    for (const formats::ManifestFile& file : set_.manifest->files) listed_.emplace(file.name, file.xxh3_128);
+  }
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     try {
-      for (std::size_t i = 0; kind.read_shard != nullptr && i < set_.shards.size(); ++i) compare_shard_index(kind, i);
+      for (std::size_t i = 0; kind.shard_file != nullptr && i < set_.shards.size(); ++i) compare_shard_index(kind, i);
       if (kind.read_set == nullptr) continue;
-      const std::string path = io::join_path(set_.folder, kind.set_files.front());
-      if (!set_.inputs->exists(path)) continue;
-      for (const formats::ShardCount& count : kind.read_set(set_.inputs->text(path), path))
-        compare_count(kind, path, count);
+      compare_file(kind, kind.set_files.front(), [&](const std::string& text, const std::string& path) {
+        for (const formats::ShardCount& count : kind.read_set(text, path)) compare_count(kind, path, count);
+      });
     } catch (const Error& error) {
       wrong_readers_.emplace(kind.name);
       log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -82,6 +83,8 @@ class SetChecker {
   void check_kinds();
   void compare_shard_lists();
   void compare_indexes();
+  void compare_file(const formats::IndexKind& kind, const std::string& name,
+                    const std::function<void(const std::string& text, const std::string& path)>& compare);
   void compare_shard_index(const formats::IndexKind& kind, std::size_t shard);
   void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count);
   void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count,
@@ -96,6 +99,7 @@ class SetChecker {
   std::vector<ProblemLog> missing_;
   std::set<std::string> wrong_readers_;
   std::unordered_map<std::string_view, std::size_t> by_name_;  ///< numbers of shards of one folder
+  std::unordered_map<std::string_view, Hash128> listed_;       ///< other readers' indexes in the manifest
   KeyTable keys_;
   std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> samples_by_label_;

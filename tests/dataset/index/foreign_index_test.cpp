@@ -114,15 +114,18 @@ TEST_CASE("one read of a foreign shard gives our index and those of all readers,
   CHECK(codes(verify_path(folder.path())) == found);
 }
 
-TEST_CASE("where a manifest fits, other readers' indexes are added and our own files stay as they are") {
+TEST_CASE("where a manifest fits, other readers' indexes are added, and the manifest lists them") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().file("a.PNG", "i").file("a.cls", "1").end());
   index_folder(folder);
-  const auto written = fs::last_write_time(folder.path("manifest.json"));
   fs::remove(folder.path(".shardkit/s.tar.index"));  // would be made by reading the shard
   CHECK_FALSE(index_for_dali(folder).manifest_written);
   CHECK(folder.read("s.idx") == "v1.2 1\nPNG 512 1 a.PNG cls 1536 1 a.cls\n");
-  CHECK(fs::last_write_time(folder.path("manifest.json")) == written);
+  const Manifest manifest = read_manifest(folder.read(kManifestName), kManifestName);
+  REQUIRE(manifest.files.size() == 1);
+  const std::string index = folder.read(manifest.files[0].name);
+  CHECK(manifest.files[0].bytes == index.size());
+  CHECK(manifest.files[0].xxh3_128 == xxh3_128(as_bytes(index)));
   CHECK_FALSE(fs::exists(folder.path(".shardkit/s.tar.index")));
 }
 

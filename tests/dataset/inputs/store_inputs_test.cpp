@@ -255,6 +255,7 @@ TEST_CASE("index writes for shards at a URL to --output, the same bytes as besid
                        .output = out.path(),
                        .access = shards.access()};
   CHECK(index(options, ctx).samples == 5);
+  index({.shards = {shards.folder.path()}, .readers = options.readers}, ctx);
   CHECK(read_file(out.path("manifest.json")) == shards.folder.read("manifest.json"));
   CHECK(read_file(out.path(".shardkit/a.tar.index")) == shards.folder.read(".shardkit/a.tar.index"));
   CHECK(fs::exists(out.path("shardindex.json")));

@@ -34,6 +34,28 @@ TEST_CASE("stage copies shards, indexes and manifest and marks the folder") {
 }
 
 TEST_CASE(
+    "other readers' indexes that the manifest lists are checked, and left out with a warning where they are gone") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  Manifest manifest = read_manifest(source.content.at("manifest.json"), "manifest.json");
+  const std::string text = "v1.2 1\n";
+  manifest.files = {{"shard-000001.idx", text.size(), xxh3_128(as_bytes(text))}};
+  source.content["manifest.json"] = write_manifest(manifest);
+  source.content["shard-000001.idx"] = "v1.2 2\n";
+  CHECK_THROWS_WITH_AS(run(source, into(shards.dir.path("wrong"))), doctest::Contains("shard-000001.idx"), Error);
+  source.content["shard-000001.idx"] = text;
+  CHECK(run(source, into(shards.dir.path("out"))).files_by_size == 0);
+  CHECK(read_file(shards.dir.path("out/shard-000001.idx")) == text);
+  source.content.erase("shard-000001.idx");
+  Context ctx;
+  const StageOptions without = into(shards.dir.path("without"));
+  stage_on(*posix_file_system(), source, wanted(without), without, ctx, steps());
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].code == "indexes_missing");
+  CHECK_FALSE(std::filesystem::exists(shards.dir.path("without/shard-000001.idx")));
+}
+
+TEST_CASE(
     "indexes of other readers that came to the source later, or were edited there, are brought by the next stage") {
   const Shards shards;
   FakeSource source = shards.fake();

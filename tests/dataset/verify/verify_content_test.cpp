@@ -243,6 +243,25 @@ TEST_CASE("foreign_index: an index of DALI that is not of the shard next to it")
   }
   const std::string without_names = std::regex_replace(good, std::regex(R"((\S+ \d+ \d+) \S+)"), "$1");
   write_file(folder.path("a.idx"), "v1.1" + without_names.substr(4));
+  CHECK(problem(verify_path(folder.path()), "foreign_index").text.find("manifest.json lists") != std::string::npos);
+  fs::remove(folder.path("manifest.json"));
+  fs::remove_all(folder.path(".shardkit"));
+  CHECK(codes(verify_path(folder.path())) == Codes{});
+}
+
+TEST_CASE("foreign_index: an index whose bytes changed, until it is written again") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(3));
+  IndexOptions options;
+  options.shards = {folder.path()};
+  options.readers["energon"] = true;
+  Context ctx;
+  index(options, ctx);
+  std::string offsets = read_file(folder.path("a.tar.idx"));
+  offsets[9] = static_cast<char>(offsets[9] ^ 1);
+  write_file(folder.path("a.tar.idx"), offsets);
+  CHECK(codes(verify_path(folder.path())) == Codes{"foreign_index"});
+  index(options, ctx);
   CHECK(codes(verify_path(folder.path())) == Codes{});
 }
 
