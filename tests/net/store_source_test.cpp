@@ -105,7 +105,7 @@ TEST_CASE("stores opened together share their connections, and outlive who opene
 
 TEST_CASE("other addresses are refused") {
   CHECK(failure_of([] { StoreOpener({}).open("/a/folder"); }) == ErrorCode::usage);
-  CHECK(failure_of([] { StoreOpener({}).open("gs://bucket/x"); }) == ErrorCode::usage);
+  CHECK(failure_of([] { StoreOpener({}).open("abfs://bucket/x"); }) == ErrorCode::usage);
 }
 
 TEST_CASE("another kind of store is one class and one row of the registry") {
