@@ -204,10 +204,7 @@ constexpr std::array kClients{
     Client{"ceph", "CephFS", FuseKind::cluster},
     Client{"glusterfs", "GlusterFS", FuseKind::cluster},
     Client{"dfuse", "DAOS", FuseKind::cluster},
-    Client{"mfs", "MooseFS", FuseKind::cluster},
     Client{"seaweedfs", "SeaweedFS", FuseKind::cluster},
-    Client{"s3ql", "S3QL", FuseKind::object_store},
-    Client{"davfs", "WebDAV", FuseKind::remote_shell},
 };
 
 const Client* find_client(const std::string& type, const std::string& source) {
