@@ -53,6 +53,13 @@ class Targets(StageTest):
         self.assertEqual([warning["code"] for warning in result_of(finished)["warnings"]], ["not_leased"])
         for verb in ("ls", "check", "warm"):
             self.assertEqual(run("shardctl", "cache", verb, self.out, **other).returncode, 0)
+        shut = self.folder / "shut"
+        self.stage_result(self.source, shut, "--manifest", "none", umask=0o077)
+        listed = run("shardctl", "cache", "ls", shut, **other)
+        self.assert_error(listed, 0, "may not read", "Permission denied")
+        self.assertIn("unreadable", listed.stdout)
+        for command in (["stage", self.source, shut, "--manifest", "none"], ["cache", "gc", shut, "--limit", "0"]):
+            self.assert_error(run("shardctl", *command, **other), 4, "Permission denied")
 
     def test_a_limit_of_file_sizes_is_exit_5_and_names_the_remedy(self):
         def limit():
