@@ -173,7 +173,7 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
     : path(operand), inputs(std::move(opener)) {
   if (!is_address(operand)) return;
-  ObjectLocation location = parse_location(operand);
+  ObjectLocation location = inputs->parse_named(operand);
   if (!location.is_folder()) location.path += '/';
   store = inputs->folder(location);
   path = store->location();

@@ -29,18 +29,27 @@ void StoreAccess::describe(FieldVisitor& v) {
   v.topic("Object stores");
   v.field({"profile", "profile of the AWS configuration files for credentials and settings", "NAME"}, profile);
   v.field({"endpoint-url",
-           "endpoint of s3:// objects if not AWS: MinIO, Ceph, R2, GCS, AIStore; default: AWS_ENDPOINT_URL_S3, "
+           "endpoint of s3:// objects if not AWS: MinIO, Ceph, R2, AIStore; default: AWS_ENDPOINT_URL_S3, "
            "AWS_ENDPOINT_URL or the profile's",
            "URL"},
           endpoint_url);
+  v.field({"virtual-hosts",
+           "at this endpoint each bucket has its own host, BUCKET.HOST; default: the profile's addressing_style"},
+          virtual_hosts);
   v.field({"region", "region of the bucket; default: AWS_REGION or the profile's, corrected by the store", "NAME"},
           region);
+  v.field({"requester-pays", "pay for requests to buckets whose owner does not"}, requester_pays);
   v.field({"anonymous", "send no credentials, for public buckets"}, anonymous);
+  v.field({"token-file",
+           "file with a bearer token for the https servers of the operands; default: the token in SHARDKIT_TOKEN",
+           Role::input_file, kMayDiffer},
+          token_file);
 }
 
 net::StoreOptions StoreAccess::store_options() const {
   net::StoreOptions options;
-  options.s3 = {profile, endpoint_url, region, anonymous};
+  options.s3 = {profile, endpoint_url, region, anonymous, virtual_hosts, requester_pays};
+  options.token = net::bearer_token(token_file, system::process_environment());
   return options;
 }
 
@@ -143,9 +152,15 @@ void Inputs::add(const ObjectLocation& location) {
 
 std::string Inputs::add_named(const std::string& text) {
   if (!is_address(text)) return text;
-  const ObjectLocation location = parse_location(text);
+  const ObjectLocation location = parse_named(text);
   add(location);
   return location.display();
+}
+
+ObjectLocation Inputs::parse_named(const std::string& text) {
+  ObjectLocation location = parse_location(text);
+  if (location.kind == ObjectLocation::Kind::web) stores_.trust(location.url);
+  return location;
 }
 
 std::vector<io::ObjectInfo> Inputs::list(const ObjectLocation& location, bool deep) {

@@ -24,6 +24,9 @@ struct StoreAccess {
   std::string endpoint_url = {};
   std::string region = {};
   bool anonymous = false;
+  bool requester_pays = false;
+  bool virtual_hosts = false;
+  std::string token_file = {};
 
   void describe(FieldVisitor& v);
 
@@ -62,6 +65,8 @@ class Inputs {
   /// Looks up each address, many in parallel. Not for local paths.
   std::vector<std::optional<io::ObjectInfo>> find_all(const std::vector<std::string>& addresses);
 
+  /// Parses a text that the user wrote. Its web server may get the user's token.
+  ObjectLocation parse_named(const std::string& text);
   /// Registers the login and query of a location under its address, for the object and those next to it. Throws
   /// Error{usage} for two locations whose addresses without secrets are equal.
   void add(const ObjectLocation& location);

@@ -41,11 +41,13 @@ ObjectLocation web_location(net::Url url) {
 }
 
 ObjectLocation bucket_location(const net::StoreScheme& scheme, std::string_view address) {
-  if (scheme.check != nullptr) scheme.check(address);
-  address.remove_prefix(scheme.name.size() + 3);
-  const std::size_t slash = std::min(address.find('/'), address.size());
-  return {ObjectLocation::Kind::bucket, std::string(address.substr(std::min(slash + 1, address.size()))),
-          fmt::format("{}://{}", scheme.name, address.substr(0, slash))};
+  const std::size_t host = scheme.name.size() + 3;
+  const std::size_t slash = std::min(address.find('/', host), address.size());
+  const auto [bucket, key] = scheme.parse != nullptr
+                                 ? scheme.parse(address)
+                                 : net::S3Location{std::string(address.substr(host, slash - host)),
+                                                   std::string(address.substr(std::min(slash + 1, address.size())))};
+  return {ObjectLocation::Kind::bucket, key, fmt::format("{}://{}", scheme.name, bucket)};
 }
 
 /// `relative` seen from `folder`, which is empty or ends with a slash.
@@ -134,8 +136,8 @@ ObjectLocation parse_location(const std::string& text) {
     return scheme->is_web ? web_location(net::parse_url(text)) : bucket_location(*scheme, text);
   }
   throw Error(ErrorCode::unsupported,
-              fmt::format("addresses of the kind '{}:' are not supported; use s3://bucket/key, http(s)://host/path or "
-                          "local paths. Google's buckets work with s3:// and their S3 endpoint",
+              fmt::format("addresses of the kind '{}:' are not supported; use s3://bucket/key, gs://bucket/key, "
+                          "http(s)://host/path or local paths",
                           lower_case(std::string_view(text).substr(0, text.find(':')))));
 }
 

@@ -140,7 +140,7 @@ class Resolver {
     if (!operands.empty()) return;
     if (has_wildcards(operand)) return add_matches(operand);
     if (is_local) throw system_error(ENOENT, "open", operand);
-    const ObjectLocation location = parse_location(operand);
+    const ObjectLocation location = inputs_.parse_named(operand);
     const bool is_bucket = location.kind == ObjectLocation::Kind::bucket;
     const bool is_file = is_bucket ? is_bucket_object(location) : has_extension(base_name(location));
     if (is_file && !location.is_folder()) return add_file(location, location.display());
@@ -173,7 +173,7 @@ class Resolver {
   void add_expanded(const std::string& name) {
     std::error_code ignored;
     if (has_wildcards(name) && (is_address(name) || !fs::exists(name, ignored))) return add_matches(name);
-    add(parse_location(name), name);
+    add(inputs_.parse_named(name), name);
   }
 
   /// The files that a pattern with wildcards matches.
@@ -225,7 +225,7 @@ class Resolver {
   void add_standard_input() {
     static const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
     named_by_ = "standard input";
-    for (const std::string& entry : listed_shards(text, named_by_)) add(parse_location(entry), entry);
+    for (const std::string& entry : listed_shards(text, named_by_)) add(inputs_.parse_named(entry), entry);
   }
 
   bool is_bucket_object(const ObjectLocation& location) {
@@ -298,6 +298,7 @@ class Resolver {
     const bool is_local = list.kind == ObjectLocation::Kind::local;
     for (const std::string& entry : entries) {
       const bool is_relative = is_local && !is_address(entry) && !entry.starts_with('/');
+      if (is_local && is_address(entry)) inputs_.parse_named(entry);  // a list that the user has written
       add(location_in_list(list, entry), is_relative ? io::join_path(io::parent_folder(path), entry) : entry);
     }
   }

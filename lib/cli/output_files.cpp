@@ -46,7 +46,7 @@ void require_writable(const Field& output, const std::string& path) {
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::usage, why, path); };
   if (is_file && path.empty()) refuse(fmt::format("{}: the file name is empty", option));
   if (path == "-") refuse(fmt::format("{}: give a {}; only --json accepts - for standard output", option, wanted));
-  if (is_url(path)) {
+  if (is_url(path) || has_scheme(path, "s3:/") || has_scheme(path, "gs:/")) {  // with a slash lost
     refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}", option, path,
                        wanted));
   }

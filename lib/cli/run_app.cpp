@@ -377,7 +377,9 @@ int run_app(const App& app, std::span<const std::string> args, const Io& io) {
 
 int run_app(const App& app, int argc, const char* const* argv) {
   system::raise_descriptor_limit();
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not the end of the process
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {  // errors of the write, not the end of the process
+    std::signal(signal, SIG_IGN);
+  }
   const Io io{std::cout,
               std::cerr,
               is_terminal(STDERR_FILENO),

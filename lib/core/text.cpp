@@ -103,16 +103,35 @@ bool is_url(std::string_view text) {
          std::ranges::all_of(scheme, [](char c) { return is_scheme_character(c); });
 }
 
+namespace {
+
+/// The length of the login, with its '@', at the start of what follows a "scheme://". A ':' that is not before a port
+/// begins a password, which may contain '/'.
+std::size_t login_length(std::string_view text) {
+  const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n"));
+  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) return at + 1;
+  const std::size_t colon = authority.rfind(':');
+  const bool has_password = colon != std::string_view::npos && !authority.ends_with(']') &&
+                            !authority.starts_with("arn:") &&
+                            authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
+  return has_password ? text.substr(0, text.find_first_of(" \t\n'\"")).rfind('@') + 1 : 0;  // npos + 1 is 0
+}
+
+}  // namespace
+
 std::string without_secrets(std::string_view text) {
+  if (text.starts_with("pipe:")) return "pipe:...";
   constexpr std::string_view kQuotes = "'\"`<>\n";
   constexpr std::string_view kBlanks = "'\"`<>\n\t ";
   std::string shown;
   for (std::size_t colon = text.find("://"); colon != std::string_view::npos; colon = text.find("://")) {
     const std::size_t host = colon + 3;
     shown += text.substr(0, host);
-    const bool is_bucket = shown.ends_with("s3://") || shown.ends_with("S3://");
-    const std::string_view authority = text.substr(host, text.find_first_of("/?# \t\n", host) - host);
-    text.remove_prefix(host + authority.rfind('@') + 1);  // npos + 1 is 0
+    const std::string scheme =
+        lower_case(std::string_view(shown).substr(shown.size() - std::min<std::size_t>(shown.size(), 5)));
+    const bool is_bucket = scheme == "s3://" || scheme == "gs://";
+    text.remove_prefix(host);
+    text.remove_prefix(login_length(text));
     const std::size_t end = std::min({text.find_first_of(kQuotes), text.find("://"), text.size()});
     const std::size_t query = is_bucket ? 0 : std::min(text.find('?'), end);
     shown += text.substr(0, query);

@@ -63,8 +63,8 @@ bool is_http_url(std::string_view text);
 /// True for a text that begins with a scheme and "://".
 bool is_url(std::string_view text);
 /// A text that may be shown: URLs in it, or patterns of them, without login, and with "?..." instead of a query, which
-/// may contain a signature (in s3:// a '?' belongs to the key, and stays). A URL ends at a quote, its query also at a
-/// blank.
+/// may contain a signature (in s3:// and gs:// a '?' belongs to the key, and stays). A URL ends at a quote, its query
+/// also at a blank. A login may contain unencoded slashes, as many secret keys do. Of "pipe:COMMAND" nothing is shown.
 std::string without_secrets(std::string_view text);
 
 }  // namespace shardkit

@@ -1,11 +1,13 @@
 #include "net/credential_providers.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "io/file.hpp"
 #include "net/aws_xml.hpp"
 #include "net/retry.hpp"
@@ -123,18 +125,20 @@ Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role
   return granted(around, request, role, stop);
 }
 
-CredentialProvider environment_provider(const CloudSurroundings& around) {
+CredentialProvider environment_provider(const CloudSurroundings& around, const std::string& prefix) {
   constexpr const char* kName = "the environment";
-  const auto find = [around](const std::stop_token&) -> std::optional<Credentials> {
-    const auto id = around.environment("AWS_ACCESS_KEY_ID");
-    const auto key = around.environment("AWS_SECRET_ACCESS_KEY");
+  const auto find = [around, prefix](const std::stop_token&) -> std::optional<Credentials> {
+    const std::string id_name = prefix + "_ACCESS_KEY_ID";
+    const std::string key_name = prefix + "_SECRET_ACCESS_KEY";
+    const auto id = around.environment(id_name);
+    const auto key = around.environment(key_name);
     if (!id && !key) return std::nullopt;
     if (!id || !key) {
-      throw Error(ErrorCode::usage, fmt::format("{} is set but {} is not; set both or none",
-                                                id ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
-                                                id ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID"));
+      throw Error(ErrorCode::usage, fmt::format("{} is set but {} is not; set both or none", id ? id_name : key_name,
+                                                id ? key_name : id_name));
     }
-    return Credentials{{*id, Secret(*key), Secret(around.environment("AWS_SESSION_TOKEN").value_or(""))}, {}, kName};
+    const std::string token = around.environment(prefix + "_SESSION_TOKEN").value_or("");
+    return Credentials{{*id, Secret(*key), Secret(token)}, {}, kName};
   };
   return {kName, find};
 }
@@ -175,14 +179,9 @@ HttpRequest local_request(Url url, system::Seconds time_limit) {
   return request;
 }
 
-bool is_local(const std::string& host) {
-  constexpr std::array<std::string_view, 5> names{"localhost", "[::1]", "169.254.170.2", "169.254.170.23",
-                                                  "[fd00:ec2::23]"};
-  for (const std::string_view name : names) {
-    if (host == name) return true;
-  }
-  // 127.0.0.0/8 as an address; "127.evil.org" is none.
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
+bool is_local(const Url& url) {
+  constexpr std::array<std::string_view, 3> names{"169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
+  return url.is_loopback() || std::ranges::find(names, url.host) != names.end();
 }
 
 std::optional<Url> container_address(const CloudSurroundings& around) {
@@ -193,7 +192,7 @@ std::optional<Url> container_address(const CloudSurroundings& around) {
   const auto full = around.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (!full) return std::nullopt;
   Url url = parse_url(*full);
-  if (url.scheme == "https" || is_local(url.host)) return url;
+  if (url.scheme == "https" || is_local(url)) return url;
   throw Error(ErrorCode::denied, fmt::format("AWS_CONTAINER_CREDENTIALS_FULL_URI is '{}', without TLS; plain HTTP is "
                                              "allowed only for this machine and the addresses of ECS and EKS",
                                              url.host));
@@ -279,7 +278,7 @@ class InstanceMetadata {
 CredentialProvider instance_provider(const CloudSurroundings& around) {
   const auto find = [around](const std::stop_token& stop) -> std::optional<Credentials> {
     const InstanceMetadata service(around);
-    if (around.environment("AWS_EC2_METADATA_DISABLED").value_or("") == "true") return std::nullopt;
+    if (lower_case(around.environment("AWS_EC2_METADATA_DISABLED").value_or("")) == "true") return std::nullopt;
     const auto token = service.session_token(stop);
     if (!token) return std::nullopt;
     const auto role = service.get("", *token, stop);

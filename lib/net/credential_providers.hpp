@@ -23,8 +23,8 @@ struct CloudSurroundings {
   Http* http = nullptr;
 };
 
-/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
-CredentialProvider environment_provider(const CloudSurroundings& around);
+/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the same with another prefix.
+CredentialProvider environment_provider(const CloudSurroundings& around, const std::string& prefix = "AWS");
 
 /// AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN (IAM roles for service accounts), exchanged at STS.
 CredentialProvider web_identity_provider(const CloudSurroundings& around);
@@ -33,8 +33,8 @@ CredentialProvider web_identity_provider(const CloudSurroundings& around);
 /// loopback, 169.254.170.2, 169.254.170.23 and [fd00:ec2::23] only: Error{denied} for others.
 CredentialProvider container_provider(const CloudSurroundings& around);
 
-/// The role of an EC2 instance with IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true". Gives up within about a second
-/// without a metadata service.
+/// The role of an EC2 instance with IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true" in any case. Gives up within
+/// about a second without a metadata service.
 CredentialProvider instance_provider(const CloudSurroundings& around);
 
 // Shared by profiles and the other providers.

@@ -89,9 +89,9 @@ std::shared_ptr<const Credentials> CredentialCache::find(const std::stop_token& 
     looked_at += fmt::format("{}{}", looked_at.empty() ? "" : ", ", provider.name);
   }
   throw Error(ErrorCode::denied,
-              fmt::format("no credentials for S3 were found (searched: {}); set AWS_ACCESS_KEY_ID and "
-                          "AWS_SECRET_ACCESS_KEY, choose a profile with --profile, or use --anonymous for public data",
-                          looked_at));
+              fmt::format("no credentials for {2} were found (searched: {0}); set {1}_ACCESS_KEY_ID and "
+                          "{1}_SECRET_ACCESS_KEY, choose a profile with --profile, or use --anonymous for public data",
+                          looked_at, prefix_, prefix_ == "AWS" ? "S3" : "Google Cloud Storage"));
 }
 
 }  // namespace shardkit::net

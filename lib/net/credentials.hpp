@@ -37,7 +37,9 @@ using CredentialChain = std::vector<CredentialProvider>;
 /// wait if these have expired. Thread-safe.
 class CredentialCache {
  public:
-  CredentialCache(CredentialChain chain, system::Clock& clock) : chain_(std::move(chain)), clock_(clock) {}
+  /// `prefix`: of the variables that the message names if there are none.
+  CredentialCache(CredentialChain chain, system::Clock& clock, std::string prefix = "AWS")
+      : chain_(std::move(chain)), clock_(clock), prefix_(std::move(prefix)) {}
 
   /// Throws Error{denied} if no provider has any, the Error of a failed provider, Error{cancelled}. A failure to renew
   /// valid credentials is ignored, and tried again a minute later.
@@ -53,6 +55,7 @@ class CredentialCache {
 
   CredentialChain chain_;
   system::Clock& clock_;
+  const std::string prefix_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::shared_ptr<const Credentials> current_;

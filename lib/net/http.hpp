@@ -48,6 +48,8 @@ struct HttpRequest {
   bool may_use_proxy = true;
   /// Maximum time for the whole exchange; 0: no limit except for a stalled connection.
   system::Seconds time_limit{0};
+  /// Without a login in the URL or an Authorization header, send the one in the netrc file for this host.
+  bool may_use_netrc = false;
 };
 
 /// Status line and headers of an answer.

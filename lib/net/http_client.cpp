@@ -134,14 +134,26 @@ std::string everyday_words(CURLcode code, long os_error) {
   return std::error_code(static_cast<int>(os_error), std::generic_category()).message();
 }
 
-Error transfer_error(CURLcode code, const char* detail, const Url& url, long os_error = 0) {
+/// The certificates that decided, by the variable that the user can change.
+std::string trusted_certificates(const HttpOptions& options) {
+  const std::string folder =
+      options.ca_folder.empty() ? "" : fmt::format(" and those in SSL_CERT_DIR ('{}')", options.ca_folder);
+  if (!options.ca_name.empty()) {
+    return fmt::format("trusted are the certificates in {} ('{}'){}; add that of your own authority there",
+                       options.ca_name, options.ca_file, folder);
+  }
+  return fmt::format("trusted are the certificates of this system{}; give that of your own authority in SSL_CERT_FILE",
+                     folder);
+}
+
+Error transfer_error(CURLcode code, const char* detail, const Url& url, const HttpOptions& options, long os_error = 0) {
   const ErrorCode kind = error_code_of_curl(code);
   std::string what = *detail != '\0' ? detail : curl_easy_strerror(code);
   if (const std::string words = everyday_words(code, os_error); !words.empty()) {
     what = fmt::format("{} ({})", words, what);
   }
   if (kind == ErrorCode::denied) {
-    what += "; if the server's certificate authority is your own, give its certificate in SSL_CERT_FILE";
+    what += "; " + trusted_certificates(options);
   } else if (kind == ErrorCode::corrupt) {
     what = fmt::format("the answer is not HTTP, or has an endless header line ({})", what);
   }
@@ -248,6 +260,10 @@ class HttpPool::Connection {
     if (!options.ca_file.empty()) set(CURLOPT_CAINFO, options.ca_file.c_str());
     if (!options.ca_folder.empty()) set(CURLOPT_CAPATH, options.ca_folder.c_str());
     if (!request.may_use_proxy) set(CURLOPT_PROXY, "");
+    if (request.may_use_netrc && !options.netrc_file.empty()) {
+      set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+      set(CURLOPT_NETRC_FILE, options.netrc_file.c_str());
+    }
   }
 
   void set_request(const HttpRequest& request) {
@@ -302,8 +318,13 @@ class HttpPool::Connection {
 HttpOptions http_options(const system::EnvironmentLookup& environment) {
   HttpOptions options;
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
-    if (options.ca_file.empty()) options.ca_file = environment(name).value_or("");
+    const auto file = environment(name);
+    if (!file || !options.ca_file.empty()) continue;
+    options.ca_file = *file;
+    options.ca_name = name;
   }
+  const auto home = environment("HOME");
+  options.netrc_file = environment("NETRC").value_or(home ? *home + "/.netrc" : "");
   options.ca_folder = environment("SSL_CERT_DIR").value_or("");
   return options;
 }
@@ -321,8 +342,9 @@ HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_he
     throw Error(ErrorCode::cancelled, "interrupted while waiting for an answer", request.url.display());
   }
   if (!transfer.reader.refused()) {
-    if (*code != CURLE_OK) throw transfer_error(*code, connection->detail(), request.url, connection->os_error());
-    if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url);
+    if (*code != CURLE_OK)
+      throw transfer_error(*code, connection->detail(), request.url, options_, connection->os_error());
+    if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url, options_);
   }
   const std::scoped_lock lock(mutex_);
   idle_.push_back(std::move(connection));

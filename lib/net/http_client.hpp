@@ -81,12 +81,15 @@ struct HttpOptions {
   system::Seconds connect_timeout{10};
   StallLimit stall;
   std::string ca_file;    ///< PEM; empty: the system's
+  std::string ca_name;    ///< the variable that names `ca_file`
   std::string ca_folder;  ///< hashed, as c_rehash makes it; empty: the system's
   HeaderLimits header_limits;
+  std::string netrc_file;  ///< logins by host; may be missing; empty: none
 };
 
 /// Options from the environment: certificates with AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the first that is set)
-/// and SSL_CERT_DIR. (Proxies with http_proxy, https_proxy, all_proxy, no_proxy need no option.)
+/// and SSL_CERT_DIR; logins in the file of NETRC, else ~/.netrc. (Proxies with http_proxy, https_proxy, all_proxy,
+/// no_proxy need no option.)
 HttpOptions http_options(const system::EnvironmentLookup& environment);
 
 /// Connections with libcurl for any number of threads: HTTP/1.1, kept alive between requests, TLS always verified. Each

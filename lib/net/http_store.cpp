@@ -10,6 +10,9 @@
 namespace shardkit::net {
 namespace {
 
+constexpr const char* kLoginRemedy =
+    "; give a bearer token with --token-file or in SHARDKIT_TOKEN (sent only over https), or a login in ~/.netrc";
+
 /// N of a 416's "bytes */N".
 std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range) {
   constexpr std::string_view unit = "bytes */";
@@ -26,8 +29,11 @@ bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
 
 class HttpStore final : public RemoteStore {
  public:
-  HttpStore(Url base, Http& http, RetryOptions retry)
-      : RemoteStore(http, std::move(retry)), base_(std::move(base)), location_(base_.display()) {}
+  HttpStore(Url base, Http& http, RetryOptions retry, Secret token)
+      : RemoteStore(http, std::move(retry)),
+        base_(std::move(base)),
+        location_(base_.display()),
+        token_(std::move(token)) {}
 
   const std::string& location() const override { return location_; }
   std::string name_of(const std::string& key) const override { return url_of(key).display(); }
@@ -68,6 +74,8 @@ class HttpStore final : public RemoteStore {
     const auto complete = [&](HttpRequest& next, bool own_host) {
       next.url.user = own_host ? base_.user : "";
       next.url.password = own_host ? base_.password : "";
+      next.may_use_netrc = own_host && token_.empty();
+      if (own_host && !token_.empty()) next.headers.add("Authorization", fmt::format("Bearer {}", token_.reveal()));
     };
     Answer answer;
     const std::string name = name_of(request.key);
@@ -80,7 +88,9 @@ class HttpStore final : public RemoteStore {
     answer.verdict = judge(answer.response.status, "");
     if (answer.verdict.remedy != AnswerRemedy::done) {
       answer.error.emplace(answer.verdict.code,
-                           fmt::format("'{}': the server answered with status {}", name, answer.response.status), name);
+                           fmt::format("'{}': the server answered with status {}{}", name, answer.response.status,
+                                       answer.response.status == 401 ? kLoginRemedy : ""),
+                           name);
     }
     return answer;
   }
@@ -116,12 +126,13 @@ class HttpStore final : public RemoteStore {
 
   Url base_;
   std::string location_;
+  Secret token_;
 };
 
 }  // namespace
 
-std::unique_ptr<ObjectStore> http_store(Url base, Http& http, RetryOptions retry) {
-  return std::make_unique<HttpStore>(std::move(base), http, std::move(retry));
+std::unique_ptr<ObjectStore> http_store(Url base, Http& http, RetryOptions retry, Secret token) {
+  return std::make_unique<HttpStore>(std::move(base), http, std::move(retry), std::move(token));
 }
 
 }  // namespace shardkit::net

@@ -11,6 +11,7 @@
 #include "io/object_source.hpp"
 #include "net/http.hpp"
 #include "net/retry.hpp"
+#include "net/sigv4.hpp"
 
 namespace shardkit::net {
 
@@ -117,8 +118,8 @@ class RemoteStore : public ObjectStore {
 };
 
 /// The store of one URL: files below it, from nginx or any web server. Keys are paths below it, "" is the URL itself;
-/// its query (a presigned or SAS signature) is sent with every request, its login only to its own host. `http` outlives
-/// the store.
-std::unique_ptr<ObjectStore> http_store(Url base, Http& http, RetryOptions retry = {});
+/// its query (a presigned or SAS signature) is sent with every request, its login only to its own host. So is `token`,
+/// a bearer token, or without both the login in the user's netrc file. `http` outlives the store.
+std::unique_ptr<ObjectStore> http_store(Url base, Http& http, RetryOptions retry = {}, Secret token = {});
 
 }  // namespace shardkit::net

@@ -23,6 +23,12 @@ bool is_host_label(const std::string& bucket) {
          !bucket.ends_with('-');
 }
 
+Url parse_endpoint(const std::string& text) {
+  Url endpoint = parse_url(text);
+  if (endpoint.query.empty() && endpoint.user.empty()) return endpoint;
+  throw Error(ErrorCode::usage, fmt::format("the endpoint '{}' must not contain a login or query", endpoint.display()));
+}
+
 }  // namespace
 
 S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around) {
@@ -39,33 +45,36 @@ S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around
   if (const auto region = setting(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, "region"); !region.empty()) {
     settings.region = region;
   }
+  settings.requester_pays = options.requester_pays;
+  settings.virtual_hosts = options.virtual_hosts || setting("", {}, "s3.addressing_style") == "virtual";
   const auto endpoint = setting(options.endpoint_url, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "endpoint_url");
-  if (endpoint.empty()) return settings;
-  settings.endpoint = parse_url(endpoint);
-  if (!settings.endpoint->query.empty() || !settings.endpoint->user.empty()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("the endpoint '{}' must not contain a login or query", settings.endpoint->display()));
-  }
+  if (!endpoint.empty()) settings.endpoint = parse_endpoint(endpoint);
   return settings;
 }
 
+S3Settings google_settings(const S3Options& options) {
+  return {options.region.empty() ? "auto" : options.region,
+          parse_endpoint(options.endpoint_url.empty() ? "https://storage.googleapis.com" : options.endpoint_url), "gs",
+          options.virtual_hosts, false};
+}
+
 Url s3_url(const S3Settings& settings, const std::string& bucket, const std::string& key) {
+  const auto point = parse_access_point(bucket);
   Url url;
   if (settings.endpoint) {
     url = *settings.endpoint;
-    if (!url.path.ends_with('/')) url.path += '/';
-    url.path += bucket;
   } else {
     url.scheme = "https";
-    url.host = fmt::format("s3.{}.amazonaws.com{}", settings.region, settings.region.starts_with("cn-") ? ".cn" : "");
-    if (is_host_label(bucket)) {
-      url.host = fmt::format("{}.{}", bucket, url.host);
-      url.path = "";
-    } else {
-      url.path = "/" + bucket;
-    }
+    url.host = fmt::format("{}.{}.amazonaws.com{}", point ? "s3-accesspoint" : "s3", settings.region,
+                           settings.region.starts_with("cn-") ? ".cn" : "");
   }
-  url.path += "/" + percent_encode_path(key);
+  if (!url.path.ends_with('/')) url.path += '/';
+  if (point || (is_host_label(bucket) && (!settings.endpoint || settings.virtual_hosts))) {
+    url.host = fmt::format("{}.{}", point ? point->host_label : bucket, url.host);
+  } else {
+    url.path += bucket + '/';
+  }
+  url.path += percent_encode_path(key);
   return url;
 }
 
@@ -106,12 +115,14 @@ class S3Store final : public RemoteStore {
   S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry)
       : RemoteStore(http, std::move(retry)),
         bucket_(std::move(bucket)),
-        location_("s3://" + bucket_),
+        location_(fmt::format("{}://{}", settings.scheme, bucket_)),
         credentials_(credentials),
-        settings_(std::move(settings)) {}
+        settings_(std::move(settings)) {
+    if (const auto point = parse_access_point(bucket_)) settings_.region = point->region;
+  }
 
   const std::string& location() const override { return location_; }
-  std::string name_of(const std::string& key) const override { return S3Location{bucket_, key}.text(); }
+  std::string name_of(const std::string& key) const override { return location_ + '/' + key; }
 
   /// By ListObjectsV2, a thousand keys a page, in the order of their bytes.
   void list(const std::string& prefix, const std::string& delimiter, const std::function<void(const ObjectPage&)>& each,
@@ -197,6 +208,7 @@ class S3Store final : public RemoteStore {
     message.url = s3_url(settings, bucket_, request.key);
     message.url.query = canonical_query(request.query);
     message.headers = request.headers;
+    if (settings.requester_pays) message.headers.add("x-amz-request-payer", "requester");
     const auto complete = [&](HttpRequest& next, bool own_host) {
       if (own_host && result.credentials) sign(next, result);
     };

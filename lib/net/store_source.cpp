@@ -9,10 +9,13 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "io/file.hpp"
 #include "net/aws_profile.hpp"
 
 namespace shardkit::net {
 namespace {
+
+constexpr std::uint64_t kLongestToken = 16U << 10U;
 
 class StoreSource final : public io::ObjectSource {
  public:
@@ -89,15 +92,21 @@ class StoreSource final : public io::ObjectSource {
 
 OpenStore open_web(StoreOpener& opener, const std::string& address) { return opener.open(parse_url(address)); }
 
-void check_s3(std::string_view address) { parse_s3_location(address); }
-
-OpenStore open_s3(StoreOpener& opener, const std::string& address) {
+OpenStore open_bucket(StoreOpener& opener, const std::string& address) {
   S3Location location = parse_s3_location(address);
   const CloudSurroundings around = machine_surroundings(*opener.http());
-  const auto& credentials = opener.credentials(around);
-  auto store = s3_store(location.bucket, s3_settings(opener.options().s3, around), *opener.http(), credentials.get(),
-                        opener.options().retry);
+  const bool is_google = has_scheme(address, "gs://");
+  const S3Options& options = opener.options().s3;
+  const auto credentials = opener.credentials(around, is_google);
+  auto store = s3_store(location.bucket, is_google ? google_settings(options) : s3_settings(options, around),
+                        *opener.http(), credentials.get(), opener.options().retry);
   return {opener.http(), credentials, std::move(store), std::move(location.key)};
+}
+
+/// Keys for Google may be in the variables for S3 too. Services of AWS have none for it.
+CredentialChain google_chain(const CloudSurroundings& around, const std::string& profile) {
+  if (!profile.empty()) return {profile_provider(around, profile)};
+  return {environment_provider(around, "GS"), environment_provider(around), profile_provider(around)};
 }
 
 /// The registry: a line for each kind of store.
@@ -105,7 +114,8 @@ std::vector<StoreScheme>& store_schemes() {
   static std::vector<StoreScheme> schemes{
       {"http", true, nullptr, open_web},
       {"https", true, nullptr, open_web},
-      {"s3", false, check_s3, open_s3},
+      {"s3", false, parse_s3_location, open_bucket},
+      {"gs", false, parse_s3_location, open_bucket},
   };
   return schemes;
 }
@@ -124,24 +134,49 @@ void register_store_scheme(const StoreScheme& scheme) {
   store_schemes().push_back(scheme);
 }
 
-StoreOpener::StoreOpener(StoreOptions options)
-    : options_(std::move(options)), http_(std::make_shared<HttpPool>(options_.http)) {}
+Secret bearer_token(const std::string& file, const system::EnvironmentLookup& environment) {
+  std::string text =
+      file.empty() ? environment("SHARDKIT_TOKEN").value_or("") : io::read_text_file(file, kLongestToken);
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  const auto is_visible = [](char c) { return c > ' ' && c < '\x7f'; };
+  if ((file.empty() || !text.empty()) && std::ranges::all_of(text, is_visible)) return Secret(text);
+  throw Error(ErrorCode::usage, fmt::format("the bearer token in {} is empty or not one word",
+                                            file.empty() ? "SHARDKIT_TOKEN" : fmt::format("'{}'", file)));
+}
 
-const std::shared_ptr<CredentialCache>& StoreOpener::credentials(const CloudSurroundings& around) {
-  if (!options_.s3.anonymous && !credentials_) {
-    credentials_ = std::make_shared<CredentialCache>(default_chain(around, options_.s3.profile), *around.clock);
+StoreOpener::StoreOpener(StoreOptions options) : options_(std::move(options)) {
+  if (options_.s3.anonymous) options_.http.netrc_file.clear();
+  http_ = std::make_shared<HttpPool>(options_.http);
+}
+
+std::shared_ptr<CredentialCache> StoreOpener::credentials(const CloudSurroundings& around, bool is_google) {
+  auto& cache = credentials_.at(is_google ? 1 : 0);
+  const S3Options& s3 = options_.s3;
+  if (!s3.anonymous && !cache) {
+    cache = std::make_shared<CredentialCache>(
+        is_google ? google_chain(around, s3.profile) : default_chain(around, s3.profile), *around.clock,
+        is_google ? "GS" : "AWS");
   }
-  return credentials_;
+  return cache;
+}
+
+void StoreOpener::trust(const Url& url) {
+  if (url.scheme == "https" || url.is_loopback()) trusted_.push_back(url);
 }
 
 OpenStore StoreOpener::open(const std::string& address) {
   if (const StoreScheme* scheme = find_store_scheme(address)) return scheme->open(*this, address);
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' is not an address of a store; use s3://bucket/key or http(s)://host/path",
-                          without_secrets(address)));
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("'{}' is not an address of a store; use s3://bucket/key, gs://bucket/key or http(s)://host/path",
+                  without_secrets(address)));
 }
 
-OpenStore StoreOpener::open(const Url& url) { return {http_, nullptr, http_store(url, *http_, options_.retry), ""}; }
+OpenStore StoreOpener::open(const Url& url) {
+  const bool is_trusted = std::ranges::any_of(trusted_, [&](const Url& known) { return known.same_origin(url); });
+  const bool gets_token = is_trusted && url.user.empty() && !options_.s3.anonymous;
+  return {http_, nullptr, http_store(url, *http_, options_.retry, gets_token ? options_.token : Secret()), ""};
+}
 
 std::unique_ptr<io::ObjectSource> store_source(OpenStore store, std::stop_token stop) {
   return std::make_unique<StoreSource>(std::move(store), std::move(stop));

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/object_source.hpp"
 #include "net/credentials.hpp"
@@ -19,7 +21,12 @@ struct StoreOptions {
   S3Options s3;
   HttpOptions http = http_options(system::process_environment());
   RetryOptions retry;
+  Secret token;  ///< bearer token for the web servers that StoreOpener::trust() names; may be empty
 };
+
+/// The bearer token in `file`, or if that is empty in SHARDKIT_TOKEN; empty without both. Throws Error{usage} if it is
+/// not one word, and the errors of reading the file.
+Secret bearer_token(const std::string& file, const system::EnvironmentLookup& environment);
 
 /// A store with its connections and credentials, and the key or prefix of its address.
 struct OpenStore {
@@ -36,7 +43,7 @@ struct StoreScheme {
   std::string_view name;  ///< "s3", in lower case
   bool is_web = false;    ///< paths are percent-encoded; a URL may contain a login and a query
   /// Throws Error{usage} for an address that is not valid. May be null: then only "scheme://bucket/key" is required.
-  void (*check)(std::string_view address) = nullptr;
+  S3Location (*parse)(std::string_view address) = nullptr;
   OpenStore (*open)(StoreOpener& opener, const std::string& address) = nullptr;
 };
 
@@ -56,15 +63,19 @@ class StoreOpener {
   OpenStore open(const std::string& address);
   OpenStore open(const Url& url);
 
+  /// From now on the token is sent to the server of this URL: the user named it. Without TLS only on this machine.
+  void trust(const Url& url);
+
   const StoreOptions& options() const { return options_; }
   const std::shared_ptr<Http>& http() const { return http_; }
-  /// AWS's, searched for on the first call; null for anonymous access.
-  const std::shared_ptr<CredentialCache>& credentials(const CloudSurroundings& around);
+  /// AWS's, or Google's, searched for on the first call; null for anonymous access.
+  std::shared_ptr<CredentialCache> credentials(const CloudSurroundings& around, bool is_google);
 
  private:
   StoreOptions options_;
   std::shared_ptr<Http> http_;
-  std::shared_ptr<CredentialCache> credentials_;
+  std::array<std::shared_ptr<CredentialCache>, 2> credentials_;  ///< AWS's and Google's
+  std::vector<Url> trusted_;
 };
 
 /// The objects below the address of `store` as a source: s3://bucket/train and s3://bucket/train/ are the folder

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -105,6 +106,12 @@ bool Url::same_origin(const Url& other) const {
   return scheme == other.scheme && host == other.host && port == other.port;
 }
 
+bool Url::is_loopback() const {
+  // 127.0.0.0/8 as an address; "127.evil.org" is none.
+  return host == "localhost" || host == "[::1]" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos);
+}
+
 Url parse_url(std::string_view text) {
   refuse_control_characters(text);
   Url url;
@@ -150,19 +157,37 @@ Url resolve_location(const Url& base, std::string_view location) {
   return url;
 }
 
-std::string S3Location::text() const { return fmt::format("s3://{}/{}", bucket, key); }
+std::optional<AccessPoint> parse_access_point(std::string_view bucket) {
+  if (!bucket.starts_with("arn:") || bucket.size() > kLongestBucket) return std::nullopt;
+  static const std::regex arn("arn:aws[a-z-]*:s3:([a-z0-9-]+):([0-9]{12}):accesspoint:([a-z0-9-]{3,50})");
+  std::cmatch found;
+  if (!std::regex_match(bucket.begin(), bucket.end(), found, arn)) return std::nullopt;
+  return AccessPoint{found[1], fmt::format("{}-{}", found[3].str(), found[2].str())};
+}
 
 S3Location parse_s3_location(std::string_view text) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-  if (!has_scheme(text, "s3://")) {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is not an s3:// address; expected s3://bucket/key", text));
+  constexpr std::string_view point = ":accesspoint/";
+  if (!has_scheme(text, "s3://") && !has_scheme(text, "gs://")) {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is not an s3:// address; expected s3://bucket/key", without_secrets(text)));
   }
   text.remove_prefix(5);
-  const std::size_t slash = text.find('/');
+  const bool is_arn = text.starts_with("arn:");
+  std::size_t slash = text.find('/');
+  if (is_arn && text.substr(0, std::min(slash, text.size() - 1) + 1).ends_with(point))
+    slash = text.find('/', slash + 1);
   S3Location location{std::string(text.substr(0, slash)), ""};
   if (slash != std::string_view::npos) location.key = text.substr(slash + 1);
-  const std::string& bucket = location.bucket;
-  if (bucket.find('@') != std::string::npos) {
+  std::string& bucket = location.bucket;
+  std::ranges::replace(bucket, '/', ':');
+  if (is_arn && parse_access_point(bucket)) return location;
+  if (is_arn) {
+    throw Error(ErrorCode::unsupported, fmt::format("'{}' is not the ARN of an access point in one region; expected "
+                                                    "s3://arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME/key",
+                                                    bucket));
+  }
+  if (bucket.find_first_of("@:") != std::string::npos) {
     throw Error(ErrorCode::usage, "an s3:// address must not contain keys; give them in the environment or a profile");
   }
   if (bucket.size() < 3 || bucket.size() > kLongestBucket ||

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-/// The two kinds of URL that shardkit reads: http(s)://host/path?query (RFC 3986) and s3://bucket/key.
+/// The kinds of URL that shardkit reads: http(s)://host/path?query (RFC 3986), s3://bucket/key and gs://bucket/key.
 namespace shardkit::net {
 
 /// Names and values of a query, neither percent-encoded.
@@ -30,6 +31,8 @@ struct Url {
   std::string display() const;
   /// Same scheme, host and port: URLs that may get the same credentials.
   bool same_origin(const Url& other) const;
+  /// Loopback: requests do not leave this machine.
+  bool is_loopback() const;
 
   bool operator==(const Url&) const = default;
 };
@@ -45,16 +48,25 @@ Url resolve_location(const Url& base, std::string_view location);
 
 /// A bucket and a key or prefix in it.
 struct S3Location {
-  std::string bucket;
-  std::string key;  ///< as stored, not decoded: everything after the bucket's slash; may be empty
+  std::string bucket;  ///< or the ARN of an access point, "arn:aws:s3:REGION:ACCOUNT:accesspoint:NAME"
+  std::string key;     ///< as stored, not decoded: everything after the bucket's slash; may be empty
 
-  std::string text() const;  ///< "s3://bucket/key"
   bool operator==(const S3Location&) const = default;
 };
 
-/// Throws Error{usage} if it does not start with s3://, or has no valid bucket name (3 to 63 of a-z 0-9 . - as in AWS;
-/// for other stores also capitals and '_', up to 255).
+/// Throws Error{usage} if it does not start with s3:// or gs://, or has no valid bucket name (3 to 63 of a-z 0-9 . - as
+/// in AWS; for other stores also capitals and '_', up to 255), and Error{unsupported} for an ARN of anything but an
+/// access point in one region. "accesspoint/NAME" is accepted too. No message contains a login.
 S3Location parse_s3_location(std::string_view text);
+
+/// What the ARN of an access point contains.
+struct AccessPoint {
+  std::string region;
+  std::string host_label;  ///< "NAME-ACCOUNT"
+};
+
+/// Empty if `bucket` is not the ARN of an access point.
+std::optional<AccessPoint> parse_access_point(std::string_view bucket);
 
 /// Percent-encodes all bytes except A-Z a-z 0-9 - . _ ~, with capital digits, as SigV4 requires.
 std::string percent_encode(std::string_view text);

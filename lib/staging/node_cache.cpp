@@ -231,7 +231,8 @@ void keep(StagedFolder& folder, const std::string& refusal) {
 /// The path of a file of the cache. Readers of a staged folder are not to meet a file that no stage brought.
 std::string own_file(const std::string& root, const char* name) {
   const std::string state = io::join_path(root, kStateFolderPath);
-  const bool is_staged = fs::is_directory(state) && look_at_staged(root);
+  std::error_code closed;  // to this user
+  const bool is_staged = fs::is_directory(state, closed) && look_at_staged(root);
   return io::join_path(is_staged ? state : root, name);
 }
 

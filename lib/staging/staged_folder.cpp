@@ -14,6 +14,7 @@
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
+#include "system/network_storage.hpp"
 #include "system/storage.hpp"
 
 namespace shardkit::staging {
@@ -170,11 +171,17 @@ void mark_used(const std::string& folder) {
   ::utimensat(AT_FDCWD, io::join_path(folder, kStagedMarkerPath).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
-void require_local_folder(const std::string& folder) {
-  fs::path there = fs::absolute(folder);
-  while (!fs::exists(there)) there = there.parent_path();
-  const system::StorageFacts facts = system::storage_of(fs::canonical(there));
-  if (facts.storage_class != system::StorageClass::network) return;
+void require_local_folder(const std::string& folder, Context& ctx, bool evicts) {
+  const system::StorageFacts facts = system::storage_of(fs::canonical(system::nearest_folder(folder)));
+  const bool is_fuse = facts.storage_class == system::StorageClass::fuse &&
+                       system::fuse_kind(facts.file_system, facts.source) != system::FuseKind::unknown;
+  if (is_fuse && !evicts) {
+    return ctx.warn("network_target",
+                    fmt::format("'{}' is on a network file system ({}), whose locks do not reach other machines: use "
+                                "it from one machine at a time, or choose a folder on a disk of this machine",
+                                folder, facts.file_system));
+  }
+  if (!is_fuse && facts.storage_class != system::StorageClass::network) return;
   throw Error(ErrorCode::unsupported,
               fmt::format("'{}' is on a network file system ({}); choose a folder on a disk of this machine", folder,
                           facts.file_system),

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/context.hpp"
 #include "core/fields.hpp"
 #include "staging/lease.hpp"
 #include "staging/stage_journal.hpp"
@@ -61,7 +62,8 @@ std::vector<StagedFolder> staged_folders(const std::string& root, const std::sto
 void mark_used(const std::string& folder);
 
 /// Throws Error{unsupported} if `folder`, or the existing part of its path, is on a network file system: file locks and
-/// memory maps are not reliable there, and a copy there is not faster.
-void require_local_folder(const std::string& folder);
+/// memory maps are not reliable there, and a copy there is not faster. FUSE keeps locks of its network file systems on
+/// this machine, so without `evicts`, which needs those of all machines, such a one is only a warning.
+void require_local_folder(const std::string& folder, Context& ctx, bool evicts = false);
 
 }  // namespace shardkit::staging

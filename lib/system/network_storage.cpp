@@ -204,7 +204,16 @@ constexpr std::array kClients{
     Client{"ceph", "CephFS", FuseKind::cluster},
     Client{"glusterfs", "GlusterFS", FuseKind::cluster},
     Client{"dfuse", "DAOS", FuseKind::cluster},
+    Client{"seaweedfs", "SeaweedFS", FuseKind::cluster},
 };
+
+const Client* find_client(const std::string& type, const std::string& source) {
+  // If the type is only "fuse", the source has the name, such as mountpoint-s3.
+  const std::string& name = type == "fuse" ? source : type;
+  const auto found =
+      std::ranges::find_if(kClients, [&](const Client& client) { return name.find(client.mark) != std::string::npos; });
+  return found == kClients.end() ? nullptr : &*found;
+}
 
 /// Sizes of JuiceFS's cache are mebibytes in versions up to 1.1 and bytes in later ones. No cache is as large as 2^30
 /// MiB, nor as small as 2^30 bytes.
@@ -282,17 +291,16 @@ void add_statistics(const std::string& text, FuseFacts& facts) {
 
 }  // namespace
 
+FuseKind fuse_kind(const std::string& type, const std::string& source) {
+  const Client* client = find_client(type, source);
+  return client == nullptr ? FuseKind::unknown : client->kind;
+}
+
 FuseFacts read_fuse(const Mount& mount, const Probe& probe) {
   FuseFacts facts;
-  facts.client = mount.type;
-  for (const Client& client : kClients) {
-    // If the type is only "fuse", the source has the name, such as mountpoint-s3.
-    const std::string& name = mount.type == "fuse" ? mount.source : mount.type;
-    if (name.find(client.mark) == std::string::npos) continue;
-    facts.client = client.name;
-    facts.kind = client.kind;
-    break;
-  }
+  const Client* client = find_client(mount.type, mount.source);
+  facts.client = client == nullptr ? mount.type : client->name;
+  facts.kind = fuse_kind(mount.type, mount.source);
   if (facts.client != "JuiceFS") return facts;
   if (const auto config = probe.text(mount.point + "/.config")) add_configuration(*config, facts);
   add_command_line(mount, probe, facts);

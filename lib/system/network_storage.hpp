@@ -123,6 +123,10 @@ struct FuseFacts {
   }
 };
 
+/// The kind of a FUSE mount, by its type and source; unknown for those of this machine (fuse-overlayfs) and of programs
+/// that are not in the table.
+FuseKind fuse_kind(const std::string& type, const std::string& source);
+
 /// Reads the facts about JuiceFS's cache from its control files .config and .stats and from the command line of its
 /// process, if this user may read them.
 FuseFacts read_fuse(const Mount& mount, const Probe& probe);

@@ -210,7 +210,7 @@ TEST_CASE("what is none of the forms is refused") {
   CHECK(failure_of([] { open({""}); }) == ErrorCode::usage);
   CHECK(failure_of([&] { open({dir.path("other.json")}); }) == ErrorCode::usage);
   CHECK(failure_of([&] { open({dir.path("empty.txt")}); }) == ErrorCode::not_found);
-  CHECK(failure_of([&] { open({"gs://bucket/x"}); }) == ErrorCode::unsupported);
+  CHECK(failure_of([&] { open({"abfs://bucket/x"}); }) == ErrorCode::unsupported);
   CHECK(failure_of([&] { open({"pipe:cat x.tar"}); }) == ErrorCode::unsupported);
 }
 

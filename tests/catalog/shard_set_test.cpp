@@ -169,7 +169,7 @@ TEST_CASE("operands that name nothing are distinguished") {
   CHECK(code_of({dir.path("other.json")}) == ErrorCode::usage);
   CHECK(code_of({dir.path("empty.txt")}) == ErrorCode::not_found);
   CHECK(code_of({dir.path("gone.txt")}) == ErrorCode::not_found);
-  CHECK(code_of({"gs://bucket/a.tar"}) == ErrorCode::unsupported);
+  CHECK(code_of({"abfs://bucket/a.tar"}) == ErrorCode::unsupported);
 }
 
 TEST_CASE("a pattern may be longer than any file name") {

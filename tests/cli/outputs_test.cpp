@@ -77,7 +77,8 @@ TEST_CASE("no verb writes to a URL, and none makes a file or a folder called -")
   std::size_t operands = 0;
   for_each_output([](const FieldNode& option) { return option.field.is_output(); },
                   [&](const auto& app, const auto& command, const FieldNode& option) {
-                    for (const std::string target : {"s3://me:hush@bucket/x", "gs://bucket/x", "file:///tmp/x", "-"}) {
+                    for (const std::string target :
+                         {"s3://me:hush@bucket/x", "s3:/bucket/x", "gs://bucket/x", "file:///tmp/x", "-"}) {
                       if (target == "-" && option.field.name == "json") continue;
                       CAPTURE(target);
                       auto args = command_line(command, dir.path(), option.field.name, target);

@@ -35,9 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Url base = parse_url("https://user:password@host:8443/folder/file?query");
   fuzz::may_fail_with({ErrorCode::usage}, [&] { promise_sound(parse_url(text)); });
   fuzz::may_fail_with({ErrorCode::usage}, [&] { promise_sound(resolve_location(base, text)); });
-  fuzz::may_fail_with({ErrorCode::usage}, [&] {
+  fuzz::may_fail_with({ErrorCode::usage, ErrorCode::unsupported}, [&] {
     const S3Location location = parse_s3_location(text);
-    fuzz::promise(parse_s3_location(location.text()) == location);
+    fuzz::promise(parse_s3_location("s3://" + location.bucket + "/" + location.key) == location);
   });
   fuzz::promise(percent_decode(percent_encode(text)) == text);
   fuzz::promise(percent_decode(percent_encode_path(text)) == text);

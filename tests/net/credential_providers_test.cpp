@@ -200,9 +200,15 @@ TEST_CASE("no metadata service, none wanted, and a machine without a role are no
   CHECK_FALSE(instance_provider(cloud.around()).find({}));
   CHECK(cloud.requests.size() == 2);
   cloud.services[kInstance] = instance_service();
-  cloud.variables["AWS_EC2_METADATA_DISABLED"] = "true";
-  CHECK_FALSE(instance_provider(cloud.around()).find({}));
-  CHECK(cloud.requests.size() == 2);
+  for (const char* disabled : {"true", "True", "TRUE"}) {
+    cloud.variables["AWS_EC2_METADATA_DISABLED"] = disabled;
+    CHECK_FALSE(instance_provider(cloud.around()).find({}));
+    CHECK(cloud.requests.size() == 2);
+  }
+  for (const char* enabled : {"false", "1", "yes"}) {
+    cloud.variables["AWS_EC2_METADATA_DISABLED"] = enabled;
+    check_lent(instance_provider(cloud.around()).find({}));
+  }
   cloud.variables.erase("AWS_EC2_METADATA_DISABLED");
   cloud.services[kInstance] = [](const HttpRequest& request) {
     return request.method == "PUT" ? std::pair(200, std::string("session")) : std::pair(404, std::string());

@@ -40,6 +40,14 @@ TEST_CASE("region and endpoint come from option, environment, profile, in this o
   CHECK(given.endpoint->text() == "https://option/");
 }
 
+TEST_CASE("the profile may say that buckets have their own hosts") {
+  FakeCloud cloud;
+  cloud.files["/home/me/.aws/config"] = "[default]\ns3 =\n  addressing_style = virtual\n[profile path]\nregion = x\n";
+  CHECK(s3_settings({}, cloud.around()).virtual_hosts);
+  CHECK_FALSE(s3_settings({"path", "", "", false}, cloud.around()).virtual_hosts);
+  CHECK(s3_settings({"path", "", "", false, true}, cloud.around()).virtual_hosts);
+}
+
 TEST_CASE("an endpoint that is no plain URL is refused") {
   FakeCloud cloud;
   for (const char* endpoint : {"host:9000", "s3://bucket", "http://user:pw@host", "http://host/?x=1"}) {

@@ -103,9 +103,20 @@ TEST_CASE("stores opened together share their connections, and outlive who opene
   CHECK(requests[0].connection == requests[1].connection);
 }
 
+TEST_CASE("gs:// is read as s3:// is, under its own name") {
+  ObjectServer server("0123456789");
+  server.next({ObjectServer::answer(200, "", listing({"train/a?", "train/b"}))});
+  const auto source = store_source(StoreOpener(anonymous_at(server)).open("gs://bucket/train"), {});
+  CHECK(source->location() == "gs://bucket/train");
+  CHECK(source->list().size() == 2);
+  CHECK(server.requests().back().path() == "/bucket/");
+  CHECK(source->address_of("a?") == "gs://bucket/train/a?");
+  CHECK(source->find("b")->size == 10);
+}
+
 TEST_CASE("other addresses are refused") {
   CHECK(failure_of([] { StoreOpener({}).open("/a/folder"); }) == ErrorCode::usage);
-  CHECK(failure_of([] { StoreOpener({}).open("gs://bucket/x"); }) == ErrorCode::usage);
+  CHECK(failure_of([] { StoreOpener({}).open("abfs://bucket/x"); }) == ErrorCode::usage);
 }
 
 TEST_CASE("another kind of store is one class and one row of the registry") {

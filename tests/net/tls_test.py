@@ -40,10 +40,12 @@ def openssl(folder, *arguments):
 
 
 def make_certificates(folder):
-    """authority.pem, and server.pem with server.key that it vouches for, for 127.0.0.1 alone."""
+    """authority.pem and other.pem, and server.pem with server.key that the first vouches for, for 127.0.0.1 alone."""
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
     openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "authority.key", "-out", "authority.pem",
             "-subj", "/CN=A test's authority", "-days", "2")
+    openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "other.key", "-out", "other.pem",
+            "-subj", "/CN=Another authority", "-days", "2")
     openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr",
             "-subj", "/CN=A test's server")
     openssl(folder, "x509", "-req", "-in", "server.csr", "-CA", "authority.pem", "-CAkey", "authority.key",
@@ -87,6 +89,9 @@ class Trust(ServedTest):
         for variable in ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE"):
             found = self.probe(f"https://127.0.0.1:{self.port}/x", **{variable: self.authority})
             self.assertEqual(found.get("size"), len(CONTENT), found)
+            other = str(self.folder / "other.pem")
+            error = self.probe(f"https://127.0.0.1:{self.port}/x", **{variable: other, "SSL_CERT_FILE": other})["error"]
+            self.assertIn(f"in {variable} ('{other}')", error["text"])
         hashed = self.folder / "hashed"
         hashed.mkdir()
         shutil.copy(self.authority, hashed)
@@ -96,7 +101,7 @@ class Trust(ServedTest):
     def test_without_it_the_server_is_not_trusted_and_that_is_final(self):
         error = self.probe(f"https://127.0.0.1:{self.port}/x?token=secret")["error"]
         self.assertEqual(error["code"], "denied")
-        self.assertIn("SSL_CERT_FILE", error["text"])
+        self.assertIn("certificates of this system; give that of your own authority in SSL_CERT_FILE", error["text"])
         self.assertNotIn("secret", error["text"])
 
     def test_a_certificate_for_another_name_is_not_trusted(self):

@@ -87,9 +87,8 @@ TEST_CASE("an S3 location is a bucket and a key that nothing decodes") {
   CHECK(parse_s3_location("s3://bucket/") == S3Location{"bucket", ""});
   CHECK(parse_s3_location("s3://my.bucket-1/a%20b/?#c") == S3Location{"my.bucket-1", "a%20b/?#c"});
   CHECK(parse_s3_location("s3://bucket//a") == S3Location{"bucket", "/a"});
-  CHECK(parse_s3_location("s3://bucket/a").text() == "s3://bucket/a");
-  for (const char* text :
-       {"s3://", "s3:///key", "s3://ab", "s3://user@bucket/x", "s3://.hidden/x", "http://bucket/x"}) {
+  for (const char* text : {"s3://", "s3:///key", "s3://ab", "s3://user@bucket/x", "s3://AKIA:hush/hush@bucket/x",
+                           "s3://.hidden/x", "http://bucket/x"}) {
     CAPTURE(text);
     CHECK(failure_of([&] { parse_s3_location(text); }) == ErrorCode::usage);
   }
@@ -104,6 +103,14 @@ TEST_CASE("a text of a command line is shown without login and query") {
   CHECK(without_secrets("what?/me:hush@host") == "what?/me:hush@host");
   CHECK(without_secrets("s3://bucket/what?") == "s3://bucket/what?");
   CHECK(without_secrets("s3://me:hush@bucket/a?b") == "s3://bucket/a?b");
+  CHECK(without_secrets("gs://bucket/what?") == "gs://bucket/what?");
+  for (const char* scheme : {"s3://", "https://", "HTTP://"}) {
+    CAPTURE(scheme);
+    CHECK(without_secrets(scheme + std::string("AKIA:hu/sh+hush/x@bucket/a'")) == scheme + std::string("bucket/a'"));
+  }
+  CHECK(without_secrets("http://host:80/a@b") == "http://host:80/a@b");
+  CHECK(without_secrets("http://[::1]/a@b") == "http://[::1]/a@b");
+  CHECK(without_secrets("pipe:curl -H 'Authorization: Bearer hush' https://host/x") == "pipe:...");
   CHECK(without_secrets("cannot read 'http://me:hush@h/my x.tar?sig=hush': gone (in s3://b, http://u:hush@h/y?hush)") ==
         "cannot read 'http://h/my x.tar?...': gone (in s3://b, http://h/y?...");
   CHECK(without_secrets("shardctl reshard http://h/x?... OUT  # http://h/y is there? yes") ==

@@ -10,7 +10,7 @@ std::string CacheFile::path() const { return io::join_path(folder, name); }
 
 std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& ctx) {
   ctx.progress().start("look for staged folders");
-  staging::require_local_folder(folder);
+  staging::require_local_folder(folder, ctx);
   return staging::staged_folders(folder, ctx.stop_token());
 }
 

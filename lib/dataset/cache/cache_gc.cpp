@@ -93,7 +93,7 @@ CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Col
 
 CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
   const std::string& path = options.folder;
-  staging::require_local_folder(path);
+  staging::require_local_folder(path, ctx);
   const auto folder = staging::look_at_staged(path);
   if (!folder) throw Error(ErrorCode::not_found, fmt::format("'{}' is not a staged folder", path), path);
   const system::WallTime now = system::system_clock().now();

@@ -112,10 +112,10 @@ CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx) {
 namespace {
 
 /// A lease in the folder of a cache would protect none of its sets.
-void refuse_cache(const std::string& folder, const std::stop_token& stop) {
-  staging::require_local_folder(folder);
+void refuse_cache(const std::string& folder, Context& ctx) {
+  staging::require_local_folder(folder, ctx);
   if (!std::filesystem::is_directory(folder) || staging::look_at_staged(folder)) return;
-  const auto sets = staging::staged_folders(folder, stop);
+  const auto sets = staging::staged_folders(folder, ctx.stop_token());
   if (sets.empty()) return;  // its stage has not begun
   throw Error(ErrorCode::usage,
               fmt::format("'{}' is a cache of several sets; give the folder of each set, such as '{}'", folder,
@@ -150,7 +150,7 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
   const std::stop_token& stop = ctx.stop_token();
   staging::Lease lease{id_of(options.lease_id), options.purpose, {}, {}, staging::random_lease_id()};
   if (lease.owner.empty()) lease.owner = lease.holder;
-  refuse_cache(options.folder, stop);
+  refuse_cache(options.folder, ctx);
   CacheHoldResult result{lease.owner};
   for (; !stop.stop_requested(); sleep(options.lease / 3, stop)) {
     try {

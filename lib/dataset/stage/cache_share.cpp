@@ -118,13 +118,11 @@ bool CacheShare::keep(const std::function<bool()>& still_holds) {
   try {
     if (options_.lease > 0 && !keep_by_lease(still_holds)) return false;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::denied) throw;
-    throw Error(
-        error.code(),
-        fmt::format(
-            "{}; the set is complete, and --lease 0 needs no permission to write there, but then it may be evicted",
-            error.what()),
-        error.path());
+    if (error.code() != ErrorCode::denied && error.code() != ErrorCode::no_space) throw;
+    if (!lease_)
+      ctx_.warn("not_leased", fmt::format("the set is complete, but it may be evicted, because no lease could be taken "
+                                          "or renewed: {}",
+                                          error.what()));
   }
   staging::mark_used(target_.folder());
   return true;

@@ -348,7 +348,7 @@ staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions
 StageResult stage(const StageOptions& options, Context& ctx) {
   check(options);
   check(options.share, options.target);
-  staging::require_local_folder(options.target);
+  staging::require_local_folder(options.target, ctx, options.share.limit || !options.share.cache.empty());
   wait_jitter(options.jitter, ctx.stop_token());
   std::atomic<std::uint64_t> retries = 0;
   std::atomic<bool> throttled = false;

@@ -228,7 +228,7 @@ TEST_CASE("a bucket's shards are measured by a prefix, which is listed") {
 TEST_CASE("what is not there, no address that is read, or stopped is a clear error") {
   const StoreServer server{{"bucket/a.tar", "a"}};
   CHECK(code_of(store_options(server.url("/bucket/b.tar"))) == ErrorCode::not_found);
-  CHECK(code_of(store_options("gs://bucket/x")) == ErrorCode::unsupported);
+  CHECK(code_of(store_options("abfs://bucket/x")) == ErrorCode::unsupported);
   std::stop_source stop;
   stop.request_stop();
   Context context(stop.get_token());

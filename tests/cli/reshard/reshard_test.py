@@ -225,7 +225,7 @@ class BadInput(ReshardTest):
         self.refused(4, "x.tar.gz", "past byte")
 
     def test_a_url_and_a_missing_file_are_said_plainly(self):
-        self.refused(4, "'gs:'", args=["gs://host/x.tar"])
+        self.refused(4, "'abfs:'", args=["abfs://host/x.tar"])
         self.refused(4, "absent.tar", args=[self.folder / "absent.tar"])
 
 

@@ -181,7 +181,7 @@ class Sources(StageTest):
     def test_a_missing_source_an_unknown_url_and_a_target_in_the_source_are_distinguished(self):
         shards = self.make_shards()
         self.assert_error(run("shardctl", "stage", self.folder / "absent", self.folder / "out"), 4, "absent")
-        self.assert_error(run("shardctl", "stage", "gs://bucket/x", self.folder / "out"), 4, "gs:")
+        self.assert_error(run("shardctl", "stage", "abfs://bucket/x", self.folder / "out"), 4, "abfs:")
         self.assert_error(run("shardctl", "stage", shards, shards / "copy"), 2, "is inside the source")
         self.assert_error(run("shardctl", "stage", shards, shards), 2, "is inside the source")
 

@@ -132,7 +132,7 @@ class Verify(FolderTest):
 
     def test_sources_that_are_missing_or_no_shards(self):
         self.assert_error(run("shardctl", "verify", self.folder / "nowhere"), 4, "nowhere")
-        self.assert_error(run("shardctl", "verify", "gs://bucket/x.tar"), 4, "'gs:'")
+        self.assert_error(run("shardctl", "verify", "abfs://bucket/x.tar"), 4, "'abfs:'")
 
     def test_index_does_not_replace_what_convert_wrote(self):
         out = self.folder / "out"

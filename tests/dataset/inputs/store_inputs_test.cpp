@@ -191,7 +191,7 @@ TEST_CASE("a wrong URL says which, and shows no secret") {
   CHECK(failure("s3://nowhere/set").says("s3://nowhere"));
   CHECK(failure("s3://bucket/none/") == ErrorCode::not_found);
   CHECK(failure("s3://bucket/set/{a,z}.tar").says("s3://bucket/set/z.tar"));
-  CHECK(failure("gs://bucket/set") == ErrorCode::unsupported);
+  CHECK(failure("abfs://bucket/set") == ErrorCode::unsupported);
   const Failure hidden = failure(shards.server->url_with_login("me:hidden", "/bucket/none.tar?sig=hidden"));
   CHECK(hidden == ErrorCode::not_found);
   CHECK(hidden.says("/bucket/none.tar?..."));
