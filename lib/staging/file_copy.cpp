@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "formats/shard_hash.hpp"
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -161,6 +162,7 @@ FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog l
   if (const auto ranges = have_.ranges(); !ranges.empty() && ranges.back().end > there) have_.clear();
   if (have_.total() == 0) out_->resize(0);
   prepare();
+  parts_.resize(file_.parts.size());
   taken_ = have_;
   resumed_ = have_.total();
 }
@@ -182,7 +184,11 @@ std::optional<ByteRange> FileCopy::claim(std::uint64_t longest) {
     ++claims_;
     return ByteRange{};
   }
-  if (!whole_only_) range->end = std::min(range->end, range->begin + longest);
+  if (!whole_only_) {
+    std::uint64_t end = range->begin + longest;
+    if (has_parts() && longest >= formats::kPartBytes) end -= end % formats::kPartBytes;  // compared as they arrive
+    range->end = std::min(range->end, end);
+  }
   taken_.add(*range);
   ++claims_;
   return range;
@@ -195,7 +201,7 @@ void FileCopy::write(std::uint64_t offset, Bytes bytes) {
   const std::uint64_t step = end / kWritebackStep * kWritebackStep;
   if (step > offset && step >= kWritebackStep) out_->start_writeback(step - kWritebackStep, kWritebackStep);
   const std::scoped_lock lock(mutex_);
-  if (hashed_ == offset && !catching_up_) {
+  if (!has_parts() && hashed_ == offset && !catching_up_) {
     hash_.update(bytes);
     hashed_ = end;
   }
@@ -213,7 +219,7 @@ bool FileCopy::release(ByteRange claim, std::uint64_t reached) {
 }
 
 void FileCopy::tend(const std::stop_token& stop) {
-  catch_up(stop);
+  if (!has_parts()) catch_up(stop);
   bool due = false;
   {
     const std::scoped_lock lock(mutex_);
@@ -229,6 +235,7 @@ void FileCopy::forget() {
   const std::scoped_lock lock(mutex_);
   have_.clear();
   taken_.clear();
+  std::ranges::fill(parts_, PartState::unknown);
   hash_ = Xxh3Stream();
   hashed_ = 0;
   unsaved_ = 0;
@@ -251,13 +258,56 @@ void FileCopy::start_over_as_whole() {
 void FileCopy::rewind() {
   const std::scoped_lock lock(mutex_);
   have_.clear();
+  std::ranges::fill(parts_, PartState::unknown);
   hash_ = Xxh3Stream();
   hashed_ = 0;
 }
 
-Hash128 FileCopy::finish_hash(const std::stop_token& stop) {
-  hash_stored({hashed_, file_.object.size}, stop);
+void FileCopy::compare_part(std::size_t part, const Hash128& hash) {
+  const std::scoped_lock lock(mutex_);
+  if (hash == file_.parts[part]) {
+    parts_[part] = PartState::right;
+  } else if (parts_[part] == PartState::unknown && !whole_only_) {
+    drop_part(part);
+  }
+}
+
+/// Called with the lock held.
+void FileCopy::drop_part(std::size_t part) {
+  parts_[part] = PartState::wrong_once;
+  ++parts_refetched_;
+  const std::uint64_t begin = part * formats::kPartBytes;
+  const ByteRange range{begin, std::min(begin + formats::kPartBytes, file_.object.size)};
+  have_.remove(range);
+  taken_.remove(range);
+}
+
+std::optional<Hash128> FileCopy::finish_hash(const std::stop_token& stop) {
+  if (has_parts()) return check_parts(stop) ? file_.hash : std::nullopt;
+  hash_stored(hash_, {hashed_, file_.object.size}, stop);
   return hash_.digest();
+}
+
+/// False if parts are wrong for the first time; then it is no longer settling.
+bool FileCopy::check_parts(const std::stop_token& stop) {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    if (parts_[part] == PartState::right) continue;
+    const std::uint64_t begin = part * formats::kPartBytes;
+    const ByteRange range{begin, std::min(begin + formats::kPartBytes, file_.object.size)};
+    Xxh3Stream hash;
+    hash_stored(hash, range, stop);
+    const std::scoped_lock lock(mutex_);
+    if (hash.digest() == file_.parts[part]) {
+      parts_[part] = PartState::right;
+    } else if (parts_[part] == PartState::wrong_once || whole_only_) {
+      throw WrongPart{range};
+    } else {
+      drop_part(part);
+    }
+  }
+  const std::scoped_lock lock(mutex_);
+  settling_ = have_.end_of_run(0) >= file_.object.size;
+  return settling_;
 }
 
 void FileCopy::close() {
@@ -265,15 +315,15 @@ void FileCopy::close() {
   log_.remove();
 }
 
-/// Reads bytes back that arrived out of order, into the hash. Only the caller touches the hash.
-void FileCopy::hash_stored(ByteRange range, const std::stop_token& stop) {
+/// Reads stored bytes back into a hash that only the caller touches.
+void FileCopy::hash_stored(Xxh3Stream& hash, ByteRange range, const std::stop_token& stop) {
   std::vector<std::byte> block(std::min<std::uint64_t>(kBlock, range.size()));
   while (!range.empty()) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
     const std::size_t want = std::min<std::uint64_t>(block.size(), range.size());
     const std::size_t got = out_->file().read_at(range.begin, std::span(block).first(want));
     if (got == 0) return;  // shorter than before: the hash will differ
-    hash_.update(Bytes(block).first(got));
+    hash.update(Bytes(block).first(got));
     range.begin += got;
   }
 }
@@ -289,7 +339,7 @@ void FileCopy::catch_up(const std::stop_token& stop) {
       if (catching_up_ || ready.empty()) return;
       catching_up_ = true;
     }
-    hash_stored(ready, stop);
+    hash_stored(hash_, ready, stop);
     const std::scoped_lock lock(mutex_);
     hashed_ = ready.end;
     catching_up_ = false;
@@ -305,7 +355,7 @@ void FileCopy::save() {
     const std::scoped_lock lock(mutex_);
     if (outdated_ || whole_only_) return;
     durable = have_;
-    hashed = hashed_;
+    hashed = has_parts() ? have_.end_of_run(0) : hashed_;
     unsaved_ = 0;
   }
   out_->sync();

@@ -85,6 +85,11 @@ class PartLog {
 /// Thrown by FileCopy::write() if the received bytes are no longer needed.
 struct OutdatedBytes {};
 
+/// Thrown by FileCopy::finish_hash() for bytes [begin, end) that differ from the manifest after a second read.
+struct WrongPart {
+  ByteRange range;
+};
+
 struct CopySteps {
   /// Bytes between two moments at which a file is made durable and can be resumed.
   std::uint64_t save_bytes = 32ULL << 20U;
@@ -95,8 +100,9 @@ struct CopySteps {
   std::uint64_t large_bytes() const { return save_bytes / 8; }
 };
 
-/// One file on its way into the folder: which of its bytes have arrived, which are being fetched, and the hash of its
-/// beginning, which is computed as bytes arrive in order and catches up otherwise. Thread-safe.
+/// One file on its way into the folder: which of its bytes have arrived, which are being fetched, and whether they are
+/// right. A file with hashes of its parts is compared part by part as they arrive. Of any other, the hash of its
+/// beginning is computed as bytes arrive in order, and catches up otherwise. Thread-safe.
 ///
 /// A claimed range must be released, however its fetch ends. The thread that releases the last claimed range of a file
 /// that is complete or outdated owns it until it is closed or started over.
@@ -119,6 +125,11 @@ class FileCopy {
   /// Stores bytes of a claimed range. Throws OutdatedBytes if the copy must start over.
   void write(std::uint64_t offset, Bytes bytes);
 
+  /// Whether each part has a hash.
+  bool has_parts() const { return !file_.parts.empty(); }
+  /// A whole part was stored, from its first byte on, and has this hash. If it is wrong, it is fetched a second time.
+  void compare_part(std::size_t part, const Hash128& hash);
+
   /// Hashes bytes that arrived out of order, and saves when enough has arrived. Within a claim.
   void tend(const std::stop_token& stop);
   /// Ends a claim whose bytes up to `reached` were stored. True if the caller must settle the file: it is complete, or
@@ -139,8 +150,12 @@ class FileCopy {
   void start_over_as_whole();
   /// When fetching the whole: the stream begins again.
   void rewind();
-  /// When settling: the hash of all bytes.
-  Hash128 finish_hash(const std::stop_token& stop);
+  /// When settling: the hash of all bytes. Of a file with hashes of parts, reads the parts that were not compared as
+  /// they arrived. Empty if some must be fetched a second time, which others may do then. Throws WrongPart for one that
+  /// is wrong even so.
+  std::optional<Hash128> finish_hash(const std::stop_token& stop);
+  /// Parts that were fetched a second time.
+  unsigned parts_refetched() const { return parts_refetched_; }
   /// When settling: makes the whole file durable.
   void sync() { out_->sync(); }
   /// When settling, when everything is durable: removes the log.
@@ -153,7 +168,9 @@ class FileCopy {
   void prepare();
   void forget();
   void catch_up(const std::stop_token& stop);
-  void hash_stored(ByteRange range, const std::stop_token& stop);
+  void hash_stored(Xxh3Stream& hash, ByteRange range, const std::stop_token& stop);
+  bool check_parts(const std::stop_token& stop);
+  void drop_part(std::size_t part);
   PartialOf identity() const { return {file_.object.name, file_.pin(), file_.object.size}; }
 
   StageFile file_;
@@ -173,6 +190,9 @@ class FileCopy {
   Xxh3Stream hash_;
   std::uint64_t hashed_ = 0;  ///< the hash is of [0, hashed_)
   bool catching_up_ = false;
+  enum class PartState : char { unknown, right, wrong_once };
+  std::vector<PartState> parts_;  ///< of those with a hash
+  std::atomic<unsigned> parts_refetched_ = 0;
   std::uint64_t unsaved_ = 0;
 
   std::mutex save_mutex_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/remedies.hpp"
+#include "formats/shard_hash.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -51,6 +52,7 @@ void RangeWriter::begin(FileCopy& copy, std::uint64_t offset) {
   copy_ = &copy;
   gathered_ = 0;
   stored_ = offset;
+  whole_part_ = false;
 }
 
 void RangeWriter::take(Bytes bytes) {
@@ -75,7 +77,28 @@ void RangeWriter::flush() {
 
 void RangeWriter::store(Bytes bytes) {
   copy_->write(stored_, bytes);
-  stored_ += bytes.size();
+  if (copy_->has_parts()) {
+    hash_parts(bytes);
+  } else {
+    stored_ += bytes.size();
+  }
+}
+
+void RangeWriter::hash_parts(Bytes bytes) {
+  const std::uint64_t file_bytes = copy_->file().object.size;
+  while (!bytes.empty()) {
+    if (stored_ % formats::kPartBytes == 0) {
+      part_.reset();
+      whole_part_ = true;
+    }
+    const Bytes some =
+        bytes.first(std::min<std::uint64_t>(bytes.size(), formats::kPartBytes - stored_ % formats::kPartBytes));
+    part_.update(some);
+    bytes = bytes.subspan(some.size());
+    stored_ += some.size();
+    const bool is_end = stored_ % formats::kPartBytes == 0 || stored_ == file_bytes;
+    if (is_end && whole_part_) copy_->compare_part((stored_ - 1) / formats::kPartBytes, part_.digest());
+  }
 }
 
 namespace {
@@ -265,30 +288,42 @@ void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_
     return queue_->wake();
   }
   if (copy->outdated()) return start_over(copy, busy_error(path));
-  const Hash128 hash = copy->finish_hash(stop);
-  if (const auto wrong = mismatch(file, target_.partial_path(file.object.name), hash)) {
+  std::optional<Hash128> hash;
+  try {
+    hash = copy->finish_hash(stop);
+  } catch (const WrongPart& wrong) {
+    const Error reason = corrupt_error(
+        path, fmt::format("bytes {} to {} differ from the manifest", wrong.range.begin, wrong.range.end - 1));
+    if (!copy->whole_only()) give_up(copy, reason);
+    return start_over(copy, reason);
+  }
+  if (!hash) return queue_->wake();
+  if (const auto wrong = mismatch(file, target_.partial_path(file.object.name), *hash)) {
     return start_over(copy, corrupt_error(path, *wrong));
   }
+  refetched_ += copy->parts_refetched();
   reused_ += copy->resumed_bytes();
   if (small_files_.takes(file.object.size)) {
-    small_files_.add({copy, hash});
+    small_files_.add({copy, *hash});
   } else {
     copy->sync();
-    placer_.put({{copy, hash}});
+    placer_.put({{copy, *hash}});
   }
   ++ctx_.progress().items;
   queue_->finished(copy);
 }
 
+void StageCopier::give_up(const std::shared_ptr<FileCopy>& copy, const Error& reason) {
+  queue_->finished(copy);
+  copy->close();
+  files_.remove(target_.partial_path(copy->file().object.name));
+  throw Error(reason);
+}
+
 /// Starts a file again with the object as it is now; the second time it throws `reason`.
 void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason) {
   const StageFile& file = copy->file();
-  if (copy->restarts() > 0) {
-    queue_->finished(copy);
-    copy->close();
-    files_.remove(target_.partial_path(file.object.name));
-    throw Error(reason);
-  }
+  if (copy->restarts() > 0) give_up(copy, reason);
   const io::ObjectInfo now = find_at_source(source_, file);
   ++refetched_;
   if (!file.hash) {

@@ -162,7 +162,8 @@ class RangeSize {
   int slow_starts_ = 0;  ///< in a row
 };
 
-/// Stores the bytes of one claimed range, collected into blocks that bypass the page cache. One thread; reusable.
+/// Stores the bytes of one claimed range, collected into blocks that bypass the page cache, and compares the parts that
+/// lie in it. One thread; reusable.
 class RangeWriter {
  public:
   static constexpr std::size_t kBlock = 1U << 20U;
@@ -178,8 +179,11 @@ class RangeWriter {
 
  private:
   void store(Bytes bytes);
+  void hash_parts(Bytes bytes);
 
   FileCopy* copy_ = nullptr;
+  Xxh3Stream part_;
+  bool whole_part_ = false;  ///< part_ has all bytes of a part so far
   io::AlignedBuffer buffer_;
   std::size_t gathered_ = 0;
   std::uint64_t stored_ = 0;
@@ -213,7 +217,7 @@ class StageCopier {
   std::uint64_t bytes_reused() const { return reused_; }
   /// Files that already existed in the target, or that others copied meanwhile.
   std::uint64_t files_reused() const { return files_reused_; }
-  /// Files that were fetched a second time.
+  /// Files, and parts of shards, that were fetched a second time.
   std::uint64_t refetched() const { return refetched_; }
   /// Objects that changed while being copied, in their current state. Valid after copy_all().
   const std::vector<io::ObjectInfo>& changed() const { return changed_; }
@@ -230,6 +234,7 @@ class StageCopier {
   io::Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
   void came(std::uint64_t bytes, const std::stop_token& stop);
   void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
+  [[noreturn]] void give_up(const std::shared_ptr<FileCopy>& copy, const Error& reason);
   void start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason);
   void keep_unfinished() noexcept;
 
