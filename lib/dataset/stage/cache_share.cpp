@@ -121,7 +121,7 @@ bool CacheShare::keep(const std::function<bool()>& still_holds) {
     if (error.code() != ErrorCode::denied && error.code() != ErrorCode::no_space) throw;
     if (!lease_)
       ctx_.warn("not_leased", fmt::format("the set is complete, but it may be evicted, because no lease could be taken "
-                                          "or renewed: {}",
+                                          "or renewed (--lease 0 takes none): {}",
                                           error.what()));
   }
   staging::mark_used(target_.folder());
