@@ -44,23 +44,23 @@ StageResult stage_with(FakeSource& source, const std::string& target, const Copy
 }
 
 /// Requests of a part or more, of less, and with an odd size.
-std::vector<CopyLimits> sizes_of_requests() {
+std::vector<CopyLimits> sizes_of_requests(unsigned at_once) {
   std::vector<CopyLimits> all;
-  for (const std::uint64_t bytes : {std::uint64_t{64} << 20U, std::uint64_t{1} << 20U, kPartBytes + 12'345}) {
-    all.push_back({1, 1, bytes, {kPart, false}, {}});
-    all.push_back({4, 4, bytes, {kPart, false}, {}});
-  }
+  for (const std::uint64_t bytes : {std::uint64_t{64} << 20U, std::uint64_t{1} << 20U, kPartBytes + 12'345})
+    all.push_back({at_once, at_once, bytes, {kPartBytes, false}, {}});
   return all;
 }
 
 }  // namespace
 
 TEST_CASE("a wrong byte makes one part be fetched again, not the shard") {
-  for (const CopyLimits& limits : sizes_of_requests()) {
-    CAPTURE(limits.range_bytes);
-    CAPTURE(limits.start);
-    for (const std::uint64_t byte : {kPartBytes - 1, kPartBytes, kBytes - 1}) {
+  const std::vector<std::uint64_t> bytes{kPartBytes - 1, kPartBytes, kBytes - 1};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    for (const unsigned at_once : {1U, 4U}) {
+      const std::uint64_t byte = bytes[i];
+      const CopyLimits limits = sizes_of_requests(at_once)[i];
       CAPTURE(byte);
+      CAPTURE(at_once);
       TempDir dir;
       FakeSource source = big_shard();
       source.flip("big.tar", byte, 1);
@@ -74,7 +74,7 @@ TEST_CASE("a wrong byte makes one part be fetched again, not the shard") {
 }
 
 TEST_CASE("a part that stays wrong is an error that names its bytes, and nothing of the shard is kept") {
-  for (const CopyLimits& limits : sizes_of_requests()) {
+  for (const CopyLimits& limits : sizes_of_requests(1)) {
     CAPTURE(limits.range_bytes);
     TempDir dir;
     FakeSource source = big_shard();
@@ -87,7 +87,7 @@ TEST_CASE("a part that stays wrong is an error that names its bytes, and nothing
 }
 
 TEST_CASE("parts of an interrupted copy are checked, and only a wrong one is fetched again") {
-  for (const CopyLimits& limits : sizes_of_requests()) {
+  for (const CopyLimits& limits : sizes_of_requests(1)) {
     CAPTURE(limits.range_bytes);
     TempDir dir;
     FakeSource source = big_shard();
