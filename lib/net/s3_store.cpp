@@ -153,8 +153,7 @@ class S3Store final : public RemoteStore {
       try {
         result = exchange(request, on_success, stop);
       } catch (const Error& error) {
-        if (error.code() != ErrorCode::network) throw;
-        return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
+        return unanswered(error);
       }
       const int status = result.response.status;
       if (status >= 200 && status < 300) return {std::move(result.response), {}, {}};
@@ -197,6 +196,7 @@ class S3Store final : public RemoteStore {
     message.url = s3_url(settings, bucket_, request.key);
     message.url.query = canonical_query(request.query);
     message.headers = request.headers;
+    message.may_be_given_up = request.may_be_given_up;
     const auto complete = [&](HttpRequest& next, bool own_host) {
       if (own_host && result.credentials) sign(next, result);
     };
