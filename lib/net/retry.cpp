@@ -102,9 +102,10 @@ void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::opt
   ++failures_;
   if (verdict.remedy == AnswerRemedy::fatal) throw error;
   const unsigned most = std::min(options_.attempts, verdict.attempts);
-  const RetryEvent event{
-      verdict.throttled, wait_after(verdict, retry_after), error.what(), failures_, verdict.answered, most,
-      retry_after};
+  const RetryEvent event{verdict.throttled, wait_after(verdict, retry_after),
+                         error.what(),      failures_,
+                         verdict.answered,  most,
+                         error.path(),      retry_after};
   if (failures_ >= most || (options_.may_retry && !options_.may_retry(event))) {
     throw Error(error.code(), fmt::format("{} (after {})", error.what(), format_count(failures_, "attempt")),
                 error.path(), error.offset());

@@ -43,6 +43,7 @@ struct RetryEvent {
   unsigned failures = 0;                            ///< of this request in a row, without sufficient progress
   bool answered = true;                             ///< false: no answer came, or it broke
   unsigned attempts = 0;                            ///< maximum in a row
+  std::string address = {};                         ///< of the object
   std::optional<system::Seconds> retry_after = {};  ///< what the server asked for
 };
 
