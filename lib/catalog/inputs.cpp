@@ -46,10 +46,14 @@ void StoreAccess::describe(FieldVisitor& v) {
           token_file);
 }
 
-net::StoreOptions StoreAccess::store_options() const {
+net::StoreOptions StoreAccess::store_options(Context& ctx) const {
   net::StoreOptions options;
   options.s3 = {profile, endpoint_url, region, anonymous, virtual_hosts, requester_pays};
   options.token = net::bearer_token(token_file, system::process_environment());
+  options.retry.on_retry = [&ctx](const net::RetryEvent& event) {
+    ctx.repeated({event.address, event.reason, event.failures, event.attempts, event.wait.count(),
+                  event.retry_after.value_or(system::Seconds(0)) > system::Seconds(0), 0});
+  };
   return options;
 }
 

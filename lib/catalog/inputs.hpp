@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "catalog/object_location.hpp"
+#include "core/context.hpp"
 #include "core/fields.hpp"
 #include "io/object_source.hpp"
 #include "net/store_source.hpp"
@@ -30,7 +31,8 @@ struct StoreAccess {
 
   void describe(FieldVisitor& v);
 
-  net::StoreOptions store_options() const;
+  /// Repeated requests are reported to `ctx`, which outlives the stores.
+  net::StoreOptions store_options(Context& ctx) const;
 };
 
 /// An object of a source.
@@ -51,7 +53,8 @@ class Inputs {
  public:
   explicit Inputs(const net::StoreOptions& options = {}, std::stop_token stop = {})
       : stores_(options), stop_(std::move(stop)) {}
-  Inputs(const StoreAccess& access, std::stop_token stop) : Inputs(access.store_options(), std::move(stop)) {}
+  /// `ctx` outlives the inputs.
+  Inputs(const StoreAccess& access, Context& ctx) : Inputs(access.store_options(ctx), ctx.stop_token()) {}
 
   /// Throws Error{not_found} if it does not exist, and the errors of refuse_special_file() and of the source.
   std::unique_ptr<ByteSource> open(const std::string& path);

@@ -281,7 +281,7 @@ bool is_compressed_tar_name(std::string_view name) {
 
 ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access,
                         FolderTars tars) {
-  ShardSet set = resolve_shards(operands, tars, std::make_shared<Inputs>(access, ctx.stop_token()));
+  ShardSet set = resolve_shards(operands, tars, std::make_shared<Inputs>(access, ctx));
   if (set.of_folder && !set.foreign_manifest.empty()) {
     ctx.warn("foreign_manifest",
              fmt::format("'{}' is not a shardkit manifest; the shards are read without it", set.foreign_manifest));

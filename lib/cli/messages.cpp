@@ -17,6 +17,7 @@
 #include "cli/report_formats.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "core/units.hpp"
 #include "system/clock.hpp"
 
 namespace shardkit::cli {
@@ -127,12 +128,27 @@ std::string Messages::forced_end(int signal) const {
   return fmt::format("\n{}: {}\n{}", program_, kForcedEnd, go_on_line());
 }
 
-void Messages::warning(const Warning& warning) const {
-  if (!json_) return say(fmt::format("{}: {}", painted("warning", kYellow), printable(warning.text)));
-  io_.err << line("warning", "warning", {{"code", warning.code}, {"text", warning.text}});
+void Messages::start_progress(const Progress& progress) {
+  const auto style = json_                 ? ProgressLine::Style::json
+                     : io_.err_is_terminal ? ProgressLine::Style::bar
+                                           : ProgressLine::Style::plain;
+  monitor_.emplace(progress, io_.err, style, io_.err_columns);
 }
 
-void Messages::say(std::string_view line) const { io_.err << fmt::format("{}: {}\n", program_, line); }
+void Messages::put(const std::string& text) {
+  if (monitor_) return monitor_->above(text);
+  io_.err << text << std::flush;
+}
+
+std::string Messages::warning_text(const Warning& warning) const {
+  const std::string text = without_secrets(warning.text);
+  if (json_) return line("warning", "warning", {{"code", warning.code}, {"text", text}});
+  return titled(fmt::format("{}: {}", painted("warning", kYellow), printable(text)));
+}
+
+void Messages::say(std::string_view line) const { io_.err << titled(line); }
+
+std::string Messages::titled(std::string_view line) const { return fmt::format("{}: {}\n", program_, line); }
 
 std::string Messages::go_on_line() const {
   const std::string_view words = how_to_go_on(text_);
@@ -143,13 +159,32 @@ std::string Messages::painted(std::string_view text, std::string_view colour) co
   return io_.err_colour ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
 }
 
-void Messages::warnings(const std::vector<Warning>& warnings) const {
-  const std::size_t shown = std::min(warnings.size(), kMostWarnings);
-  for (std::size_t i = 0; i < shown; ++i) warning(warnings[i]);
-  if (warnings.size() > shown) {
-    warning(
-        {"more_warnings", fmt::format("{} more warnings; --json lists them", format_count(warnings.size() - shown))});
-  }
+void Messages::warning(const Warning& warning) {
+  if (++warnings_ <= kMostWarnings) put(warning_text(warning));
+}
+
+void Messages::more_warnings() {
+  if (warnings_ <= kMostWarnings) return;
+  const std::string more = format_count(warnings_ - kMostWarnings);
+  put(warning_text({"more_warnings", fmt::format("{} more warnings; --json lists them", more)}));
+}
+
+void Messages::repeated(const RepeatedRequest& request) {
+  std::string text = without_secrets(request.reason);
+  if (text.find(request.address) == std::string::npos) text = fmt::format("'{}': {}", request.address, text);
+  text += fmt::format(" (attempt {} of {}; {} {})", request.attempt, request.attempts,
+                      request.asked_to_wait ? "the server asks to wait" : "the next one in",
+                      format_duration(request.wait_seconds));
+  if (request.more > 0) text += fmt::format("; {} more repeated", format_count(request.more, "request"));
+  if (!json_) return put(titled(fmt::format("retry: {}", printable(text))));
+  put(line("info", "retry",
+           {{"text", text},
+            {"address", request.address},
+            {"attempt", request.attempt},
+            {"attempts", request.attempts},
+            {"wait_seconds", request.wait_seconds},
+            {"asked_to_wait", request.asked_to_wait},
+            {"more", request.more}}));
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,16 +23,23 @@ namespace shardkit::cli {
 /// {"code","text","path","offset"}; null for a missing path or offset.
 nlohmann::ordered_json failure_json(const Failure& failure);
 
-/// Messages of a command on standard error, without progress: text ("shardctl: error: ..."), or with --log json the
-/// events "warning", "error", "stopped", "soft_fail" and, at the end of each command, "done".
-class Messages {
+/// Messages of a command on standard error, and its progress: text ("shardctl: error: ..."), or with --log json the
+/// events "warning", "retry", "error", "stopped", "soft_fail" and, at the end of each command, "done".
+class Messages final : public Log {
  public:
   /// `text` and `io` outlive the messages.
   Messages(LogFormat format, std::string_view program, const CommandText& text, const Io& io)
       : json_(format == LogFormat::json), program_(program), text_(text), io_(io) {}
 
-  /// All warnings, or the first 20 and the number of the others.
-  void warnings(const std::vector<Warning>& warnings) const;
+  /// Shows the progress of a command until it ends. `progress` outlives that.
+  void start_progress(const Progress& progress);
+  void end_progress() { monitor_.reset(); }
+
+  /// Shows the first 20, also between lines of progress.
+  void warning(const Warning& warning) override;
+  void repeated(const RepeatedRequest& request) override;
+  /// The number of warnings that were not shown, if there are any.
+  void more_warnings();
 
   /// The error, or the stop by `signal` and how to continue; for a usage error where the help is. The outcome has a
   /// failure.
@@ -43,10 +52,12 @@ class Messages {
   std::string forced_end(int signal) const;
 
  private:
-  void warning(const Warning& warning) const;
   void json_failure(const Outcome& outcome, int signal) const;
   std::string json_stop(int signal, int exit_code, std::string_view text) const;
+  void put(const std::string& text);
+  std::string warning_text(const Warning& warning) const;
   void say(std::string_view line) const;
+  std::string titled(std::string_view line) const;
   std::string go_on_line() const;
   std::string painted(std::string_view text, std::string_view colour) const;
 
@@ -54,6 +65,8 @@ class Messages {
   std::string_view program_;
   const CommandText& text_;
   const Io& io_;
+  std::size_t warnings_ = 0;  ///< so far
+  std::optional<ProgressMonitor> monitor_;
 };
 
 /// {"time":..,"level":"info","event":"progress","phase":..,"items":..,"items_total":..,"bytes":..,"bytes_total":..,

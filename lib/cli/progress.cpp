@@ -28,6 +28,11 @@ ProgressMonitor::~ProgressMonitor() {
   out_ << line_.clear() << std::flush;
 }
 
+void ProgressMonitor::above(const std::string& lines) {
+  const std::scoped_lock lock(mutex_);
+  out_ << line_.clear() << lines << std::flush;
+}
+
 void ProgressMonitor::show(const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
@@ -44,7 +49,7 @@ namespace {
 constexpr double kPlainInterval = 5.0;
 constexpr double kBarInterval = 0.1;
 constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate is meaningful
-constexpr double kRateWindow = 10.0;   // seconds: long enough for a steady rate, short enough to show a change
+constexpr double kRateWindow = 5.0;    // seconds: long enough for a steady rate, short enough to show a change
 constexpr double kMomentEvery = 1.0;
 constexpr std::size_t kWidestBar = 24;
 constexpr std::size_t kShortestBar = 8;
@@ -139,8 +144,9 @@ std::string ProgressLine::numbers(const ProgressSample& now, double seconds) con
     const double bytes_rate = per_second(now.bytes, base.sample.bytes, seconds - base.seconds);
     const std::string unit = now.noun.empty() ? "/s" : fmt::format(" {}/s", now.noun);
     if (items_rate > 0) text += "  " + format_value(items_rate, Unit::none) + unit;
-    if (bytes_rate > 0) text += "  " + format_rate(bytes_rate);
     const bool by_bytes = now.bytes_total > 0;
+    const bool is_stalled = by_bytes && now.bytes > 0 && seconds - base.seconds >= kRateWindow;
+    if (bytes_rate > 0 || is_stalled) text += "  " + format_rate(bytes_rate);
     const double rate = by_bytes ? bytes_rate : items_rate;
     const std::uint64_t total = by_bytes ? now.bytes_total : now.items_total;
     const std::uint64_t done = by_bytes ? now.bytes : now.items;

@@ -67,8 +67,8 @@ class ProgressLine {
   bool bar_visible_ = false;
 };
 
-/// Shows a command's progress on a stream from its own thread, until destroyed; then the bar is removed. No other
-/// thread may write to the stream.
+/// Shows a command's progress on a stream from its own thread, until destroyed; then the bar is removed. Other threads
+/// write to the stream only with above().
 class ProgressMonitor {
  public:
   /// `columns`: current width of the terminal.
@@ -77,6 +77,9 @@ class ProgressMonitor {
   ~ProgressMonitor();
   ProgressMonitor(const ProgressMonitor&) = delete;
   ProgressMonitor& operator=(const ProgressMonitor&) = delete;
+
+  /// Writes whole lines, in place of the bar.
+  void above(const std::string& lines);
 
  private:
   void show(const std::stop_token& stop);

@@ -20,7 +20,6 @@
 #include "cli/messages.hpp"
 #include "cli/output_files.hpp"
 #include "cli/parse.hpp"
-#include "cli/progress.hpp"
 #include "cli/report_formats.hpp"
 #include "cli/signal_watch.hpp"
 #include "cli/text_report.hpp"
@@ -57,6 +56,7 @@ class CommandRun {
     std::stop_source stop;
     std::optional<SignalWatch> watch;
     Context context(stop.get_token());
+    context.lend_log(*messages_);
     if (report_.outcome.failure) {
       require_reports();
     } else {
@@ -71,7 +71,8 @@ class CommandRun {
     hide_secrets(report_.result);
     if (common_.soft_fail) report_.outcome = softened(report_.outcome);
     const int signal = watch ? watch->signal() : 0;
-    messages_->warnings(report_.warnings);
+    context.flush_log();
+    messages_->more_warnings();
     if (has_error()) messages_->failure(report_.outcome, signal);
     write_reports();
     if (has_error()) write_termination(signal);
@@ -87,9 +88,8 @@ class CommandRun {
       require_outputs();
       OutputStream output(io_.out, text_.live ? OutputStream::Pace::at_once : OutputStream::Pace::gathered);
       if ((text_.streams || text_.live) && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
-      std::optional<ProgressMonitor> monitor;
       if (!common_.quiet && !(context.output() != nullptr && (io_.out_is_terminal || text_.live))) {
-        monitor.emplace(context.progress(), io_.err, progress_style(), io_.err_columns);
+        messages_->start_progress(context.progress());
       }
       run_streaming(context, output);
       reader_left_ = output.closed();
@@ -104,6 +104,7 @@ class CommandRun {
     } catch (...) {
       report_.outcome = failed(std::current_exception(), watch ? watch->signal() : 0);
     }
+    messages_->end_progress();
   }
 
   /// The options of all verbs, but for a --json that is standard output, then those of this verb.
@@ -165,11 +166,6 @@ class CommandRun {
       throw;
     }
     output.flush();
-  }
-
-  ProgressLine::Style progress_style() const {
-    if (common_.log == LogFormat::json) return ProgressLine::Style::json;
-    return io_.err_is_terminal ? ProgressLine::Style::bar : ProgressLine::Style::plain;
   }
 
   /// On a thread of the signal watch, just before it ends the process: no stream, which the command may be holding.

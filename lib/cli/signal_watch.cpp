@@ -1,7 +1,9 @@
 #include "cli/signal_watch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -16,7 +18,8 @@
 namespace shardkit::cli {
 namespace {
 
-constexpr int kGraceMs = 1800;  // the promise is 2 s
+constexpr int kGraceMs = 1800;       // the promise is 2 s
+constexpr int kSameSignalMs = 1000;  // until then, another signal is the same one
 
 /// The terminal's end as well, unless the user had it ignored (nohup).
 bool heeds_hangup() {
@@ -73,7 +76,17 @@ void SignalWatch::watch() {
   signal_.store(static_cast<int>(info.ssi_signo));
   // A stop callback of the command may hang; the deadline must still hold.
   const std::jthread stopper([this] { stop_.request_stop(); });
-  if (wait(kGraceMs) != Wake::end) end_process();
+  const auto start = std::chrono::steady_clock::now();
+  const auto passed_ms = [&] {
+    const auto passed = std::chrono::steady_clock::now() - start;
+    return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(passed).count());
+  };
+  while (true) {
+    const Wake wake = wait(std::max(0, kGraceMs - passed_ms()));
+    if (wake == Wake::end) return;
+    if (wake == Wake::timeout || passed_ms() >= kSameSignalMs) end_process();
+    [[maybe_unused]] const auto taken = read(signals_, &info, sizeof info);
+  }
 }
 
 void SignalWatch::end_process() const {

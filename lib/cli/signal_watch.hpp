@@ -9,8 +9,8 @@
 namespace shardkit::cli {
 
 /// While it exists, SIGINT, SIGTERM and (unless it was ignored) SIGHUP set the stop source instead of ending the
-/// process. If it still exists 1.8 s after the first signal, or at the second, it calls `last_words` and ends the
-/// process with 128 + signal.
+/// process. If it still exists 1.8 s after the first signal, or at another one that comes later than a second after it,
+/// it calls `last_words` and ends the process with 128 + signal. (Schedulers and terminals often send a signal twice.)
 ///
 /// Create it before any other thread: it blocks these signals in the calling thread, and new threads inherit that.
 class SignalWatch {

@@ -31,6 +31,27 @@ void Context::warn(std::string code, std::string text) {
   const std::scoped_lock lock(mutex_);
   if (!said_.insert(code + '\n' + text).second) return;
   warnings_.push_back({std::move(code), std::move(text)});
+  if (log_ != nullptr) log_->warning(warnings_.back());
+}
+
+void Context::repeated(RepeatedRequest request) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::scoped_lock lock(mutex_);
+  if (log_ == nullptr) return;
+  if (held_) request.more = held_->more + 1;
+  if (logged_at_ && now - *logged_at_ < std::chrono::seconds(1)) {
+    held_ = std::move(request);
+    return;
+  }
+  logged_at_ = now;
+  held_.reset();
+  log_->repeated(request);
+}
+
+void Context::flush_log() {
+  const std::scoped_lock lock(mutex_);
+  if (held_) log_->repeated(*held_);
+  held_.reset();
 }
 
 std::vector<Warning> Context::warnings() const {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <unordered_set>
@@ -42,6 +44,25 @@ struct Warning {
   std::string text;
 };
 
+/// A request that failed and is repeated.
+struct RepeatedRequest {
+  std::string address;
+  std::string reason;
+  unsigned attempt = 0;        ///< that failed, from 1
+  unsigned attempts = 0;       ///< maximum in a row
+  double wait_seconds = 0;     ///< until the next attempt
+  bool asked_to_wait = false;  ///< by the server, with Retry-After
+  std::uint64_t more = 0;      ///< repeated requests since the last one in the log, without this one
+};
+
+/// Gets messages when they occur, from any thread, one at a time.
+class Log {
+ public:
+  virtual ~Log() = default;
+  virtual void warning(const Warning& warning) = 0;
+  virtual void repeated(const RepeatedRequest& request) = 0;
+};
+
 /// What a command borrows from its caller: a stop token, progress counters and a list of warnings. Thread-safe.
 class Context {
  public:
@@ -69,6 +90,14 @@ class Context {
     keeps_result_ = keeps_result;
   }
 
+  /// Called before the command runs; `log` outlives the context.
+  void lend_log(Log& log) { log_ = &log; }
+
+  /// Reports a repeated request to the log: at most one in a second, with the number of the others.
+  void repeated(RepeatedRequest request);
+  /// Reports the latest request that is only counted so far.
+  void flush_log();
+
   /// Identical warnings are added only once, because a verb that measures several times causes them each time.
   void warn(std::string code, std::string text);
   /// A copy of the warnings so far, in order.
@@ -78,10 +107,13 @@ class Context {
   std::stop_token stop_;
   ByteSink* output_ = nullptr;
   bool keeps_result_ = true;
+  Log* log_ = nullptr;
   Progress progress_;
   mutable std::mutex mutex_;
   std::vector<Warning> warnings_;
   std::unordered_set<std::string> said_;  ///< code and text of each
+  std::optional<RepeatedRequest> held_;   ///< the latest that is not in the log
+  std::optional<std::chrono::steady_clock::time_point> logged_at_;
 };
 
 }  // namespace shardkit

@@ -88,9 +88,10 @@ class PosixPatchFile final : public PatchFile {
     is_direct_ = static_cast<bool>(direct_);
   }
 
-  void start_writeback(std::uint64_t offset, std::uint64_t length) override {
-    if (!is_direct_)
-      ::sync_file_range(file_.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), SYNC_FILE_RANGE_WRITE);
+  void write_back(std::uint64_t offset, std::uint64_t length) override {
+    // File systems that do not know it make the next sync longer.
+    constexpr unsigned kAndWait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (!is_direct_) ::sync_file_range(file_.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), kAndWait);
   }
 
   void drop_cached(std::uint64_t end) override {

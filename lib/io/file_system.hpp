@@ -39,8 +39,8 @@ class PatchFile {
   virtual void bypass_cache() = 0;
   /// As WritableFile::sync().
   virtual void sync() = 0;
-  /// Hints that a range may be written to disk now; does not wait.
-  virtual void start_writeback(std::uint64_t offset, std::uint64_t length) = 0;
+  /// Waits until a range has left the page cache for the disk, where it is not durable yet: a later sync is short.
+  virtual void write_back(std::uint64_t offset, std::uint64_t length) = 0;
   /// Hints that those of the first `end` bytes that are on disk need not stay in memory.
   virtual void drop_cached(std::uint64_t end) = 0;
   /// For reading back.

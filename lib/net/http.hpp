@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/error.hpp"
 #include "net/url.hpp"
 #include "system/clock.hpp"
 
@@ -50,6 +52,8 @@ struct HttpRequest {
   system::Seconds time_limit{0};
   /// Without a login in the URL or an Authorization header, send the one in the netrc file for this host.
   bool may_use_netrc = false;
+  /// Whether a connection that is much slower than others may be given up (SlowLimit).
+  bool may_be_given_up = false;
 };
 
 /// Status line and headers of an answer.
@@ -74,9 +78,54 @@ std::optional<ContentRange> parse_content_range(std::string_view text);
 /// "bytes=FIRST-LAST" of `length` > 0 bytes from `offset` on.
 std::string range_header(std::uint64_t offset, std::uint64_t length);
 
+/// Error{network}: the name of the server does not exist.
+struct UnknownHost : Error {
+  using Error::Error;
+};
+
 /// Called once per answer, when status and headers are known; returns the receiver of the body. An empty function
 /// refuses the body: it is not read, and the connection is closed.
 using HeadHandler = std::function<BodyWriter(const HttpResponse&)>;
+
+/// Maximum size of all headers of an answer.
+struct HeaderLimits {
+  std::size_t fields = 256;
+  std::size_t bytes = 64UL << 10U;
+};
+
+/// Builds an answer from its lines and the pieces of its body, and passes both to the receiver. header() and body()
+/// never throw, because their caller is a C library: errors of the handlers are rethrown by finish().
+class AnswerReader {
+ public:
+  /// All three outlive the reader.
+  AnswerReader(const HttpRequest& request, const HeadHandler& on_head, const HeaderLimits& limits)
+      : request_(request), on_head_(on_head), limits_(limits) {}
+
+  /// A header line, with its line end: status lines, fields, the empty line after them, also those of a 1xx and
+  /// trailers. False if the transfer should end here.
+  bool header(std::string_view line) noexcept;
+  /// The next bytes of the body. False if the transfer should end here.
+  bool body(std::string_view bytes) noexcept;
+
+  /// True if the answer is complete although the transfer was ended. Rethrows errors of a handler.
+  bool refused() const;
+  bool has_head() const { return head_done_; }
+  const HttpResponse& response() const { return response_; }
+
+ private:
+  bool take_header(std::string_view line);
+  bool take_head();
+
+  const HttpRequest& request_;
+  const HeadHandler& on_head_;
+  const HeaderLimits& limits_;
+  HttpResponse response_;
+  BodyWriter writer_;
+  std::exception_ptr failure_;
+  std::size_t header_bytes_ = 0;
+  bool head_done_ = false;
+  bool refused_ = false;
+};
 
 /// Sends requests. The interface with which all HTTP code is tested without a network.
 class Http {
@@ -87,8 +136,8 @@ class Http {
   /// answer, including redirects: nothing is followed. The body is never decompressed.
   ///
   /// Throws Error{network} without a complete answer: no connection, one that broke or stalled, a body shorter than
-  /// announced; Error{denied} if the server's certificate is not trusted; Error{corrupt} for invalid HTTP and for
-  /// endless headers; Error{cancelled} within 200 ms of a stop. Errors contain the URL without login and query.
+  /// announced; UnknownHost; Error{denied} if the server's certificate is not trusted; Error{corrupt} for invalid HTTP
+  /// and for endless headers; Error{cancelled} within 200 ms of a stop. Errors contain the URL without login and query.
   virtual HttpResponse send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) = 0;
 };
 

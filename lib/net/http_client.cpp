@@ -1,24 +1,32 @@
 #include "net/http_client.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <iterator>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <netdb.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/units.hpp"
 
 namespace shardkit::net {
 
-bool StallWatch::waited(system::Seconds duration) {
+bool StallWatch::waited(system::Seconds duration, double bytes_per_second) {
   waited_ += duration;
   if (waited_ < limit_.window) return false;
-  if (bytes_ < limit_.bytes_per_second * limit_.window.count()) return true;
+  if (bytes_ < bytes_per_second * limit_.window.count()) return true;
   bytes_ = 0;
   waited_ = system::Seconds(0);
   return false;
@@ -26,73 +34,9 @@ bool StallWatch::waited(system::Seconds duration) {
 
 namespace {
 
-/// Of "HTTP/1.1 200 OK"; 0 if it is not a status line.
-int status_of(std::string_view line) {
-  int status = 0;
-  const std::size_t blank = line.find(' ');
-  if (blank == std::string_view::npos || !parse_number(line.substr(blank + 1, 3), status)) return 0;
-  return status >= 100 ? status : 0;
-}
-
-}  // namespace
-
-bool AnswerReader::header(std::string_view line) noexcept {
-  try {
-    return take_header(line);
-  } catch (...) {
-    failure_ = std::current_exception();
-    return false;
-  }
-}
-
-bool AnswerReader::body(std::string_view bytes) noexcept {
-  try {
-    if (writer_) writer_(as_bytes(bytes));
-    return true;
-  } catch (...) {
-    failure_ = std::current_exception();
-    return false;
-  }
-}
-
-bool AnswerReader::refused() const {
-  if (failure_) std::rethrow_exception(failure_);
-  return refused_;
-}
-
-bool AnswerReader::take_header(std::string_view line) {
-  header_bytes_ += line.size();
-  if (header_bytes_ > limits_.bytes || response_.headers.size() >= limits_.fields) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends too many headers", request_.url.display()),
-                request_.url.display());
-  }
-  if (head_done_) return true;  // behind the body of a chunked answer
-  if (line.starts_with("HTTP/")) {
-    response_ = {status_of(line), {}};  // a 1xx may have come before
-    return true;
-  }
-  if (system::trimmed(line).empty()) return response_.status < 200 || take_head();
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return true;
-  response_.headers.add(std::string(system::trimmed(line.substr(0, colon))),
-                        std::string(system::trimmed(line.substr(colon + 1))));
-  return true;
-}
-
-/// False when the caller refuses a body that is still to come.
-bool AnswerReader::take_head() {
-  head_done_ = true;
-  writer_ = on_head_(response_);
-  const bool no_body = request_.method == "HEAD" || response_.status == 204 || response_.status == 304 ||
-                       response_.content_length() == 0;
-  refused_ = !writer_ && !no_body;
-  return !refused_;
-}
-
-namespace {
-
 constexpr int kPollMs = 200;
 constexpr long kReadBufferBytes = 256L << 10U;
+constexpr long kLeastReadBufferBytes = 1024;  // of libcurl
 
 /// libcurl's own start-up, once per process and never undone: other threads may be using it until the end.
 void initialise_curl() {
@@ -100,9 +44,57 @@ void initialise_curl() {
   if (once != CURLE_OK) throw Error(ErrorCode::unsupported, "libcurl cannot be initialised");
 }
 
-/// Programs that we start must not inherit connections.
-curl_socket_t open_socket(void* /*user*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+/// Programs that we start must not inherit connections. `options` are HttpOptions.
+curl_socket_t open_socket(void* options, curlsocktype /*purpose*/, curl_sockaddr* address) {
+  const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  const auto bytes = static_cast<int>(static_cast<const HttpOptions*>(options)->receive_buffer);
+  if (bytes > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  return fd;
+}
+
+/// The certificates of authorities, for all connections: libcurl would read them for each. Throws Error{denied}.
+std::shared_ptr<X509_STORE> read_authorities(const HttpOptions& options) {
+  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy(curl_easy_init(), &curl_easy_cleanup);
+  const std::shared_ptr<X509_STORE> store(X509_STORE_new(), &X509_STORE_free);
+  const auto path_of = [&](const std::string& given, CURLINFO known) {
+    char* standard = nullptr;
+    if (given.empty()) curl_easy_getinfo(easy.get(), known, &standard);
+    return standard != nullptr ? std::string(standard) : given;
+  };
+  const std::string file = path_of(options.ca_file, CURLINFO_CAINFO);
+  const std::string folder = path_of(options.ca_folder, CURLINFO_CAPATH);
+  if (store == nullptr || (!file.empty() && X509_STORE_load_file(store.get(), file.c_str()) != 1) ||
+      (!folder.empty() && X509_STORE_load_path(store.get(), folder.c_str()) != 1)) {
+    throw Error(ErrorCode::denied,
+                fmt::format("cannot read the certificates of authorities in '{}' and '{}'", file, folder), file);
+  }
+  X509_STORE_set_flags(store.get(), X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN);
+  return store;
+}
+
+CURLcode use_authorities(CURL* /*easy*/, void* context, void* store) {
+  SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), static_cast<X509_STORE*>(store));
+  return CURLE_OK;
+}
+
+/// Whether a name server says that there is no such host. libcurl does not distinguish this from a resolver that fails
+/// for a moment. On a thread of its own, because a stop cannot end the call.
+bool is_unknown_host(const std::string& host, const std::stop_token& stop) {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  const auto answer = std::make_shared<std::promise<int>>();
+  auto result = answer->get_future();
+  std::thread([host, answer] {
+    addrinfo* found = nullptr;
+    answer->set_value(::getaddrinfo(host.c_str(), nullptr, nullptr, &found));
+    if (found != nullptr) ::freeaddrinfo(found);
+  }).detach();
+  for (auto waited = std::chrono::milliseconds(0); waited < kPatience; waited += std::chrono::milliseconds(kPollMs)) {
+    if (stop.stop_requested()) return false;
+    if (result.wait_for(std::chrono::milliseconds(kPollMs)) != std::future_status::ready) continue;
+    const int error = result.get();
+    return error == EAI_NONAME || error == EAI_NODATA;
+  }
+  return false;
 }
 
 ErrorCode error_code_of_curl(CURLcode code) {
@@ -127,7 +119,7 @@ ErrorCode error_code_of_curl(CURLcode code) {
 /// Common failures in well-known words; empty for the rest. libcurl's own text does not say whether a connection was
 /// refused or why else it failed.
 std::string everyday_words(CURLcode code, long os_error) {
-  if (code == CURLE_COULDNT_RESOLVE_HOST) return "name not found";
+  if (code == CURLE_COULDNT_RESOLVE_HOST) return "no answer about this name from the name server";
   if (code == CURLE_OPERATION_TIMEDOUT) return "timed out";
   if (code != CURLE_COULDNT_CONNECT || os_error == 0) return {};
   if (os_error == ECONNREFUSED) return "connection refused";
@@ -160,25 +152,33 @@ Error transfer_error(CURLcode code, const char* detail, const Url& url, const Ht
   return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
 }
 
+}  // namespace
+
 /// The state of libcurl's callbacks during a request.
-struct Transfer {
+struct HttpPool::Transfer {
   AnswerReader reader;
   StallWatch stall;
+  StallWatch slow;
+  std::uint64_t body_bytes = 0;
+
+  void came(std::uint64_t bytes) {
+    stall.came(bytes);
+    slow.came(bytes);
+  }
 
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
     auto& self = *static_cast<Transfer*>(user);
-    self.stall.came(size * count);
+    self.came(size * count);
     return self.reader.header({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
   }
 
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
     auto& self = *static_cast<Transfer*>(user);
-    self.stall.came(size * count);
+    self.came(size * count);
+    self.body_bytes += size * count;
     return self.reader.body({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
   }
 };
-
-}  // namespace
 
 class HttpPool::Connection {
  public:
@@ -193,9 +193,20 @@ class HttpPool::Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  void prepare(const HttpRequest& request, const HttpOptions& options, Transfer& transfer) {
+  /// The latest request went there.
+  const Url& url() const { return url_; }
+
+  /// `authorities` (null: none needed) outlive the connection.
+  void prepare(const HttpRequest& request, const HttpOptions& options, void* authorities, Transfer& transfer) {
     curl_easy_reset(easy_);  // connections stay
+    url_ = request.url;
     set_connection(request, options);
+    if (authorities != nullptr) {
+      set(CURLOPT_CAINFO, static_cast<char*>(nullptr));
+      set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
+      set(CURLOPT_SSL_CTX_FUNCTION, &use_authorities);
+      set(CURLOPT_SSL_CTX_DATA, authorities);
+    }
     set_request(request);
     set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
     set(CURLOPT_HEADERDATA, static_cast<void*>(&transfer));
@@ -205,8 +216,10 @@ class HttpPool::Connection {
     set(CURLOPT_ERRORBUFFER, detail_.data());
   }
 
+  /// Gets the time of each wait; a text says why the connection is to be given up.
+  using Judge = std::function<std::string(system::Seconds waited)>;
   /// The result of libcurl. Empty on a stop.
-  std::optional<CURLcode> perform(StallWatch& stall, const std::stop_token& stop) {
+  std::optional<CURLcode> perform(const Judge& fault_of, const std::stop_token& stop) {
     if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return CURLE_FAILED_INIT;
     const Removal removal{*this};
     const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_); });
@@ -215,11 +228,10 @@ class HttpPool::Connection {
       if (running == 0) return result();
       const system::Seconds before = system::system_clock().monotonic();
       curl_multi_poll(multi_, nullptr, 0, kPollMs, nullptr);
-      if (stall.waited(system::system_clock().monotonic() - before)) {
-        fmt::format_to_n(detail_.data(), detail_.size() - 1,
-                         "the connection timed out: almost no data arrived for a while");
-        return CURLE_OPERATION_TIMEDOUT;
-      }
+      const std::string fault = fault_of(system::system_clock().monotonic() - before);
+      if (fault.empty()) continue;
+      fmt::format_to_n(detail_.data(), detail_.size() - 1, "{}", fault);
+      return CURLE_OPERATION_TIMEDOUT;
     }
     return std::nullopt;
   }
@@ -253,12 +265,13 @@ class HttpPool::Connection {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_TCP_KEEPALIVE, 1L);
     set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
-    set(CURLOPT_BUFFERSIZE, kReadBufferBytes);
+    set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(const_cast<HttpOptions*>(&options)));
+    set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
+    const auto ahead = static_cast<long>(std::min<std::uint64_t>(options.receive_buffer, kReadBufferBytes));
+    set(CURLOPT_BUFFERSIZE, ahead > 0 ? std::max(ahead, kLeastReadBufferBytes) : kReadBufferBytes);
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(options.connect_timeout));
     set(CURLOPT_TIMEOUT_MS, milliseconds(request.time_limit));
-    if (!options.ca_file.empty()) set(CURLOPT_CAINFO, options.ca_file.c_str());
-    if (!options.ca_folder.empty()) set(CURLOPT_CAPATH, options.ca_folder.c_str());
     if (!request.may_use_proxy) set(CURLOPT_PROXY, "");
     if (request.may_use_netrc && !options.netrc_file.empty()) {
       set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
@@ -311,6 +324,7 @@ class HttpPool::Connection {
 
   CURLM* multi_;
   CURL* easy_;
+  Url url_;
   curl_slist* headers_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> detail_{};
 };
@@ -334,29 +348,73 @@ HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initial
 HttpPool::~HttpPool() = default;
 
 HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
-  std::unique_ptr<Connection> connection = borrow();  // one whose request fails is closed
-  Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall)};
-  connection->prepare(request, options_, transfer);
-  const auto code = connection->perform(transfer.stall, stop);
+  std::unique_ptr<Connection> connection = borrow(request.url);  // one whose request fails is closed
+  Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall),
+                    StallWatch({0, options_.slow.window})};
+  connection->prepare(request, options_, trust(request.url).get(), transfer);
+  const system::Seconds start = system::system_clock().monotonic();
+  const auto fault = [&](system::Seconds waited) { return fault_of(request, transfer, waited); };
+  const auto code = connection->perform(fault, stop);
   if (!code) {
     throw Error(ErrorCode::cancelled, "interrupted while waiting for an answer", request.url.display());
   }
   if (!transfer.reader.refused()) {
+    if (code == CURLE_COULDNT_RESOLVE_HOST && is_unknown_host(request.url.host, stop)) {
+      throw UnknownHost(ErrorCode::network,
+                        fmt::format("'{}': name not found ({})", request.url.display(), connection->detail()),
+                        request.url.display());
+    }
     if (*code != CURLE_OK)
       throw transfer_error(*code, connection->detail(), request.url, options_, connection->os_error());
     if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url, options_);
   }
+  note_rate(transfer, system::system_clock().monotonic() - start);
   const std::scoped_lock lock(mutex_);
   idle_.push_back(std::move(connection));
   return transfer.reader.response();
 }
 
-std::unique_ptr<HttpPool::Connection> HttpPool::borrow() {
+std::unique_ptr<HttpPool::Connection> HttpPool::borrow(const Url& url) {
   const std::scoped_lock lock(mutex_);
   if (idle_.empty()) return std::make_unique<Connection>();
-  std::unique_ptr<Connection> connection = std::move(idle_.back());
-  idle_.pop_back();
+  auto at = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& idle) { return idle->url().same_origin(url); });
+  if (at == idle_.rend()) at = idle_.rbegin();
+  std::unique_ptr<Connection> connection = std::move(*at);
+  idle_.erase(std::next(at).base());
   return connection;
+}
+
+/// The authorities for TLS; null if it is not used.
+std::shared_ptr<void> HttpPool::trust(const Url& url) {
+  if (url.scheme != "https") return nullptr;
+  const std::scoped_lock lock(mutex_);
+  if (!trust_) trust_ = read_authorities(options_);
+  return trust_;
+}
+
+/// Why a connection is to be given up; empty if it is not.
+std::string HttpPool::fault_of(const HttpRequest& request, Transfer& transfer, system::Seconds waited) {
+  if (transfer.stall.waited(waited)) return "the connection timed out: almost no data arrived for a while";
+  if (!request.may_be_given_up) return {};
+  const std::scoped_lock lock(mutex_);
+  const double usual = usual_rate_;
+  if (usual == 0 || !transfer.slow.waited(waited, options_.slow.share * usual)) return {};
+  const std::uint64_t length = transfer.reader.response().content_length().value_or(0);
+  const bool ends_soon =
+      length >= transfer.body_bytes && static_cast<double>(length - transfer.body_bytes) <= transfer.slow.bytes();
+  if (transfer.reader.has_head() && ends_soon) return {};
+  usual_rate_ /= 2;
+  return fmt::format("the connection is slow: {}, usual are {}",
+                     format_rate(transfer.slow.bytes() / options_.slow.window.count()), format_rate(usual));
+}
+
+/// Of an answer that is complete.
+void HttpPool::note_rate(const Transfer& transfer, system::Seconds elapsed) {
+  constexpr double kNew = 0.25;  // weight of the newest answer
+  if (options_.slow.share == 0 || transfer.body_bytes < options_.slow.from_bytes) return;
+  const double rate = static_cast<double>(transfer.body_bytes) / std::max(elapsed.count(), 1e-3);
+  const std::scoped_lock lock(mutex_);
+  usual_rate_ = usual_rate_ == 0 ? rate : usual_rate_ + kNew * (rate - usual_rate_);
 }
 
 }  // namespace shardkit::net

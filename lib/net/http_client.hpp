@@ -29,7 +29,11 @@ class StallWatch {
 
   void came(std::uint64_t bytes) { bytes_ += static_cast<double>(bytes); }
   /// Adds a wait; true if the connection is stalled.
-  bool waited(system::Seconds duration);
+  bool waited(system::Seconds duration) { return waited(duration, limit_.bytes_per_second); }
+  /// The same with another limit than at first.
+  bool waited(system::Seconds duration, double bytes_per_second);
+  /// Received in the current window.
+  double bytes() const { return bytes_; }
 
  private:
   StallLimit limit_;
@@ -37,49 +41,21 @@ class StallWatch {
   system::Seconds waited_{0};
 };
 
-/// Maximum size of all headers of an answer.
-struct HeaderLimits {
-  std::size_t fields = 256;
-  std::size_t bytes = 64UL << 10U;
-};
-
-/// Builds an answer from its lines and the pieces of its body, and passes both to the receiver. header() and body()
-/// never throw, because their caller is a C library: errors of the handlers are rethrown by finish().
-class AnswerReader {
- public:
-  /// All three outlive the reader.
-  AnswerReader(const HttpRequest& request, const HeadHandler& on_head, const HeaderLimits& limits)
-      : request_(request), on_head_(on_head), limits_(limits) {}
-
-  /// A header line, with its line end: status lines, fields, the empty line after them, also those of a 1xx and
-  /// trailers. False if the transfer should end here.
-  bool header(std::string_view line) noexcept;
-  /// The next bytes of the body. False if the transfer should end here.
-  bool body(std::string_view bytes) noexcept;
-
-  /// True if the answer is complete although the transfer was ended. Rethrows errors of a handler.
-  bool refused() const;
-  bool has_head() const { return head_done_; }
-  const HttpResponse& response() const { return response_; }
-
- private:
-  bool take_header(std::string_view line);
-  bool take_head();
-
-  const HttpRequest& request_;
-  const HeadHandler& on_head_;
-  const HeaderLimits& limits_;
-  HttpResponse response_;
-  BodyWriter writer_;
-  std::exception_ptr failure_;
-  std::size_t header_bytes_ = 0;
-  bool head_done_ = false;
-  bool refused_ = false;
+/// A slow connection: less than `share` of the usual rate over a `window` of waiting, and the rest of its answer would
+/// take longer than another one. The usual rate is that of recent answers of at least `from_bytes`. It is halved by
+/// each connection that is given up, so that a network that became slow is soon the usual one.
+struct SlowLimit {
+  double share = 0;  ///< 0: no connection is slow
+  system::Seconds window{5};
+  std::uint64_t from_bytes = 1ULL << 20U;
 };
 
 struct HttpOptions {
   system::Seconds connect_timeout{10};
   StallLimit stall;
+  SlowLimit slow;
+  /// Bytes that a connection may receive ahead of its reader, so that a rate limit holds on the wire; 0: the system's.
+  std::uint64_t receive_buffer = 0;
   std::string ca_file;    ///< PEM; empty: the system's
   std::string ca_name;    ///< the variable that names `ca_file`
   std::string ca_folder;  ///< hashed, as c_rehash makes it; empty: the system's
@@ -92,8 +68,9 @@ struct HttpOptions {
 /// no_proxy need no option.)
 HttpOptions http_options(const system::EnvironmentLookup& environment);
 
-/// Connections with libcurl for any number of threads: HTTP/1.1, kept alive between requests, TLS always verified. Each
-/// request in flight has its own, and idle ones are reused, the most recent first. Thread-safe. The program ignores
+/// Connections with libcurl for any number of threads: HTTP/1.1, kept alive between requests, TLS always verified, with
+/// one store of authorities. Each request in flight has its own, and idle ones are reused, the most recent of the same
+/// server first. A new one may go to another address of its server. Thread-safe. The program ignores
 /// SIGPIPE, like run_app(): with TLS, writing to a closed connection would end it.
 class HttpPool final : public Http {
  public:
@@ -104,11 +81,17 @@ class HttpPool final : public Http {
 
  private:
   class Connection;
-  std::unique_ptr<Connection> borrow();
+  struct Transfer;
+  std::unique_ptr<Connection> borrow(const Url& url);
+  std::shared_ptr<void> trust(const Url& url);
+  std::string fault_of(const HttpRequest& request, Transfer& transfer, system::Seconds waited);
+  void note_rate(const Transfer& transfer, system::Seconds elapsed);
 
   HttpOptions options_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_;
+  std::shared_ptr<void> trust_;  ///< X509_STORE; read by the first request that needs it
+  double usual_rate_ = 0;        ///< bytes per second; 0: not known
 };
 
 }  // namespace shardkit::net

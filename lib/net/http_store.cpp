@@ -70,6 +70,7 @@ class HttpStore final : public RemoteStore {
     message.method = request.method;
     message.url = url_of(request.key);
     message.headers = request.headers;
+    message.may_be_given_up = request.may_be_given_up;
     std::string body;
     const auto complete = [&](HttpRequest& next, bool own_host) {
       next.url.user = own_host ? base_.user : "";
@@ -82,8 +83,7 @@ class HttpStore final : public RemoteStore {
     try {
       answer.response = send_following(message, by_status(on_success, body), complete, {}, stop);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::network) throw;
-      return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
+      return unanswered(error);
     }
     answer.verdict = judge(answer.response.status, "");
     if (answer.verdict.remedy != AnswerRemedy::done) {

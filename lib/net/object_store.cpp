@@ -91,6 +91,8 @@ void pin_version(HttpHeaders& headers, const std::string& version) {
 namespace {
 
 constexpr int kMostRedirects = 5;
+constexpr system::Seconds kRemembered{60};
+constexpr std::size_t kMostRemembered = 1024;
 constexpr std::size_t kLongestErrorBody = 1UL << 20U;
 
 bool is_redirect(int status) {
@@ -116,6 +118,13 @@ Url next_url(const Url& from, std::string_view location) {
 
 }  // namespace
 
+RemoteStore::Answer RemoteStore::unanswered(const Error& error) {
+  if (error.code() != ErrorCode::network) throw;
+  AnswerVerdict verdict{AnswerRemedy::retry, ErrorCode::network, false, false};
+  if (dynamic_cast<const UnknownHost*>(&error) != nullptr) verdict.attempts = 2;
+  return {{}, verdict, error};
+}
+
 RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandler& on_success,
                                          const std::stop_token& stop) {
   for (Attempts attempts(retry_, stop);;) {
@@ -129,15 +138,17 @@ io::Fetched RemoteStore::get_range(const io::ObjectInfo& object, std::uint64_t o
                                    const BodyWriter& write, const std::stop_token& stop) {
   RangeReader reader(object, offset, length, write);
   const std::string name = name_of(object.name);
+  bool is_patient = false;  // a connection that delivered nothing is given another chance to be slow
   for (Attempts attempts(retry_, stop); !reader.done();) {
     const std::uint64_t before = reader.next();
     Answer answer = attempt(
-        {object.name, "GET", {}, reader.headers()},
+        {object.name, "GET", {}, reader.headers(), !is_patient},
         [&](const HttpResponse& head) { return reader.take_head(head, name); }, stop);
     if (reader.outcome()) return *reader.outcome();
     if (reader.done()) break;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
-    if (reader.next() > before) attempts.progressed();
+    is_patient = reader.next() == before;
+    attempts.progressed(reader.next() - before, length);
     if (answer.verdict.remedy == AnswerRemedy::done) {
       answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name,
@@ -186,16 +197,52 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
                                          const std::stop_token& stop) {
   const Url first = request.url;
   const HttpHeaders plain = request.headers;
+  const std::string key = request.method + " " + first.text();
+  std::optional<Url> known = redirected(key);
+  Url next = known.value_or(first);
+  bool is_moved = false;
   for (int hop = 0; hop <= kMostRedirects; ++hop) {
-    const bool own_host = request.url.same_origin(first);
+    request.url = next;
     request.headers = plain;
-    complete(request, own_host);
-    HttpResponse response = http_.send(request, on_head, stop);
+    complete(request, next.same_origin(first));
+    HttpResponse response;
+    try {
+      response = http_.send(request, on_head, stop);
+    } catch (const Error&) {
+      if (known) remember_redirect(key, {});
+      throw;
+    }
+    if (known && response.status >= 400) {
+      remember_redirect(key, known = {});
+      next = first;
+      continue;
+    }
     const auto location = response.headers.find("location");
-    if (!is_redirect(response.status) || !location || (may_follow && !may_follow(response))) return response;
-    request.url = next_url(request.url, *location);
+    if (!is_redirect(response.status) || !location || (may_follow && !may_follow(response))) {
+      if (is_moved && response.status < 300) remember_redirect(key, next);
+      return response;
+    }
+    next = next_url(request.url, *location);
+    is_moved = true;
   }
   throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects in circles", first.display()), first.display());
+}
+
+std::optional<Url> RemoteStore::redirected(const std::string& request) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = redirects_.find(request);
+  if (found == redirects_.end() || found->second.until < retry_.clock->monotonic()) return std::nullopt;
+  return found->second.url;
+}
+
+void RemoteStore::remember_redirect(const std::string& request, const std::optional<Url>& url) {
+  const std::scoped_lock lock(mutex_);
+  if (redirects_.size() >= kMostRemembered) redirects_.clear();
+  if (url) {
+    redirects_.insert_or_assign(request, Redirect{*url, retry_.clock->monotonic() + kRemembered});
+  } else {
+    redirects_.erase(request);
+  }
 }
 
 HeadHandler RemoteStore::by_status(const HeadHandler& on_success, std::string& error_body) {

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -82,6 +84,7 @@ class RemoteStore : public ObjectStore {
     std::string method = "GET";
     QueryParameters query = {};
     HttpHeaders headers = {};
+    bool may_be_given_up = false;  ///< as in HttpRequest
   };
 
   /// Outcome of one attempt. `error` is set unless the verdict is done.
@@ -95,6 +98,10 @@ class RemoteStore : public ObjectStore {
   /// body of any other answer becomes the error.
   virtual Answer attempt(const Request& request, const HeadHandler& on_success, const std::stop_token& stop) = 0;
 
+  /// The outcome of an attempt that failed with `error`: called by its handler, which rethrows other errors than those
+  /// of a network.
+  static Answer unanswered(const Error& error);
+
   /// Retries until there is an answer that a retry would not change, and returns it.
   Answer persist(const Request& request, const HeadHandler& on_success, const std::stop_token& stop);
 
@@ -102,7 +109,7 @@ class RemoteStore : public ObjectStore {
   /// that gets credentials.
   using Completion = std::function<void(HttpRequest& request, bool own_host)>;
   /// Sends `request` and follows redirects, up to five, never from https to http. `may_follow` checks an answer first;
-  /// empty: always.
+  /// empty: always. Where a request was redirected to, the same request goes directly for a minute.
   HttpResponse send_following(HttpRequest request, const HeadHandler& on_head, const Completion& complete,
                               const std::function<bool(const HttpResponse&)>& may_follow, const std::stop_token& stop);
 
@@ -113,8 +120,18 @@ class RemoteStore : public ObjectStore {
   const RetryOptions& retry() const { return retry_; }
 
  private:
+  std::optional<Url> redirected(const std::string& request);
+  void remember_redirect(const std::string& request, const std::optional<Url>& url);
+
+  struct Redirect {
+    Url url;
+    system::Seconds until;
+  };
+
   Http& http_;
   RetryOptions retry_;
+  std::mutex mutex_;
+  std::map<std::string, Redirect> redirects_;  ///< by method and URL
 };
 
 /// The store of one URL: files below it, from nginx or any web server. Keys are paths below it, "" is the URL itself;

@@ -87,12 +87,26 @@ AnswerVerdict judge(int status, std::string_view error_code) {
   return judge_status(status);
 }
 
+namespace {
+
+constexpr std::uint64_t kWorthAnAttempt = 64ULL << 10U;
+constexpr std::uint64_t kMostParts = 128;  // of a shorter range, each with attempts of its own
+
+}  // namespace
+
+void Attempts::progressed(std::uint64_t bytes, std::uint64_t length) {
+  if (bytes >= std::clamp<std::uint64_t>(length / kMostParts, 1, kWorthAnAttempt)) failures_ = 0;
+}
+
 void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) {
   ++failures_;
   if (verdict.remedy == AnswerRemedy::fatal) throw error;
-  const RetryEvent event{verdict.throttled, wait_after(verdict, retry_after), error.what(), failures_,
-                         verdict.answered};
-  if (failures_ >= options_.attempts || (options_.may_retry && !options_.may_retry(event))) {
+  const unsigned most = std::min(options_.attempts, verdict.attempts);
+  const RetryEvent event{verdict.throttled, wait_after(verdict, retry_after),
+                         error.what(),      failures_,
+                         verdict.answered,  most,
+                         error.path(),      retry_after};
+  if (failures_ >= most || (options_.may_retry && !options_.may_retry(event))) {
     throw Error(error.code(), fmt::format("{} (after {})", error.what(), format_count(failures_, "attempt")),
                 error.path(), error.offset());
   }

@@ -28,23 +28,27 @@ struct AnswerVerdict {
   ErrorCode code = ErrorCode::network;  ///< code of the error, if it becomes one
   bool throttled = false;               ///< the store wants fewer requests: 503, 429, SlowDown, ...
   bool answered = true;                 ///< false: no answer came, or it broke
+  unsigned attempts = ~0U;              ///< maximum for this kind of failure
 };
 
 /// Judges an answer by its status and the code in its XML (empty without one), like the AWS SDKs: "Error responses" of
 /// the Amazon S3 API reference. An error code in a 200 counts. 412 is Error{conflict}.
 AnswerVerdict judge(int status, std::string_view error_code);
 
-/// Gets each repetition, from the repeating thread, to count retries and lower the concurrency.
+/// Gets each repetition, from the repeating thread, to count and report retries and lower the concurrency.
 struct RetryEvent {
   bool throttled = false;
   system::Seconds wait{0};
   std::string reason;
-  unsigned failures = 0;  ///< of this request in a row, without any progress
-  bool answered = true;   ///< false: no answer came, or it broke
+  unsigned failures = 0;                            ///< of this request in a row, without sufficient progress
+  bool answered = true;                             ///< false: no answer came, or it broke
+  unsigned attempts = 0;                            ///< maximum in a row
+  std::string address = {};                         ///< of the object
+  std::optional<system::Seconds> retry_after = {};  ///< what the server asked for
 };
 
 struct RetryOptions {
-  unsigned attempts = 10;  ///< in a row without any progress
+  unsigned attempts = 10;  ///< in a row without sufficient progress
   system::Seconds longest_wait{20};
   system::Seconds longest_retry_after{120};
   system::Clock* clock = &system::system_clock();
@@ -64,8 +68,9 @@ class Attempts {
   /// attempts in its text, after the last one; Error{cancelled} on a stop.
   void failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after = {});
 
-  /// Bytes were received: the count starts again.
-  void progressed() { failures_ = 0; }
+  /// An attempt received `bytes` of a range of `length`. If they are worth an attempt, the count starts again; not for
+  /// a server that sends a byte with each answer.
+  void progressed(std::uint64_t bytes, std::uint64_t length);
 
  private:
   system::Seconds wait_after(const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) const;

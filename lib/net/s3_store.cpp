@@ -164,8 +164,7 @@ class S3Store final : public RemoteStore {
       try {
         result = exchange(request, on_success, stop);
       } catch (const Error& error) {
-        if (error.code() != ErrorCode::network) throw;
-        return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
+        return unanswered(error);
       }
       const int status = result.response.status;
       if (status >= 200 && status < 300) return {std::move(result.response), {}, {}};
@@ -209,6 +208,7 @@ class S3Store final : public RemoteStore {
     message.url.query = canonical_query(request.query);
     message.headers = request.headers;
     if (settings.requester_pays) message.headers.add("x-amz-request-payer", "requester");
+    message.may_be_given_up = request.may_be_given_up;
     const auto complete = [&](HttpRequest& next, bool own_host) {
       if (own_host && result.credentials) sign(next, result);
     };

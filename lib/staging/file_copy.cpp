@@ -70,8 +70,7 @@ std::vector<ByteRange> RangeSet::ranges() const {
 
 namespace {
 
-constexpr std::size_t kBlock = 1U << 20U;              // stays in the second-level cache between read and hash
-constexpr std::uint64_t kWritebackStep = 8ULL << 20U;  // early, so that the closing sync finds little left to do
+constexpr std::size_t kBlock = 1U << 20U;  // stays in the second-level cache between read and hash
 constexpr std::string_view kFormat = "shardkit-parts 1";
 constexpr std::uint64_t kLongestLog = 64ULL << 20U;
 
@@ -154,8 +153,15 @@ void PartLog::remove() {
   files_.remove(path_);
 }
 
-FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps)
-    : file_(std::move(file)), steps_(steps), out_(std::move(out)), log_(std::move(log)) {
+void DiskGate::pass(sync::LoanPool<Turn>& turns, const std::function<void()>& action) {
+  const auto turn = turns.borrow();
+  if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
+  action();
+}
+
+FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps,
+                   DiskGate& gate)
+    : file_(std::move(file)), steps_(steps), gate_(gate), out_(std::move(out)), log_(std::move(log)) {
   have_ = log_.read(identity());
   const std::uint64_t there = out_->file().size();
   // Shorter than the log says: another process has changed it.
@@ -196,10 +202,11 @@ std::optional<ByteRange> FileCopy::claim(std::uint64_t longest) {
 
 void FileCopy::write(std::uint64_t offset, Bytes bytes) {
   if (outdated_) throw OutdatedBytes{};
-  out_->write_at(offset, bytes);
+  gate_.write([&] {
+    out_->write_at(offset, bytes);
+    out_->write_back(offset, bytes.size());
+  });
   const std::uint64_t end = offset + bytes.size();
-  const std::uint64_t step = end / kWritebackStep * kWritebackStep;
-  if (step > offset && step >= kWritebackStep) out_->start_writeback(step - kWritebackStep, kWritebackStep);
   const std::scoped_lock lock(mutex_);
   if (!has_parts() && hashed_ == offset && !catching_up_) {
     hash_.update(bytes);
@@ -223,7 +230,8 @@ void FileCopy::tend(const std::stop_token& stop) {
   bool due = false;
   {
     const std::scoped_lock lock(mutex_);
-    due = unsaved_ >= steps_.save_bytes && have_.total() < file_.object.size;
+    const bool is_time = std::chrono::steady_clock::now() - saved_at_ >= steps_.save_every;
+    due = unsaved_ > 0 && (unsaved_ >= steps_.save_bytes || is_time) && have_.total() < file_.object.size;
   }
   if (due) save();
 }
@@ -357,8 +365,9 @@ void FileCopy::save() {
     durable = have_;
     hashed = has_parts() ? have_.end_of_run(0) : hashed_;
     unsaved_ = 0;
+    saved_at_ = std::chrono::steady_clock::now();
   }
-  out_->sync();
+  gate_.sync([this] { out_->sync(); });
   log_.record(identity(), durable);
   if (!steps_.keep_cached) out_->drop_cached(hashed);
 }

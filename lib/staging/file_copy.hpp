@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +16,7 @@
 #include "core/hash.hpp"
 #include "io/file_system.hpp"
 #include "staging/stage_set.hpp"
+#include "sync/loan_pool.hpp"
 
 namespace shardkit::staging {
 
@@ -90,14 +93,34 @@ struct WrongPart {
   ByteRange range;
 };
 
+/// Limits what a disk is doing at any moment, so that a stop is followed within 2 s by one that writes 20 MB/s: 16
+/// writes of a block, and one sync. None begins after a stop: Error{cancelled}. Thread-safe.
+class DiskGate {
+ public:
+  explicit DiskGate(std::stop_token stop = {}) : stop_(std::move(stop)) {}
+
+  void write(const std::function<void()>& action) { pass(writes_, action); }
+  void sync(const std::function<void()>& action) { pass(syncs_, action); }
+
+ private:
+  struct Turn {};
+  void pass(sync::LoanPool<Turn>& turns, const std::function<void()>& action);
+
+  const std::stop_token stop_;
+  sync::LoanPool<Turn> writes_{16};
+  sync::LoanPool<Turn> syncs_{1};
+};
+
 struct CopySteps {
   /// Bytes between two moments at which a file is made durable and can be resumed.
-  std::uint64_t save_bytes = 32ULL << 20U;
+  std::uint64_t save_bytes = 16ULL << 20U;
   /// Whether the page cache may keep written data; it counts towards a pod's memory.
   bool keep_cached = false;
+  /// Maximum time between two such moments, so that slow copies make progress despite repeated kills.
+  std::chrono::milliseconds save_every{3000};
 
-  /// Files of at least this size get a separate sync and log.
-  std::uint64_t large_bytes() const { return save_bytes / 8; }
+  /// Files of at least this size get a separate sync, and bypass the page cache.
+  std::uint64_t large_bytes() const { return save_bytes / 4; }
 };
 
 /// One file on its way into the folder: which of its bytes have arrived, which are being fetched, and whether they are
@@ -108,15 +131,20 @@ struct CopySteps {
 /// that is complete or outdated owns it until it is closed or started over.
 class FileCopy {
  public:
-  /// Continues with what an earlier copy left in `out`, according to its log.
-  FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps);
+  /// Continues with what an earlier copy left in `out`, according to its log. `gate` outlives the copy.
+  FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps, DiskGate& gate);
 
   const StageFile& file() const { return file_; }
+  bool has_bytes() const {
+    const std::scoped_lock lock(mutex_);
+    return have_.total() > 0;
+  }
   /// Usable bytes of an earlier copy.
   std::uint64_t resumed_bytes() const { return resumed_; }
   /// True if it must be fetched in one stream.
   bool whole_only() const { return whole_only_; }
   unsigned restarts() const { return restarts_; }
+  std::chrono::milliseconds save_every() const { return steps_.save_every; }
 
   /// The next bytes that no thread fetches, at most `longest`; once an empty range when all have arrived. Empty if
   /// there is nothing to do for another thread.
@@ -130,7 +158,7 @@ class FileCopy {
   /// A whole part was stored, from its first byte on, and has this hash. If it is wrong, it is fetched a second time.
   void compare_part(std::size_t part, const Hash128& hash);
 
-  /// Hashes bytes that arrived out of order, and saves when enough has arrived. Within a claim.
+  /// Hashes bytes that arrived out of order, and saves when enough has arrived, or some time ago. Within a claim.
   void tend(const std::stop_token& stop);
   /// Ends a claim whose bytes up to `reached` were stored. True if the caller must settle the file: it is complete, or
   /// outdated, and no other thread works on it.
@@ -175,6 +203,7 @@ class FileCopy {
 
   StageFile file_;
   const CopySteps steps_;
+  DiskGate& gate_;
   std::unique_ptr<io::PatchFile> out_;
   std::atomic<bool> outdated_ = false;
   std::atomic<bool> rangeless_ = false;
@@ -182,7 +211,7 @@ class FileCopy {
   std::atomic<unsigned> restarts_ = 0;
   std::uint64_t resumed_ = 0;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   RangeSet have_;
   RangeSet taken_;  ///< arrived, or claimed
   unsigned claims_ = 0;
@@ -194,6 +223,7 @@ class FileCopy {
   std::vector<PartState> parts_;  ///< of those with a hash
   std::atomic<unsigned> parts_refetched_ = 0;
   std::uint64_t unsaved_ = 0;
+  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
 
   std::mutex save_mutex_;
   PartLog log_;

@@ -11,7 +11,7 @@
 namespace shardkit::staging {
 namespace {
 
-constexpr std::uint64_t kBatchBytes = 64ULL << 20U;
+constexpr std::uint64_t kBatchBytes = 16ULL << 20U;
 
 }  // namespace
 
@@ -19,6 +19,7 @@ void SmallFiles::add(CopiedFile file) {
   std::vector<CopiedFile> full;
   {
     const std::scoped_lock lock(mutex_);
+    if (batch_.empty()) since_ = std::chrono::steady_clock::now();
     bytes_ += file.copy->file().object.size;
     batch_.push_back(std::move(file));
     if (bytes_ < kBatchBytes && batch_.size() < limits_.files) return;
@@ -28,10 +29,11 @@ void SmallFiles::add(CopiedFile file) {
   commit_(full);
 }
 
-void SmallFiles::flush() {
+void SmallFiles::flush(std::chrono::milliseconds age) {
   std::vector<CopiedFile> last_batch;
   {
     const std::scoped_lock lock(mutex_);
+    if (std::chrono::steady_clock::now() - since_ < age) return;
     last_batch.swap(batch_);
     bytes_ = 0;
   }

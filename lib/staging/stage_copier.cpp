@@ -8,38 +8,13 @@
 #include <fmt/format.h>
 
 #include "core/remedies.hpp"
+#include "core/units.hpp"
 #include "formats/shard_hash.hpp"
 #include "io/publish.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::staging {
-namespace {
-
-constexpr std::uint64_t kMostGrowth = 4;
-constexpr double kTolerableShare = 0.05;
-constexpr int kEnough = 8;  // one slow response means nothing
-
-}  // namespace
-
-std::uint64_t RangeSize::bytes(std::uint64_t left, unsigned requests) const {
-  const std::scoped_lock lock(mutex_);
-  return std::clamp(left / std::max(1U, requests), start_, bytes_);
-}
-
-void RangeSize::took(double seconds_to_first_byte, double seconds) {
-  const std::scoped_lock lock(mutex_);
-  slow_starts_ = seconds_to_first_byte > seconds * kTolerableShare ? slow_starts_ + 1 : 0;
-  if (slow_starts_ < kEnough) return;
-  slow_starts_ = 0;
-  bytes_ = std::min(bytes_ * 2, start_ * kMostGrowth);
-}
-
-void RangeSize::throttled() {
-  const std::scoped_lock lock(mutex_);
-  bytes_ = start_;
-  slow_starts_ = 0;
-}
-
 namespace {
 
 bool is_aligned(Bytes bytes) {
@@ -53,6 +28,7 @@ void RangeWriter::begin(FileCopy& copy, std::uint64_t offset) {
   gathered_ = 0;
   stored_ = offset;
   whole_part_ = false;
+  stored_at_ = std::chrono::steady_clock::now();
 }
 
 void RangeWriter::take(Bytes bytes) {
@@ -68,6 +44,18 @@ void RangeWriter::take(Bytes bytes) {
     bytes = bytes.subspan(some);
     if (gathered_ == kBlock) flush();
   }
+  if (std::chrono::steady_clock::now() - stored_at_ >= copy_->save_every()) store_old();
+}
+
+/// Whole pages, so that the next block can bypass the page cache as well.
+void RangeWriter::store_old() {
+  constexpr std::size_t kPage = io::AlignedBuffer::kAlignment;
+  const std::size_t whole = gathered_ / kPage * kPage;
+  if (whole == 0) return;
+  const std::span<std::byte> block = buffer_.get(kBlock);
+  store(block.first(whole));
+  std::memmove(block.data(), block.data() + whole, gathered_ - whole);
+  gathered_ -= whole;
 }
 
 void RangeWriter::flush() {
@@ -82,6 +70,7 @@ void RangeWriter::store(Bytes bytes) {
   } else {
     stored_ += bytes.size();
   }
+  stored_at_ = std::chrono::steady_clock::now();
 }
 
 void RangeWriter::hash_parts(Bytes bytes) {
@@ -119,6 +108,22 @@ Error corrupt_error(const std::string& path, const std::string& what) {
                path);
 }
 
+/// Distinguishes a file that was removed after it was listed from one that a manifest lists and that is missing.
+io::ObjectInfo find_again(io::ObjectSource& source, const FileCopy& copy) {
+  const StageFile& file = copy.file();
+  try {
+    return find_at_source(source, file);
+  } catch (const Error& error) {
+    const bool existed = !file.hash || copy.has_bytes();
+    if (error.code() != ErrorCode::not_found || !existed) throw;
+    throw Error(ErrorCode::io,
+                fmt::format("'{}' was removed from the source after it was listed; run the same command again to stage "
+                            "the files that exist then",
+                            source.address_of(file.object.name)),
+                source.address_of(file.object.name));
+  }
+}
+
 }  // namespace
 
 StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, StageTarget& target, CopyLimits limits,
@@ -128,12 +133,10 @@ StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, StageT
       target_(target),
       limits_(std::move(limits)),
       ctx_(ctx),
+      gate_(ctx.stop_token()),
       placer_(files, target),
       small_files_({limits_.steps.large_bytes() - 1, std::min<std::size_t>(256, system::usable_descriptors() / 4)},
-                   [this](const std::vector<CopiedFile>& batch) {
-                     files_.sync_all(target_.contained().root());
-                     placer_.put(batch);
-                   }),
+                   [this](const std::vector<CopiedFile>& batch) { commit(batch); }),
       workers_(limits_.start, limits_.maximum, ctx.stop_token()),
       range_size_(limits_.range_bytes) {}
 
@@ -184,7 +187,7 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
     return {As::in_place, {}};
   }
   auto copy = std::make_shared<FileCopy>(file, std::move(out), PartLog(files_, target_.part_log_path(file.object.name)),
-                                         limits_.steps);
+                                         limits_.steps, gate_);
   ctx_.progress().bytes += copy->resumed_bytes() - forget_elsewhere(file);
   return {As::copy, std::move(copy)};
 }
@@ -197,10 +200,27 @@ void StageCopier::count_present(const StageFile& file) {
   ++ctx_.progress().items;
 }
 
+/// Of its partial file, ours or another process's.
+std::uint64_t StageCopier::durable_bytes(const StageFile& file) const {
+  const PartLog log(files_, target_.part_log_path(file.object.name));
+  return log.read({file.object.name, file.pin(), file.object.size}).total();
+}
+
+std::uint64_t StageCopier::bytes_left() const {
+  const StageJournal::State journal = target_.journal().state();
+  std::uint64_t left = 0;
+  for (const StageFile& file : *wanted_) {
+    const auto known = journal.files.find(file.object.name);
+    const bool is_there = known != journal.files.end() && known->second.pin == file.pin() &&
+                          known->second.is_unchanged_at(target_.path_of(file.object.name));
+    if (!is_there) left += file.object.size - durable_bytes(file);
+  }
+  return left;
+}
+
 /// Shows the progress of another process while waiting for it, read from that process's part log.
 void StageCopier::show_progress_elsewhere(const StageFile& file) {
-  const PartLog log(files_, target_.part_log_path(file.object.name));
-  const std::uint64_t there = log.read({file.object.name, file.pin(), file.object.size}).total();
+  const std::uint64_t there = durable_bytes(file);
   const std::scoped_lock lock(elsewhere_mutex_);
   ctx_.progress().bytes += there - std::exchange(elsewhere_[file.object.name], there);
 }
@@ -219,6 +239,11 @@ void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const 
     if (!work.range.empty() && fetch_range(copy, work.range, writer, stop) != io::Fetched::whole) copy.mark_outdated();
     copy.tend(stop);
   } catch (const OutdatedBytes&) {
+  } catch (const Error& error) {
+    if (!leave_out(copy, error)) {
+      copy.release(work.range, writer.stored());
+      throw;
+    }
   } catch (...) {
     copy.release(work.range, writer.stored());
     throw;
@@ -229,11 +254,14 @@ void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const 
 io::Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer,
                                      const std::stop_token& stop) {
   const BodyWriter write = [&](Bytes bytes) {
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
     came(bytes.size(), stop);
     const std::uint64_t before = writer.stored();
     writer.take(bytes);
     // Not only at its end: of a slow source all ranges that are under way may end minutes from now.
-    if (writer.stored() != before) copy.tend(stop);
+    if (writer.stored() == before) return;
+    copy.tend(stop);
+    small_files_.flush(limits_.steps.save_every);
   };
   const io::ObjectInfo& object = copy.file().object;
   io::Fetched fetched = io::Fetched::whole;
@@ -279,8 +307,41 @@ void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   workers_.moved(bytes);
 }
 
-/// Ends a file that is whole, or starts it again if its bytes are wrong or outdated.
+/// Whether the others should be copied without this file: for a failure of the source that is not a failure of all of
+/// it.
+bool StageCopier::leave_out(FileCopy& copy, const Error& error) {
+  constexpr unsigned kMostUnreachable = 10;
+  const ErrorCode code = error.code();
+  const bool is_of_source = !error.path().starts_with(target_.folder() + "/");
+  const bool may_pass = code == ErrorCode::network || code == ErrorCode::io;
+  if (!limits_.keep_going || !is_of_source || !(may_pass || is_bad_file(code))) return false;
+  const std::scoped_lock lock(failures_mutex_);
+  const std::uint64_t before = std::exchange(fetched_at_failure_, fetched_);
+  unreachable_ = code != ErrorCode::network ? 0 : fetched_ == before ? unreachable_ + 1 : 1;
+  if (unreachable_ >= kMostUnreachable) return false;
+  copy.mark_outdated();
+  if (!failures_.try_emplace(copy.file().object.name, error).second) return true;
+  ctx_.warn("file_failed", error.what());
+  return true;
+}
+
+bool StageCopier::is_left_out(const FileCopy& copy) const {
+  const std::scoped_lock lock(failures_mutex_);
+  return failures_.contains(copy.file().object.name);
+}
+
 void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop) {
+  if (is_left_out(*copy)) return queue_->finished(copy);
+  try {
+    finish(copy, stop);
+  } catch (const Error& error) {
+    if (!leave_out(*copy, error)) throw;
+    queue_->finished(copy);
+  }
+}
+
+/// Ends a file that is whole, or starts it again if its bytes are wrong or outdated.
+void StageCopier::finish(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop) {
   const StageFile& file = copy->file();
   const std::string path = source_.address_of(file.object.name);
   if (copy->rangeless() && !copy->whole_only()) {
@@ -301,12 +362,15 @@ void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_
   if (const auto wrong = mismatch(file, target_.partial_path(file.object.name), *hash)) {
     return start_over(copy, corrupt_error(path, *wrong));
   }
-  refetched_ += copy->parts_refetched();
+  if (const unsigned parts = copy->parts_refetched(); parts > 0) {
+    refetched_ += parts;
+    ctx_.repeated({path, format_count(parts, "part") + " had wrong bytes", 1, 2, 0, false, 0});
+  }
   reused_ += copy->resumed_bytes();
   if (small_files_.takes(file.object.size)) {
     small_files_.add({copy, *hash});
   } else {
-    copy->sync();
+    gate_.sync([&] { copy->sync(); });
     placer_.put({{copy, *hash}});
   }
   ++ctx_.progress().items;
@@ -324,8 +388,10 @@ void StageCopier::give_up(const std::shared_ptr<FileCopy>& copy, const Error& re
 void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason) {
   const StageFile& file = copy->file();
   if (copy->restarts() > 0) give_up(copy, reason);
-  const io::ObjectInfo now = find_at_source(source_, file);
+  const io::ObjectInfo now = find_again(source_, *copy);
   ++refetched_;
+  const char* why = copy->outdated() ? "it changed while being copied" : "it has wrong bytes";
+  ctx_.repeated({source_.address_of(file.object.name), why, 1, 2, 0, false, 0});
   if (!file.hash) {
     const std::scoped_lock lock(changed_mutex_);
     changed_.push_back(now);
@@ -334,13 +400,22 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
   queue_->wake();
 }
 
-/// Data received before a failure or a stop is kept if possible; the user sees only the failure.
+/// One batch at a time. Each file is synced: a sync of the file system would wait for the writes of others.
+void StageCopier::commit(const std::vector<CopiedFile>& batch) {
+  constexpr unsigned kSyncsAtOnce = 8;  // which file systems do together
+  gate_.sync([&] {
+    sync::for_each_index(batch.size(), kSyncsAtOnce, ctx_.stop_token(),
+                         [&](std::size_t at, std::size_t) { batch[at].copy->sync(); });
+  });
+  placer_.put(batch);
+}
+
+/// Data received before a failure is kept if possible; the user sees only the failure. After a stop there is no time.
 void StageCopier::keep_unfinished() noexcept {
   try {
+    if (ctx_.stop_token().stop_requested()) return;
     small_files_.flush();
-    for (const auto& copy : queue_->unfinished()) {
-      if (!small_files_.takes(copy->file().object.size)) copy->save();
-    }
+    for (const auto& copy : queue_->unfinished()) copy->save();
   } catch (const std::exception&) {
     return;
   }

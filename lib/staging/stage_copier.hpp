@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -88,7 +89,7 @@ struct CopiedFile {
 /// Collects small files, so that one wait for the disk makes many of them durable. Thread-safe.
 class SmallFiles {
  public:
-  /// `commit` makes the files of a batch durable and renames them; several batches may be in progress.
+  /// `commit` makes the files of a batch durable and renames them; several threads may call it.
   using Commit = std::function<void(const std::vector<CopiedFile>& batch)>;
   struct Limits {
     std::uint64_t largest = 0;  ///< size limit of a small file: a separate sync would cost more
@@ -98,10 +99,10 @@ class SmallFiles {
 
   bool takes(std::uint64_t bytes) const { return bytes <= limits_.largest; }
 
-  /// Commits the batch when this file fills it.
+  /// Commits the batch if this file fills it.
   void add(CopiedFile file);
-  /// Commits the collected files.
-  void flush();
+  /// Commits the collected files; with `age`, only if the first of them waits for that long.
+  void flush(std::chrono::milliseconds age = {});
 
  private:
   const Limits limits_;
@@ -109,6 +110,7 @@ class SmallFiles {
   std::mutex mutex_;
   std::vector<CopiedFile> batch_;
   std::uint64_t bytes_ = 0;
+  std::chrono::steady_clock::time_point since_;  ///< the first of the batch was added
 };
 
 /// The fault of a file at `path` with the hash `found`, in words; empty if none is known. An index has no checksum in
@@ -162,8 +164,8 @@ class RangeSize {
   int slow_starts_ = 0;  ///< in a row
 };
 
-/// Stores the bytes of one claimed range, collected into blocks that bypass the page cache, and compares the parts that
-/// lie in it. One thread; reusable.
+/// Stores the bytes of one claimed range, collected into blocks that bypass the page cache; those of a slow source also
+/// after some time. Compares the parts that lie in the range. One thread; reusable.
 class RangeWriter {
  public:
   static constexpr std::size_t kBlock = 1U << 20U;
@@ -180,6 +182,7 @@ class RangeWriter {
  private:
   void store(Bytes bytes);
   void hash_parts(Bytes bytes);
+  void store_old();
 
   FileCopy* copy_ = nullptr;
   Xxh3Stream part_;
@@ -187,6 +190,7 @@ class RangeWriter {
   io::AlignedBuffer buffer_;
   std::size_t gathered_ = 0;
   std::uint64_t stored_ = 0;
+  std::chrono::steady_clock::time_point stored_at_;
 };
 
 struct CopyLimits {
@@ -196,9 +200,11 @@ struct CopyLimits {
   std::uint64_t range_bytes = 16ULL << 20U;
   CopySteps steps;
   /// Called with the size of each piece before it is stored; waits to limit the rate. May be empty.
-  std::function<void(std::uint64_t bytes, const std::stop_token& stop)> pace;
+  std::function<void(std::uint64_t bytes, const std::stop_token& stop)> pace = {};
   /// Whether the source has asked for fewer requests since the last call. Thread-safe; may be empty.
   std::function<bool()> throttled = {};
+  /// Leave out files that fail at the source, see failures().
+  bool keep_going = false;
 };
 
 /// Copies files from a source to a target, with checks: one pool of range requests for all of them.
@@ -209,7 +215,7 @@ class StageCopier {
 
   /// Ensures that the target contains all of `wanted`: keeps existing files, continues earlier copies, waits for other
   /// processes, else copies. Files with wrong bytes, or that changed, are fetched a second time before an error is
-  /// thrown: corrupt, or Error{io} if in use. Partial copies are kept in any case. Call once.
+  /// thrown: corrupt, or Error{io} if in use or removed. Partial copies are kept in any case. Call once.
   void copy_all(const std::vector<StageFile>& wanted);
 
   std::uint64_t bytes_fetched() const { return fetched_; }
@@ -219,12 +225,17 @@ class StageCopier {
   std::uint64_t files_reused() const { return files_reused_; }
   /// Files, and parts of shards, that were fetched a second time.
   std::uint64_t refetched() const { return refetched_; }
+  /// The errors of files that were left out, by their names. Valid after copy_all().
+  const std::map<std::string, Error>& failures() const { return failures_; }
+  /// Bytes that the next stage would fetch: all that is neither in place nor durable in a partial file.
+  std::uint64_t bytes_left() const;
   /// Objects that changed while being copied, in their current state. Valid after copy_all().
   const std::vector<io::ObjectInfo>& changed() const { return changed_; }
 
  private:
   CopyQueue::Opened open(const StageFile& file);
   void count_present(const StageFile& file);
+  std::uint64_t durable_bytes(const StageFile& file) const;
   void show_progress_elsewhere(const StageFile& file);
   std::uint64_t forget_elsewhere(const StageFile& file);
 
@@ -233,9 +244,13 @@ class StageCopier {
   io::Fetched fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop);
   io::Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
   void came(std::uint64_t bytes, const std::stop_token& stop);
+  bool leave_out(FileCopy& copy, const Error& error);
+  bool is_left_out(const FileCopy& copy) const;
   void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
   [[noreturn]] void give_up(const std::shared_ptr<FileCopy>& copy, const Error& reason);
+  void finish(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
   void start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason);
+  void commit(const std::vector<CopiedFile>& batch);
   void keep_unfinished() noexcept;
 
   io::FileSystem& files_;
@@ -243,6 +258,7 @@ class StageCopier {
   StageTarget& target_;
   const CopyLimits limits_;
   Context& ctx_;
+  DiskGate gate_;
   const std::vector<StageFile>* wanted_ = nullptr;
   FilePublisher placer_;
   SmallFiles small_files_;
@@ -256,6 +272,10 @@ class StageCopier {
   std::atomic<std::uint64_t> refetched_{0};
   std::mutex changed_mutex_;
   std::vector<io::ObjectInfo> changed_;
+  mutable std::mutex failures_mutex_;
+  std::map<std::string, Error> failures_;
+  std::uint64_t fetched_at_failure_ = 0;
+  unsigned unreachable_ = 0;  ///< files that failed by the network, with no byte received in between
   std::mutex elsewhere_mutex_;
   std::map<std::string, std::uint64_t> elsewhere_;  ///< bytes in the progress from files of other processes
 };

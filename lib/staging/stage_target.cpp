@@ -183,14 +183,7 @@ void StageTarget::check_manifest_place(const ManifestSet& set) const {
       path);
 }
 
-void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker marker,
-                         const std::vector<StageFile>& wanted, const std::vector<std::string>& whole) {
-  const io::FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
-  for (const ManifestSet& set : sets) {
-    const std::string path = path_of(set.name());
-    io::publish(files_, path, as_bytes(set.text));
-    journal_->record(set.name(), {set.text.size(), to_hex(set.hash), set.hash, false, seen_at(path)});
-  }
+void StageTarget::sync_names(const std::vector<StageFile>& wanted) {
   journal_->refresh();
   journal_->sync();
   std::set<std::string> folders{folder_};
@@ -199,6 +192,17 @@ void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker mark
       up = io::parent_folder(up);
   }
   for (const std::string& folder : folders) files_.sync_directory(folder);
+}
+
+void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker marker,
+                         const std::vector<StageFile>& wanted, const std::vector<std::string>& whole) {
+  const io::FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
+  for (const ManifestSet& set : sets) {
+    const std::string path = path_of(set.name());
+    io::publish(files_, path, as_bytes(set.text));
+    journal_->record(set.name(), {set.text.size(), to_hex(set.hash), set.hash, false, seen_at(path)});
+  }
+  sync_names(wanted);
   const StageJournal::State state = journal_->state();
   const auto before = this->marker();
   if (before && before->manifest == marker.manifest && all_there(state)) add_once(marker.subsets, before->subsets);

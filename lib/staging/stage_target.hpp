@@ -49,6 +49,9 @@ class StageTarget {
   /// Throws Error{conflict} if another program's file has the name of the manifest.
   void check_manifest_place(const ManifestSet& set) const;
 
+  /// Makes the names of all staged files durable.
+  void sync_names(const std::vector<StageFile>& wanted);
+
   /// Publishes the manifests of `sets`, if any, then makes all names durable, then publishes the marker. Its `subsets`
   /// include those of the previous marker, as long as they are complete; they are empty if all files of the `whole` set
   /// are.

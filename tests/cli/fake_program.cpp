@@ -66,6 +66,17 @@ Sum honest(const NoOptions& options, Context& context) {
   }
 }
 
+/// Warns before it is asked to end, and takes a moment for that.
+Sum tidy(const NoOptions& options, Context& context) {
+  context.warn("early", "this comes early");
+  try {
+    return patient(options, context);
+  } catch (const shardkit::Error&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    throw;
+  }
+}
+
 /// Counts long enough for a bar to be drawn a few times.
 Sum count(const NoOptions&, Context& context) {
   constexpr std::uint64_t kSteps = 100;
@@ -90,7 +101,7 @@ int main(int argc, char** argv) {
   const shardkit::cli::App app{.name = "fake",
                                .summary = "behave badly",
                                .commands = {verb("stuck", stuck), verb("tangled", tangled), verb("patient", patient),
-                                            verb("honest", honest), verb("count", count)}};
+                                            verb("honest", honest), verb("tidy", tidy), verb("count", count)}};
   const char* log = std::getenv("FAKE_TERMINATION_LOG");
   if (log == nullptr) return shardkit::cli::run_app(app, argc, argv);
   const std::vector<std::string> args(argv + 1, argv + argc);

@@ -23,6 +23,35 @@ TEST_CASE("a context throws once its stop was asked for") {
 
 TEST_CASE("a context without a stop token never stops") { CHECK_NOTHROW(Context().throw_if_stopped()); }
 
+namespace {
+
+struct KeptLog final : Log {
+  void warning(const Warning& warning) override { warnings.push_back(warning.code); }
+  void repeated(const RepeatedRequest& request) override { more.push_back(request.more); }
+  std::vector<std::string> warnings;
+  std::vector<std::uint64_t> more;
+};
+
+}  // namespace
+
+TEST_CASE("a log gets warnings at once, and of many repeated requests one, with the number of the others at the end") {
+  KeptLog log;
+  Context context;
+  context.lend_log(log);
+  context.warn("first", "one");
+  context.warn("first", "one");
+  CHECK(log.warnings == std::vector<std::string>{"first"});
+  for (int i = 0; i < 10; ++i) context.repeated({"address", "reason", 1, 10, 0, false, 0});
+  const bool is_fast = log.more.size() == 1;  // within a second
+  CHECK(log.more.front() == 0);
+  context.flush_log();
+  context.flush_log();
+  std::uint64_t all = log.more.size();
+  for (const std::uint64_t more : log.more) all += more;
+  CHECK(all == 10);
+  if (is_fast) CHECK(log.more == std::vector<std::uint64_t>{0, 8});
+}
+
 TEST_CASE("warnings keep their order, and those of several threads are all there") {
   Context context;
   context.warn("first", "one");

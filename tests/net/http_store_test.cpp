@@ -134,6 +134,7 @@ TEST_CASE("a login goes to its own host, not along a redirect to another") {
   CHECK(web.server.requests()[0].header("authorization") == "Basic bWU6cHc=");
   CHECK(other.requests()[0].header("authorization").empty());
   CHECK(other.requests()[0].target == "/elsewhere?ticket=1");
+  web.clock.advance(shardkit::system::Seconds(61));
   web.server.next({ObjectServer::answer(301, "Location: /moved\r\n")});
   CHECK(web.get({"x", 10, ""}, 0, 10) == "0123456789");
   CHECK(web.server.requests().back().target == "/moved");

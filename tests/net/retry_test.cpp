@@ -111,10 +111,29 @@ TEST_CASE("progress starts the count again") {
   const std::stop_token stop;
   Attempts attempts(options, stop);
   for (int i = 0; i < 30; ++i) {
-    attempts.progressed();
+    attempts.progressed(64 << 10, 16 << 20);
     attempts.failed(kError, kRetry);
   }
   CHECK(clock.sleeps().back() == 0.5);
+  for (int i = 0; i < 30; ++i) {
+    attempts.progressed(1, 10);  // a tenth
+    attempts.failed(kError, kRetry);
+  }
+  CHECK(clock.sleeps().back() == 0.5);
+}
+
+TEST_CASE("a server that sends a byte with each answer does not get attempts for it") {
+  FakeClock clock;
+  const RetryOptions options = options_with(clock, 0.5);
+  const std::stop_token stop;
+  Attempts attempts(options, stop);
+  const auto drip = [&] {
+    for (int i = 0; i < 30; ++i) {
+      attempts.progressed(1, 16 << 20);
+      attempts.failed(kError, kRetry);
+    }
+  };
+  CHECK(failure_of(drip).says("after 10 attempts"));
 }
 
 TEST_CASE("what was mended is tried at once, the second time after a wait") {

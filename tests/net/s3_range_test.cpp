@@ -59,6 +59,35 @@ TEST_CASE("a body that breaks off goes on where it stood, as often as it takes")
   CHECK(s3.served("range").at(25) == "bytes=25010-90009");
 }
 
+TEST_CASE("a server that sends a byte with each answer is given up") {
+  S3Fixture s3(long_content());
+  s3.server.next(std::deque<ObjectServer::Fault>(1000, s3.server.cut_after(1)));
+  CHECK(failure_of([&] { s3.get(0, 90'000); }) == ErrorCode::network);
+  CHECK(s3.server.requests().size() == 10);
+}
+
+TEST_CASE("a connection that is much slower than others is given up, and its range goes on with another one") {
+  HttpOptions options;
+  options.slow = {0.25, Seconds(0.3), 10'000};
+  S3Fixture s3(long_content(), true, options);
+  std::atomic<bool> was_slow = false;
+  const auto trickle = [&](const ServedRequest&, ServerConnection& connection) {
+    connection.send(
+        "HTTP/1.1 206 OK\r\nETag: \"v1\"\r\nContent-Range: bytes 0-89999/100000\r\nContent-Length: 90000\r\n\r\n");
+    for (std::size_t at = 0; at < 90'000 && !connection.closed(); at += 100) {
+      connection.send(std::string_view(s3.server.content()).substr(at, 100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    was_slow = connection.closed();
+  };
+  CHECK(s3.get(0, 90'000).size() == 90'000);  // the usual rate
+  s3.server.next({trickle});
+  CHECK((s3.get(0, 90'000) == s3.server.content().substr(0, 90'000)));
+  const auto requests = s3.server.requests();
+  REQUIRE(requests.size() == 3);
+  CHECK(requests[1].connection != requests[2].connection);
+}
+
 TEST_CASE("broken and dead connections are tried again") {
   const auto reset = [](const ServedRequest&, ServerConnection& connection) { connection.reset(); };
   const auto stall = [](const ServedRequest&, ServerConnection& connection) { connection.stall(); };

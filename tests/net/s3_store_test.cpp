@@ -197,6 +197,23 @@ TEST_CASE("a redirect to another host is followed without signature and token, b
   }
 }
 
+TEST_CASE("a redirect is remembered for the object, until it fails or a minute has passed") {
+  S3Fixture s3;
+  ObjectServer target("0123456789");
+  const auto redirect = ObjectServer::answer(307, fmt::format("Location: {}\r\n", target.url("/mirror/key")));
+  s3.server.next({redirect, redirect, redirect});
+  for (int i = 0; i < 3; ++i) CHECK(s3.get(2, 3) == "234");
+  CHECK(s3.server.requests().size() == 1);
+  CHECK(target.requests().size() == 3);
+  for (const ServedRequest& request : target.requests()) CHECK(request.header("authorization").empty());
+  target.next({ObjectServer::answer(403)});
+  CHECK(s3.get(2, 3) == "234");
+  CHECK(s3.server.requests().size() == 2);
+  s3.clock.advance(shardkit::system::Seconds(61));
+  CHECK(s3.get(2, 3) == "234");
+  CHECK(s3.server.requests().size() == 3);
+}
+
 TEST_CASE("a redirect within the host is signed again for its address") {
   S3Fixture s3;
   s3.server.next({ObjectServer::answer(307, "Location: /target/bucket/key?b=2&a=1&c\r\n")});

@@ -19,7 +19,7 @@ struct CopyFixture {
   /// Opens the copy, as another process would after the first is gone.
   std::shared_ptr<shardkit::staging::FileCopy> open() {
     return std::make_shared<shardkit::staging::FileCopy>(
-        file(), files->open_patch(partial()), shardkit::staging::PartLog(*files, dir.path("x.parts")), steps_);
+        file(), files->open_patch(partial()), shardkit::staging::PartLog(*files, dir.path("x.parts")), steps_, gate);
   }
 
   /// Stores the claimed bytes, or the first `bytes` of them; true when the file is to be settled.
@@ -41,4 +41,5 @@ struct CopyFixture {
   std::unique_ptr<shardkit::io::FileSystem> files = shardkit::io::posix_file_system();
   std::string content_;
   shardkit::staging::CopySteps steps_;
+  shardkit::staging::DiskGate gate;
 };

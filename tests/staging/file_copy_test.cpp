@@ -8,8 +8,10 @@
 
 #include <doctest/doctest.h>
 
+#include "core/error.hpp"
 #include "core/prng.hpp"
 #include "staging/copy_support.hpp"
+#include "staging/stage_copier.hpp"
 
 using namespace shardkit;
 using namespace shardkit::staging;
@@ -97,6 +99,39 @@ TEST_CASE("a copy goes on with what was saved, and hashes that too") {
   CHECK_FALSE(fixture.deliver(*copy, {0, 30}));
   CHECK(fixture.deliver(*copy, {60, 100}));
   CHECK(copy->finish_hash({}) == fixture.right_hash());
+}
+
+TEST_CASE("a slow copy is saved after some time, also where it has only a part of a block") {
+  CopyFixture fixture(noise(100'000), {1ULL << 30U, true, std::chrono::milliseconds(0)});
+  {
+    const auto copy = fixture.open();
+    RangeWriter writer;
+    writer.begin(*copy, copy->claim(100'000)->begin);
+    writer.take(as_bytes(fixture.content_).first(10'000));
+    copy->tend({});
+    writer.take(as_bytes(fixture.content_).subspan(10'000, 5'000));
+    copy->tend({});
+  }  // killed
+  const auto copy = fixture.open();
+  CHECK(copy->resumed_bytes() == 3 * 4096);
+  const auto rest = *copy->claim(100'000);
+  CHECK(fixture.deliver(*copy, rest));
+  CHECK(copy->finish_hash({}) == fixture.right_hash());
+}
+
+TEST_CASE("after a stop nothing is written or synced") {
+  CopyFixture fixture("0123456789");
+  std::stop_source stop;
+  DiskGate gate(stop.get_token());
+  FileCopy copy(fixture.file(), fixture.files->open_patch(fixture.partial()), PartLog(*fixture.files, "none"),
+                fixture.steps_, gate);
+  const auto range = *copy.claim(10);
+  copy.write(0, as_bytes("01"));
+  stop.request_stop();
+  CHECK_THROWS_AS(copy.write(2, as_bytes("23")), Error);
+  CHECK_THROWS_AS(copy.save(), Error);
+  CHECK(read_file(fixture.partial()).substr(0, 4) == std::string("01\0\0", 4));
+  copy.release(range, 2);
 }
 
 TEST_CASE("what is saved is of no use when the partial file is shorter than it was") {

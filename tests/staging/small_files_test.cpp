@@ -21,6 +21,17 @@ TEST_CASE("small files are committed in batches, and what is left by flush") {
   CHECK(batches.size() == 3);
 }
 
+TEST_CASE("an old batch is committed although it is not full") {
+  CopyFixture fixture("0123456789");
+  std::size_t committed = 0;
+  SmallFiles small({10, 256}, [&](const std::vector<CopiedFile>& batch) { committed += batch.size(); });
+  small.add({fixture.open(), {}});
+  small.flush(std::chrono::hours(1));
+  CHECK(committed == 0);
+  small.flush(std::chrono::milliseconds(0));
+  CHECK(committed == 1);
+}
+
 TEST_CASE("larger files are not gathered") {
   const SmallFiles small({10, 256}, [](const std::vector<CopiedFile>&) {});
   CHECK(small.takes(0));

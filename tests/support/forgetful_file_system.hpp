@@ -186,9 +186,7 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
       node_->durable = before.written;
       node_->durable_changes = before.changes;
     }
-    void start_writeback(std::uint64_t offset, std::uint64_t length) override {
-      real_->start_writeback(offset, length);
-    }
+    void write_back(std::uint64_t offset, std::uint64_t length) override { real_->write_back(offset, length); }
     void drop_cached(std::uint64_t end) override { real_->drop_cached(end); }
     const shardkit::io::File& file() const override { return real_->file(); }
 

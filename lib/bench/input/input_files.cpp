@@ -252,7 +252,7 @@ InputSet find_files(const std::vector<std::string>& operands, Context& context, 
 }  // namespace
 
 InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
-  auto inputs = std::make_shared<catalog::Inputs>(access, context.stop_token());
+  auto inputs = std::make_shared<catalog::Inputs>(access, context);
   return find_files(operands, context, InputFinder(context, std::move(inputs), true));
 }
 

@@ -183,8 +183,11 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
 StoreReader::StoreReader(const ReadOptions& options, Context& context)
     : options_(options), context_(context), patience_(options.budget.value_or(kBudget), system::system_clock()) {
   if (std::ranges::any_of(options.paths, catalog::is_address)) check_options(options);
-  net::StoreOptions store = options.store.access.store_options();
-  store.retry.on_retry = [this](const net::RetryEvent& event) { retries_.note(event); };
+  net::StoreOptions store = options.store.access.store_options(context);
+  store.retry.on_retry = [this, report = store.retry.on_retry](const net::RetryEvent& event) {
+    report(event);
+    retries_.note(event);
+  };
   patience_.apply(store);
   inputs_ = std::make_shared<catalog::Inputs>(store, context.stop_token());
 }

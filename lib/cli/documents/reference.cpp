@@ -118,8 +118,11 @@ std::string common_section() {
       "\nThe JSON envelope is described by [schema](../schema)`/<program>-<verb>.json`.\n\nWith `--log json` each line "
       "on standard error is one JSON object that starts with `time`, `level` (`info`,\n`warning`, `error`) and "
       "`event`:\n\n| event | members |\n|---|---|\n| `progress` | `phase`, `items`, `items_total`, `bytes`, "
-      "`bytes_total`, `stage`, `stages`; a total is 0 if unknown |\n| `warning` | `code`, `text` |\n| `error` | "
-      "`code`, `text`, `path`, "
+      "`bytes_total`, `stage`, `stages`; a total is 0 if unknown |\n| `warning` | `code`, `text` |\n| `retry`, at most "
+      "one per second | "
+      "`text`, `address`, `attempt`, `attempts`, `wait_seconds`, `asked_to_wait` (by the server), `more`: retries "
+      "since "
+      "the last such line |\n| `error` | `code`, `text`, `path`, "
       "`offset`, `exit_code` |\n| `stopped` | `signal`, `exit_code`, `text` |\n| `soft_fail` | `text` |\n| `done`, at "
       "the end of each command | `status`, `exit_code`, `elapsed_seconds` |\n\nA command that fails or is stopped also "
       "writes its error to `/dev/termination-log` if that file exists, as in a\nKubernetes container.\n\n";

@@ -66,7 +66,7 @@ class Conversion {
       : options_(options),
         sharding_(options.sharding),
         ctx_(ctx),
-        inputs_(std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token())),
+        inputs_(std::make_shared<catalog::Inputs>(options.sharding.access, ctx)),
         images_(options.source, !options.sharding.images.list.empty() || !options.plan.empty(), inputs_),
         plan_path_(inputs_->add_named(options.plan)),
         plan_(open_plan()),

@@ -59,7 +59,7 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "missing -o FILE: where to write the plan");
   const bool listed = !options.sharding.images.list.empty();
   const catalog::SourceFolder images(options.source, listed,
-                                     std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token()));
+                                     std::make_shared<catalog::Inputs>(options.sharding.access, ctx));
   if (!listed) refuse_set_folders(images, options, ctx);
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));

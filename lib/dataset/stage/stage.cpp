@@ -30,6 +30,7 @@ namespace {
 
 constexpr unsigned kMostFolderReads = 32;
 constexpr std::size_t kMostNamed = 20;
+constexpr double kSlowShare = 0.25;  // of the usual rate of a connection
 
 /// Bytes that the target lacks, or has without a known position.
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
@@ -63,10 +64,12 @@ void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
   }
 }
 
-void wait_jitter(double longest, const std::stop_token& stop) {
+void wait_jitter(double longest, Context& ctx) {
   if (longest <= 0) return;
   std::random_device device;
-  system::system_clock().sleep(system::Seconds(std::uniform_real_distribution(0.0, longest)(device)), stop);
+  const double seconds = std::uniform_real_distribution(0.0, longest)(device);
+  ctx.progress().start_for("wait for --jitter", seconds);
+  system::system_clock().sleep(system::Seconds(seconds), ctx.stop_token());
 }
 
 /// One call of stage, from a source that is open.
@@ -111,7 +114,6 @@ class Stage {
     try {
       return copy();
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
       // No repetition can copy it, or only when there is space again.
       if (is_bad_file(error.code()) || error.code() == ErrorCode::no_space) share_.drop_lease();
       throw;
@@ -212,12 +214,22 @@ class Stage {
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
-    copier.copy_all(wanted_);
+    try {
+      copier.copy_all(wanted_);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work(copier.bytes_left());
+      throw;
+    }
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
-    target_.finish(set_.sets(), marker(), wanted_, set_.whole());
+    if (copier.failures().empty()) {
+      target_.finish(set_.sets(), marker(), wanted_, set_.whole());
+    } else {
+      target_.sync_names(wanted_);
+    }
     share_.take_lease();
     StageResult result = this->result();
+    result.take(copier.failures());
     result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
     result.bytes_reused = copier.bytes_reused();
     if (const auto kept = copier.files_reused(); kept > 0)
@@ -247,8 +259,7 @@ class Stage {
     return result;
   }
 
-  void warn_of_repeated_work() const {
-    const std::uint64_t left = missing_bytes(target_, wanted_);
+  void warn_of_repeated_work(std::uint64_t left) const {
     const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that were received and discarded are in both
     ctx_.warn("read_again", fmt::format("the next run reads {}, {} of that again", format_size(left),
                                         format_size(counted - std::min(counted, bytes()))));
@@ -334,7 +345,7 @@ staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions
   wanted.manifest_problem = set.manifest_problem;
   if (!wanted.use_manifests) return wanted;
   if (!options.manifest.empty()) {
-    catalog::Inputs inputs(options.access, ctx.stop_token());
+    catalog::Inputs inputs(options.access, ctx);
     wanted.manifest_path = inputs.add_named(options.manifest);
     wanted.manifest_text = inputs.text(wanted.manifest_path);
     return wanted;
@@ -349,14 +360,18 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   check(options);
   check(options.share, options.target);
   staging::require_local_folder(options.target, ctx, options.share.limit || !options.share.cache.empty());
-  wait_jitter(options.jitter, ctx.stop_token());
+  wait_jitter(options.jitter, ctx);
   std::atomic<std::uint64_t> retries = 0;
   std::atomic<bool> throttled = false;
-  net::StoreOptions stores = options.access.store_options();
-  stores.retry.on_retry = [&](const net::RetryEvent& event) {
+  net::StoreOptions stores = options.access.store_options(ctx);
+  stores.http.slow.share = kSlowShare;
+  stores.http.receive_buffer = receive_buffer(options);
+  stores.retry.on_retry = [&, report = stores.retry.on_retry](const net::RetryEvent& event) {
+    report(event);
     ++retries;
     if (event.throttled) throttled = true;
   };
+  ctx.progress().start("look up the source");
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
   if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
     throw Error(ErrorCode::usage,

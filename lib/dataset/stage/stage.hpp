@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct StageOptions {
   std::optional<std::uint64_t> bandwidth;
   double jitter = 0;
   bool keep_cached = false;
+  bool keep_going = false;
   bool dry_run = false;
   catalog::StoreAccess access;
 
@@ -49,6 +51,18 @@ void check(const StageOptions& options);
 /// How many requests, how large and how fast, to a source that is `remote` or a folder.
 staging::CopyLimits copy_limits(const StageOptions& options, bool remote);
 
+/// Bytes that a connection may receive ahead so that --bwlimit holds on the wire; 0 without it.
+std::uint64_t receive_buffer(const StageOptions& options);
+
+/// A file that --keep-going left out.
+struct FailedFile {
+  std::string path;  ///< relative to the source
+  std::string code;  ///< of its error
+  std::string reason;
+
+  void describe(FieldVisitor& v);
+};
+
 struct StageResult {
   std::optional<std::string> resumed;
   std::uint64_t files = 0;
@@ -60,11 +74,20 @@ struct StageResult {
   std::string verified;
   std::uint64_t files_by_size = 0;
   std::uint64_t left_out = 0;
+  std::uint64_t failed = 0;
+  std::vector<FailedFile> failed_files;
   std::string manifest_xxh3_128;
   std::optional<std::string> lease_id;
   std::optional<std::string> lease_expires_at;
   std::optional<DryRun> dry_run;
+  /// Why the set is incomplete although all other files are staged.
+  std::optional<Error> failure = {};
 
+  /// Takes the errors of files without which the set is incomplete, by their names.
+  void take(const std::map<std::string, Error>& failures);
+  void throw_if_failed() const {
+    if (failure) throw Error(*failure);
+  }
   void describe(FieldVisitor& v);
 };
 
@@ -76,7 +99,8 @@ struct StageResult {
 /// Throws Error{not_found} for a missing source, manifest or file; Error{corrupt} for source bytes that differ from the
 /// manifest, also when read again; Error{no_space} if the limit or the disk is too small, before anything is copied;
 /// Error{conflict} for a target with other content; Error{unsupported} for a target on a network file system; Error{io}
-/// for a source that changes meanwhile, Error{network, denied} of object stores.
+/// for a source that changes meanwhile, Error{network, denied} of object stores. With `keep_going`, a failure of single
+/// files is in the result instead.
 StageResult stage(const StageOptions& options, Context& ctx);
 
 /// The same with given interfaces, for tests; `options.sources`, `manifest` and `access` are ignored.

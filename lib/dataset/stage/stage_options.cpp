@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -29,6 +30,11 @@ void check_apart(const StageOptions& options) {
 
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
 constexpr unsigned kMostFolderReads = 32;
+constexpr std::size_t kMostFailedListed = 1000;
+constexpr std::uint64_t kAheadShare = 4;             // connections together receive a quarter of a second ahead
+constexpr std::uint64_t kLeastAhead = 32ULL << 10U;  // for each: with less, its rate suffers
+constexpr std::uint64_t kLeastBuffer = 4ULL << 10U;
+constexpr std::uint64_t kMostBuffer = 1ULL << 20U;
 
 /// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
 unsigned most_requests(const StageOptions& options, bool remote) {
@@ -57,11 +63,21 @@ staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
   const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
   limits.start = std::min(first, limits.maximum);
   limits.steps.keep_cached = options.keep_cached;
+  limits.keep_going = options.keep_going;
   if (options.bandwidth) {
+    const std::uint64_t connections = *options.bandwidth / kAheadShare / kLeastAhead;
+    limits.maximum = static_cast<unsigned>(std::clamp<std::uint64_t>(connections, 1, limits.maximum));
+    limits.start = std::min(limits.start, limits.maximum);
     const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
     limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
   }
   return limits;
+}
+
+std::uint64_t receive_buffer(const StageOptions& options) {
+  if (!options.bandwidth) return 0;
+  const std::uint64_t connections = copy_limits(options, true).maximum;
+  return std::clamp(*options.bandwidth / kAheadShare / connections, kLeastBuffer, kMostBuffer);
 }
 
 void StageOptions::describe(FieldVisitor& v) {
@@ -111,8 +127,34 @@ void StageOptions::describe(FieldVisitor& v) {
            "immediately"},
           keep_cached);
   v.topic("What is copied");
+  v.field({"keep-going",
+           "if a file fails at the source, stage the others and list it; then exit 4 if a repetition does not help, "
+           "otherwise 1, without a marker"},
+          keep_going);
   v.field(kDryRunOption, dry_run);
   access.describe(v);
+}
+
+void FailedFile::describe(FieldVisitor& v) {
+  v.field({"path", "path of the file relative to the source"}, path);
+  v.field({"code", "code of its error: corrupt, not_found, denied, network or io"}, code);
+  v.field({"reason", "its error"}, reason);
+}
+
+/// The error is that of a file for which a repetition does not help, if there is one.
+void StageResult::take(const std::map<std::string, Error>& failures) {
+  if (failures.empty()) return;
+  failed = failures.size();
+  for (const auto& [name, error] : failures | std::views::take(kMostFailedListed)) {
+    failed_files.push_back({name, std::string(error_code_name(error.code())), error.what()});
+  }
+  const auto permanent =
+      std::ranges::find_if(failures, [](const auto& item) { return is_bad_file(item.second.code()); });
+  const Error& worst = permanent == failures.end() ? failures.begin()->second : permanent->second;
+  failure = Error(worst.code(),
+                  fmt::format("{} of {} failed, the others are staged, without a marker: {}", failed,
+                              format_count(files, "file"), worst.what()),
+                  worst.path());
 }
 
 void StageResult::describe(FieldVisitor& v) {
@@ -136,6 +178,8 @@ void StageResult::describe(FieldVisitor& v) {
   v.field({"files_by_size", Unit::count, "files that no checksum of the source describes: they have the right size"},
           files_by_size);
   v.field({"left_out", Unit::count, "files below the source that were not staged, by the options"}, left_out);
+  v.field({"failed", Unit::count, "files that failed and were left out, with --keep-going"}, failed);
+  v.field({"failed_files", "the first 1000 of them"}, failed_files);
   v.field(
       {"manifest_xxh3_128",
        "XXH3-128 of the manifest, as in the marker; without a manifest, that of the list of names, sizes and versions"},

@@ -266,8 +266,9 @@ class Restarts(WebTest):
         source = self.make_files(2, 8_000_000)
         server = self.serve()
         address = f"{server.url}/files/x-{{0..1}}.bin"
-        process = self.start_stage(address, self.out, "--bwlimit", "4MB")
-        time.sleep(1)
+        process = self.start_stage(address, self.out, "--bwlimit", "2MB")
+        while not list(self.out.glob(".shardkit/staging/*.parts")) and process.poll() is None:
+            time.sleep(0.05)  # what came is saved every 3 s
         process.terminate()
         self.assertEqual(self.ended(process).returncode, 143)
         result = self.stage_result(address, self.out)

@@ -150,7 +150,7 @@ const Fault kFaults[] = {
     {"a bit that flips on the way, always", 1, kForEver, changed([](auto& reply) { reply.body[77] ^= 1; }), ErrorCode::corrupt},
     {"an object that goes", 2, 2,
      [](RemoteSet& set, const ServedRequest&, ServerConnection& c) { set.server.erase(RemoteSet::kShard); c.answer(404, "", ""); },
-     ErrorCode::not_found},
+     ErrorCode::io, ErrorCode::io},
     {"an object that shrinks", 2, 2, becomes([](const std::string& old) { return old.substr(0, 70'000); }), ErrorCode::corrupt, {}},
     {"an object that is emptied", 2, 2, becomes([](const std::string&) { return ""; }), ErrorCode::corrupt, {}},
     {"an object that grows", 2, 2, becomes([](const std::string& old) { return old + old; }), ErrorCode::corrupt, {}},

@@ -63,7 +63,9 @@ class RemoteSet {
     if (set.listed) wanted.names = set.names;
     if (way.manifest) wanted.manifest_name = set.manifest;
     Context ctx;
-    return stage_on(*posix_file_system(), *set.source, wanted, into(target), ctx, {3, 3, kRange, {kRange, false}, {}});
+    CopyLimits limits{3, 3, kRange, {kRange, false}};
+    limits.keep_going = keep_going;
+    return stage_on(*posix_file_system(), *set.source, wanted, into(target), ctx, limits);
   }
 
   /// What a whole target holds.
@@ -81,6 +83,7 @@ class RemoteSet {
   FakeClock clock;
   shardkit::net::StallLimit stall;
   std::atomic<int> retries = 0;
+  bool keep_going = false;
 
  private:
   static StoreServer::Files files_of(const Shards& shards) {
