@@ -48,7 +48,7 @@ class Messages {
   std::string json_stop(int signal, int exit_code, std::string_view text) const;
   void say(std::string_view line) const;
   std::string go_on_line() const;
-  std::string painted(std::string_view text, std::string_view colour) const;
+  std::string painted(std::string_view text, std::string_view color) const;
 
   bool json_;
   std::string_view program_;
@@ -64,7 +64,7 @@ std::string progress_json(const ProgressSample& now);
 inline constexpr std::string_view kForcedEnd = "interrupted; stopping before the work is complete";
 
 /// "stopped by SIGTERM", or "error: ..." with file and offset: one line without control characters. `title` is the word
-/// "error", coloured or not.
+/// "error", colored or not.
 std::string failure_text(const Failure& failure, int signal, std::string_view title = "error");
 
 /// How to continue after a stop; empty for a verb that starts again.

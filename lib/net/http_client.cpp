@@ -95,9 +95,9 @@ constexpr int kPollMs = 200;
 constexpr long kReadBufferBytes = 256L << 10U;
 
 /// libcurl's own start-up, once per process and never undone: other threads may be using it until the end.
-void initialise_curl() {
+void initialize_curl() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (once != CURLE_OK) throw Error(ErrorCode::unsupported, "libcurl cannot be initialised");
+  if (once != CURLE_OK) throw Error(ErrorCode::unsupported, "libcurl cannot be initialized");
 }
 
 /// Programs that we start must not inherit connections.
@@ -308,7 +308,7 @@ HttpOptions http_options(const system::EnvironmentLookup& environment) {
   return options;
 }
 
-HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initialise_curl(); }
+HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initialize_curl(); }
 
 HttpPool::~HttpPool() = default;
 

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "core/remedies.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -89,11 +88,10 @@ Error busy_error(const std::string& path) {
 }
 
 Error corrupt_error(const std::string& path, const std::string& what) {
-  return Error(ErrorCode::corrupt,
-               fmt::format("'{}' has wrong content, even after a second read: {}; restore it at the source; {} shows "
-                           "how much of the source is damaged",
-                           path, what, remedy::in_text(remedy::verify({io::parent_folder(path)}))),
-               path);
+  return Error(
+      ErrorCode::corrupt,
+      fmt::format("'{}' has wrong content, even after a second read: {}; {}", path, what, advice_for_source(path)),
+      path);
 }
 
 }  // namespace

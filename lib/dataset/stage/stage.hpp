@@ -60,6 +60,7 @@ struct StageResult {
   std::string verified;
   std::uint64_t files_by_size = 0;
   std::uint64_t left_out = 0;
+  std::vector<std::string> evicted;
   std::string manifest_xxh3_128;
   std::optional<std::string> lease_id;
   std::optional<std::string> lease_expires_at;

@@ -135,6 +135,8 @@ void StageResult::describe(FieldVisitor& v) {
           verified);
   v.field({"files_by_size", Unit::count, "files that no checksum of the source describes: they have the right size"},
           files_by_size);
+  v.field({"evicted", "sets that were evicted for this one, also the previous one in DST: folder, bytes, source"},
+          evicted);
   v.field({"left_out", Unit::count, "files below the source that were not staged, by the options"}, left_out);
   v.field(
       {"manifest_xxh3_128",
