@@ -37,7 +37,7 @@ endif()
 
 # shardkit_library(NAME [COLD] SOURCES ... [DEPENDS module ...] [LINKS target ...])
 # One static library per lib/ folder. DEPENDS names other lib/ folders and is what users of the library see;
-# LINKS names outside libraries, which stay private to it. COLD: nothing in it is worth optimising.
+# LINKS names outside libraries, which stay private to it. COLD: nothing in it is worth optimizing.
 function(shardkit_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "SOURCES;DEPENDS;LINKS")
   add_library(shardkit_${name} STATIC ${arg_SOURCES})

@@ -1,14 +1,11 @@
 #include "bench/decode/decode.hpp"
 
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "cli/field_text.hpp"
 #include "cli/text_report.hpp"
-#include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
@@ -77,7 +74,7 @@ cli::Command decode_command() {
            "Loads images from shards or folders into memory, then decodes them repeatedly: whole images, or only the "
            "random resized crop that training uses (--crop 224). A crop is faster because the rest of the image is "
            "skipped. Damaged files and other formats named as JPEG are counted by kind, and the time they take counts "
-           "towards the rate.\n\nWith --augment imagenet, also measures flipping, normalising and writing into a batch "
+           "towards the rate.\n\nWith --augment imagenet, also measures flipping, normalizing and writing into a batch "
            "tensor as a separate stage. Reports how many cores one GPU of each published workload needs for each "
            "stage.\n\nWith --backend nvjpeg, a GPU decodes whole images in batches, with its hardware decoders if it "
            "has them, else with its hybrid engines. Meanwhile --threads CPU threads decode the images that nvJPEG does "
@@ -86,7 +83,7 @@ cli::Command decode_command() {
            "nvJPEG, with one line that names what is missing.",
        .examples = {{"iobench decode shards/train", "whole images on all available CPUs"},
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
-                    {"iobench decode shards/train --augment imagenet --dtype f16", "also the cost of normalising"},
+                    {"iobench decode shards/train --augment imagenet --dtype f16", "also the cost of normalizing"},
                     {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, helped by the CPU"}}},
       bench::decode, answer_decode);
 }

@@ -165,7 +165,10 @@ void memory(const bench::Environment& machine, std::string& out) {
   cli::line(out, "memory", facts.text());
   if (machine.dev_shm_size) {
     cli::line(out, "/dev/shm",
-              fmt::format("{}, {} free", format_size(*machine.dev_shm_size), format_size(machine.dev_shm.value_or(0))));
+              fmt::format("{}, {} free{}", format_size(*machine.dev_shm_size), format_size(machine.dev_shm.value_or(0)),
+                          machine.usable_memory > 0 && *machine.dev_shm_size > machine.usable_memory
+                              ? "; files there count towards the memory limit, so they cannot fill it"
+                              : ""));
   }
   if (machine.numa_nodes.size() < 2) return;
   for (const system::NumaNode& node : machine.numa_nodes) {

@@ -1,9 +1,6 @@
 #include "bench/model/model.hpp"
 
-#include <string>
-
 #include "cli/command.hpp"
-#include "cli/field_text.hpp"
 #include "cli/text_report.hpp"
 #include "core/field_tree.hpp"
 #include "iobench/verbs.hpp"
@@ -14,7 +11,8 @@ cli::Answer answer_model(const bench::ModelResult& result) {
   bench::ModelResult numbers = result;
   numbers.text.clear();  // shown above
   return {.headline = result.text,
-          .body = cli::text_report(shardkit::field_tree([&](FieldVisitor& v) { numbers.describe(v); }))};
+          .body = cli::text_report(shardkit::field_tree([&](FieldVisitor& v) { numbers.describe(v); })),
+          .complete = true};
 }
 
 cli::Command model_command() {
@@ -24,7 +22,7 @@ cli::Command model_command() {
        .description = "Calculates only, measures nothing. From a job (--preset, or --gpus, --batch, --step-time and "
                       "--sample-bytes) it computes samples and bytes per second, decode cores, transfer rate and "
                       "memory. With a supply, measured (--from) or given by options, it also names the bottleneck and "
-                      "predicts GPU utilisation with full overlap and without overlap. A supply without a job is "
+                      "predicts GPU utilization with full overlap and without overlap. A supply without a job is "
                       "compared with every preset.",
        .examples = {{"iobench model --list-presets", "published workloads and what one GPU of each needs"},
                     {"iobench model --gpus 8 --batch 256 --step-time 0.2 --sample-bytes 130kB", "1.33 GB/s"},

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "cli/field_text.hpp"
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
@@ -99,7 +98,7 @@ void prefetches(const bench::PipelineResult& result, std::string& out) {
 void ladder(const bench::PipelineResult& result, std::string& out) {
   if (result.ladder.empty()) return;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "\n{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", "rung", "samples/s", "factor", "AU", "waiting",
+  fmt::format_to(to, "\n{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", "loader", "samples/s", "factor", "AU", "waiting",
                  "CPU/sample", "limits");
   for (const bench::PipelineRung& row : result.ladder) {
     if (row.missing) {
@@ -141,7 +140,8 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
 }  // namespace
 
 cli::Answer answer_pipeline(const bench::PipelineResult& result) {
-  const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
+  const std::string last = (result.interrupted ? "interrupted, incomplete: " : "") +
+                           (result.ladder.empty() ? "" : result.ladder.back().rung + ": ");
   const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " is the bottleneck: ";
   cli::Answer answer{.headline = last + pace + result.reason};
   std::string& out = answer.body;
@@ -159,11 +159,11 @@ cli::Command pipeline_command() {
       {.name = "pipeline",
        .summary = "run reading, decoding and batching together with an emulated training step, and name the bottleneck",
        .description =
-           "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and passes "
+           "Reads shards or image files, decodes random crops, flips and normalizes them, fills batches and passes "
            "them to training steps that take --step-time each. This is what a training job does with its input, "
-           "without the training. Reports samples per second, how long steps waited, and accelerator utilisation by "
+           "without the training. Reports samples per second, how long steps waited, and accelerator utilization by "
            "the MLPerf Storage rule. For each stage, reports the share of time that its threads were busy, starved "
-           "and blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and normalised or "
+           "and blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and normalized or "
            "decoded there on request. Each GPU is checked first. --ladder compares several loaders, from a naive one "
            "to one in which all stages overlap.\n\nThe overhead of iobench itself is measured first and reported. "
            "Images that cannot be decoded are counted and left out.",

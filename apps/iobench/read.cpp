@@ -30,7 +30,8 @@ std::string rate_line(const bench::ReadResult& result) {
     line +=
         fmt::format("{}/s with ", format_count(static_cast<std::uint64_t>(*result.samples_per_second + 0.5), "sample"));
   }
-  line += fmt::format("{} of {}", format_count(result.threads, "thread"), result.engine);
+  line += fmt::format("{} ({})", format_count(result.threads, result.store ? "connection" : "reading thread"),
+                      result.engine);
   if (result.storage.file_system.empty()) return line;
   line += ", " + result.storage.file_system;
   return result.storage.device.empty() ? line : line + " on " + result.storage.device;

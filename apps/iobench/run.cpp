@@ -67,10 +67,13 @@ void repeated(const bench::RunResult& result, std::string& out) {
   if (result.shown_turns) out += shown_turns(*result.shown_turns);
 }
 
-void presets(const std::vector<bench::PresetRow>& rows, std::string& out) {
+/// Those whose samples are like the data: JPEGs, or not.
+void presets(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
+  const auto& rows = result.conclusion.presets;
   if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}{:>14}\n", "preset", "GPUs fed", "samples/s", "bytes/s");
   for (const bench::PresetRow& row : rows) {
+    if (bench::find_preset(row.name).jpeg != result.decode.has_value()) continue;
     fmt::format_to(to, "{:<20}{:>10}{:>14}{:>14}  {}\n", row.name, row.gpus_fed.value_or(0),
                    rate(row.samples_per_second), format_rate(row.bytes_per_second), row.edition);
   }
@@ -125,14 +128,16 @@ cli::Answer answer_run(const bench::RunResult& result) {
   out += '\n';
   ladder(result, out);
   repeated(result, out);
-  presets(conclusion.presets, out);
+  presets(result, out);
   fmt::format_to(to, "\n{}\n  uses {} of /dev/shm\n", conclusion.loader.line,
                  format_rounded_size(conclusion.loader.dev_shm_needed));
   environment(result, out);
   file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
   const bool is_fed = conclusion.requirement && conclusion.verdict.ok;  // and needs no advice
-  if (result.pipeline && !is_fed) {
+  const bool is_decoded =
+      std::ranges::find(conclusion.ladder, "decode", &bench::LadderRow::stage) != conclusion.ladder.end();
+  if (result.pipeline && is_decoded && !is_fed) {
     for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
   }
   fmt::format_to(to, "repeat: {}\n", cli::printable(result.command));

@@ -49,7 +49,7 @@ cli::Answer answer_env(const bench::EnvResult& result);
 /// The result of `iobench model` as text: the conclusion first, then every number.
 cli::Answer answer_model(const bench::ModelResult& result);
 
-/// `iobench pipeline` in text: the stage that sets the pace, rates and utilisation, then the stages' threads, epochs
+/// `iobench pipeline` in text: the stage that sets the pace, rates and utilization, then the stages' threads, epochs
 /// and prefetch values as tables.
 cli::Answer answer_pipeline(const bench::PipelineResult& result);
 

@@ -75,14 +75,14 @@ void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
 }
 
 void add_node_columns(const WatchRow& shape, std::vector<Column>& columns) {
-  columns.push_back({"node", 7, [](const WatchRow& row) { return percent(row.node.cpu_busy); }});
+  columns.push_back({"CPU", 7, [](const WatchRow& row) { return percent(row.node.cpu_busy); }});
   if (shape.group.cpu_limit) {
-    columns.push_back({"limit", 7, [](const WatchRow& row) { return percent(row.group.throttled); }});
+    columns.push_back({"throttled", 11, [](const WatchRow& row) { return percent(row.group.throttled); }});
   }
   if (!bench::felt_pressure(shape).io) return;
-  columns.push_back({"cpu", 7, [](const WatchRow& row) { return percent(bench::felt_pressure(row).cpu); }});
-  columns.push_back({"io", 7, [](const WatchRow& row) { return percent(bench::felt_pressure(row).io); }});
-  columns.push_back({"mem", 7, [](const WatchRow& row) { return percent(bench::felt_pressure(row).memory); }});
+  columns.push_back({"wait:cpu", 10, [](const WatchRow& row) { return percent(bench::felt_pressure(row).cpu); }});
+  columns.push_back({"wait:io", 9, [](const WatchRow& row) { return percent(bench::felt_pressure(row).io); }});
+  columns.push_back({"wait:mem", 10, [](const WatchRow& row) { return percent(bench::felt_pressure(row).memory); }});
 }
 
 void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
@@ -90,7 +90,7 @@ void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
     columns.push_back(
         {"read", 11, [](const WatchRow& row) { return rate(figure(row.disk, &bench::DiskRow::read_bytes)); }});
     columns.push_back(
-        {"wait", 9, [](const WatchRow& row) { return time(figure(row.disk, &bench::DiskRow::read_wait)); }});
+        {"latency", 9, [](const WatchRow& row) { return time(figure(row.disk, &bench::DiskRow::read_wait)); }});
     columns.push_back(
         {"busy", 7, [](const WatchRow& row) { return percent(figure(row.disk, &bench::DiskRow::busy)); }});
   }
@@ -100,7 +100,7 @@ void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
     columns.push_back(
         {"rtt", 9, [](const WatchRow& row) { return time(figure(row.nfs, &bench::NfsRow::round_trip)); }});
     columns.push_back(
-        {"again", 8, [](const WatchRow& row) { return plain(figure(row.nfs, &bench::NfsRow::retransmissions), 1); }});
+        {"retrans", 9, [](const WatchRow& row) { return plain(figure(row.nfs, &bench::NfsRow::retransmissions), 1); }});
   }
   if (shape.cached) columns.push_back({"cached", 8, [](const WatchRow& row) { return percent(row.cached); }});
 }
@@ -112,10 +112,10 @@ std::vector<Column> columns_for(const WatchRow& shape) {
   add_data_columns(shape, columns);
   columns.push_back({"available", 11, [](const WatchRow& row) { return size(row.node.memory_available); }});
   if (shape.node.dev_shm_size)
-    columns.push_back({"shm", 6, [](const WatchRow& row) { return percent(shm_used(row)); }});
+    columns.push_back({"/dev/shm", 10, [](const WatchRow& row) { return percent(shm_used(row)); }});
   if (!shape.gpus.empty()) {
-    columns.push_back({"gpus", 7, [](const WatchRow& row) { return percent(bench::mean_gpu_busy(row)); }});
-    columns.push_back({"link", 7, [](const WatchRow& row) { return percent(most_link_use(row)); }});
+    columns.push_back({"GPUs", 7, [](const WatchRow& row) { return percent(bench::mean_gpu_busy(row)); }});
+    columns.push_back({"PCIe", 7, [](const WatchRow& row) { return percent(most_link_use(row)); }});
   }
   return columns;
 }

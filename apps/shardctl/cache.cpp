@@ -114,7 +114,7 @@ cli::Answer answer_cache_warm(const dataset::CacheWarmOptions& options, const da
                               fmt::format("{:.0f} % before, {:.0f} % now", *result.residency_before_ratio * 100,
                                           *result.residency_after_ratio * 100));
   }
-  answer.facts.emplace_back("limit", format_size(result.budget_bytes));
+  answer.facts.emplace_back("limit", options.memory ? exact_size(*options.memory) : format_size(result.budget_bytes));
   return answer;
 }
 
@@ -262,8 +262,8 @@ cli::Command cache_rm_command() {
   return cli::make_command<dataset::CacheRmOptions, dataset::CacheGcFolder>(
       {.name = "cache rm",
        .summary = "remove a set from a node cache",
-       .description = "Removes the files that stages copied to SET, and nothing else there. Fails with exit code 4 "
-                      "if the set is leased or is being staged.",
+       .description = "Removes the files that stages copied to SET, also those of a stage that was killed, and nothing "
+                      "else there. Exit code 1 if the set is leased or is being staged: try again later.",
        .examples = {{"shardctl cache rm /nvme/cache/train", "one set"},
                     {"shardctl cache release /nvme/cache/train --all && shardctl cache rm /nvme/cache/train",
                      "also if it is leased"}}},

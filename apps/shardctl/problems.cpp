@@ -15,11 +15,11 @@ namespace shardkit::apps {
 namespace {
 
 /// The position of a problem: shard, offset and key, if known.
-std::string place_of(const dataset::Problem& problem) {
-  std::string place = problem.shard.empty() ? "the set" : cli::printable(problem.shard);
-  if (problem.offset) place += " at byte " + cli::format_value(*problem.offset, Unit::none);
-  if (!problem.key.empty()) place += ", " + cli::printable(problem.key);
-  return place;
+std::string position_of(const dataset::Problem& problem) {
+  std::string position = problem.shard.empty() ? "the set" : cli::printable(problem.shard);
+  if (problem.offset) position += " at byte " + cli::format_value(*problem.offset, Unit::none);
+  if (!problem.key.empty()) position += ", " + cli::printable(problem.key);
+  return position;
 }
 
 /// The faults of one file: the most severe one decides the case, all are in its message.
@@ -30,7 +30,7 @@ cli::CiCase ci_case(const std::string& file, const std::vector<const dataset::Pr
   });
   std::string message;
   for (const dataset::Problem* problem : problems) {
-    message += fmt::format("{}{}: {}: {}", message.empty() ? "" : "\n", problem->code, place_of(*problem),
+    message += fmt::format("{}{}: {}: {}", message.empty() ? "" : "\n", problem->code, position_of(*problem),
                            cli::printable(problem->text));
   }
   const Outcome found = failed ? Outcome::failed : Outcome::skipped;
@@ -65,13 +65,13 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
   for (const dataset::Problem& problem : problems) {
     report.details += fmt::format(
         "| {} | `{}` | {} | {} |\n", problem.severity == dataset::Severity::error ? "error" : "warning", problem.code,
-        cli::markdown_text(place_of(problem)), cli::markdown_text(cli::printable(problem.text)));
+        cli::markdown_text(position_of(problem)), cli::markdown_text(cli::printable(problem.text)));
   }
   return report;
 }
 
 std::string findings_text(const std::vector<dataset::Problem>& problems, std::uint64_t total) {
-  constexpr std::size_t places_shown = 3;
+  constexpr std::size_t most_shown = 3;
   std::map<std::pair<dataset::Severity, std::string_view>, std::vector<const dataset::Problem*>> kinds;
   for (const dataset::Problem& problem : problems) kinds[{problem.severity, problem.code}].push_back(&problem);
   std::string out;
@@ -80,11 +80,11 @@ std::string findings_text(const std::vector<dataset::Problem>& problems, std::ui
     for (const dataset::Problem* problem : found) count += problem->count;
     out += fmt::format("  {} {}: {}\n", kind.first == dataset::Severity::error ? "error" : "warning", kind.second,
                        format_count(count, "finding"));
-    for (const dataset::Problem* problem : found | std::views::take(places_shown)) {
-      out += fmt::format("    {}: {}\n", place_of(*problem), cli::printable(problem->text));
+    for (const dataset::Problem* problem : found | std::views::take(most_shown)) {
+      out += fmt::format("    {}: {}\n", position_of(*problem), cli::printable(problem->text));
     }
-    if (found.size() > places_shown) {
-      out += fmt::format("    and {} more places; --json lists them\n", format_count(found.size() - places_shown));
+    if (found.size() > most_shown) {
+      out += fmt::format("    and {} more; --json lists them\n", format_count(found.size() - most_shown));
     }
   }
   if (total > problems.size()) out += fmt::format("  and {} more findings\n", format_count(total - problems.size()));

@@ -1,6 +1,7 @@
 #include "dataset/stage/stage.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/command.hpp"
 #include "cli/text_report.hpp"
@@ -31,6 +32,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
        result.files_by_size == 0 || result.verified == "size"
            ? result.verified
            : fmt::format("{}; {} only by size", result.verified, format_count(result.files_by_size, "other file"))},
+      {"evicted", fmt::format("{}", fmt::join(result.evicted, ", "))},
       {"left out", cli::count_text(result.left_out, "file")},
       {"lease", result.lease_id ? fmt::format("{} until {}", *result.lease_id, *result.lease_expires_at) : ""},
       {"retries", result.retries > 0 ? format_count(result.retries) : ""}};

@@ -28,7 +28,7 @@ cli::Answer answer_stat(const dataset::StatOptions&, const dataset::StatResult& 
   if (const auto& classes = result.classes_per_shard) {
     answer.facts.emplace_back("mixed", fmt::format("{:.1f} classes in a shard on average", classes->mean));
   }
-  answer.facts.emplace_back("no label", cli::count_text(result.unlabelled, "sample"));
+  answer.facts.emplace_back("no label", cli::count_text(result.unlabeled, "sample"));
   answer.facts.emplace_back("shuffle buffer",
                             fmt::format("{}, {}", format_count(result.shuffle_buffer.samples, "sample"),
                                         format_size(result.shuffle_buffer.bytes)));

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "catalog/file_metadata.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
@@ -192,6 +193,20 @@ void list_classes(const SourceFolder& source, const ScanOptions& options, Contex
   });
 }
 
+/// What a source without images should contain, or what to do with the shards that it contains.
+std::string advice_for(const SourceFolder& source, const ImageFolderScan& scan) {
+  if (!scan.ignored.contains(".tar")) {
+    return fmt::format("expected {}/<class>/<image>.jpg; for images without labels use --unlabeled", source.path);
+  }
+  const remedy::Named shards = {source.path};
+  const bool may_have_manifest = scan.ignored.contains(".json");
+  return fmt::format(
+      "its .tar files seem to be shards, which need no convert: {} checks them{}, and {} writes them again",
+      remedy::in_text(remedy::verify(shards)),
+      may_have_manifest ? "" : fmt::format(", {} creates their manifest", remedy::in_text(remedy::index(shards))),
+      remedy::in_text(remedy::reshard(shards)));
+}
+
 /// The folders of the scan: classes, or without labels those right in the source, and that itself for the files there.
 void add_classes(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
   scan.listed = options.unlabeled;
@@ -202,12 +217,8 @@ void add_classes(const SourceFolder& source, const ScanOptions& options, Context
   IgnoredFiles in_source;
   std::vector<std::string> folders = class_folders(source, "", ctx, options.unlabeled ? in_source : scan.ignored);
   if (folders.empty() && !options.unlabeled) {
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format(
-            "'{}' has no class folders: expected {}/<class>/<image>.jpg; for images without labels use --unlabeled",
-            source.path, source.path),
-        source.path);
+    throw Error(ErrorCode::not_found,
+                fmt::format("'{}' has no class folders: {}", source.path, advice_for(source, scan)), source.path);
   }
   if (options.unlabeled) scan.classes.emplace_back();
   for (std::string& name : folders) {
@@ -221,9 +232,7 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
   if (scan.images() == 0 && scan.problems.empty()) {
     throw Error(ErrorCode::not_found,
                 scan.listed ? fmt::format("no file below '{}' starts a sample; see --primary", source.path)
-                            : fmt::format("no images below '{}': expected {}/<class>/<image>.jpg with one folder per "
-                                          "class; for images without labels use --unlabeled",
-                                          source.path, source.path),
+                            : fmt::format("no images below '{}': {}", source.path, advice_for(source, scan)),
                 source.path);
   }
   for (const ScannedClass& item : scan.classes) {
@@ -242,7 +251,7 @@ std::uint64_t ImageFolderScan::images() const {
   return count;
 }
 
-bool ImageFolderScan::labelled() const {
+bool ImageFolderScan::labeled() const {
   return std::ranges::any_of(classes, [](const ScannedClass& item) { return !item.name.empty(); });
 }
 
@@ -291,12 +300,12 @@ std::uint32_t ScannedClass::add_name(std::string_view path) {
   return offset;
 }
 
-std::vector<std::optional<std::uint64_t>> labels_by_place(const ImageFolderScan& scan) {
+std::vector<std::optional<std::uint64_t>> labels_by_position(const ImageFolderScan& scan) {
   std::vector<std::optional<std::uint64_t>> labels;
-  std::uint64_t place = 0;
+  std::uint64_t position = 0;
   for (const ScannedClass& item : scan.classes) {
-    labels.push_back(item.name.empty() ? std::nullopt : std::optional(item.label.value_or(place)));
-    place += item.name.empty() ? 0 : 1;
+    labels.push_back(item.name.empty() ? std::nullopt : std::optional(item.label.value_or(position)));
+    position += item.name.empty() ? 0 : 1;
   }
   return labels;
 }

@@ -78,7 +78,7 @@ struct ImageFolderScan {
 
   std::uint64_t images() const;
   /// False if no class has a name.
-  bool labelled() const;
+  bool labeled() const;
   /// The extension of a member, with its number.
   std::string member_name(const ScannedMember& member) const;
   /// Adds the fields of side-cars with these suffixes.
@@ -106,7 +106,7 @@ struct ScanOptions {
 ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx);
 
 /// The label of each class: from a list, else its position among those with a name; empty for images without one.
-std::vector<std::optional<std::uint64_t>> labels_by_place(const ImageFolderScan& scan);
+std::vector<std::optional<std::uint64_t>> labels_by_position(const ImageFolderScan& scan);
 
 /// True for file names with an image extension (is_image_extension()).
 bool is_image_name(std::string_view name);

@@ -200,15 +200,15 @@ class ListReader {
       std::vector<ListedLabel> labels = labels_.read(fields, row.line);
       if (!labels_.several()) label = std::move(labels.front());
     }
-    const auto [place, fresh] = classes_.emplace(label.text, scan_.classes.size());
+    const auto [position, fresh] = classes_.emplace(label.text, scan_.classes.size());
     if (fresh) {
       ScannedClass& item = scan_.classes.emplace_back();
       item.name = label.text;
       item.label = label.number;
     }
     if (path.empty()) return;  // a problem; its class keeps its number
-    ScannedClass& owner = scan_.classes[place->second];
-    rows_.push_back({xxh3_64(as_bytes(path)), static_cast<std::uint32_t>(place->second),
+    ScannedClass& owner = scan_.classes[position->second];
+    rows_.push_back({xxh3_64(as_bytes(path)), static_cast<std::uint32_t>(position->second),
                      static_cast<std::uint32_t>(owner.files.size())});
     owner.files.push_back({0, 0, owner.add_name(path)});
   }
@@ -227,7 +227,7 @@ class ListReader {
     std::ranges::sort(rows_, {}, [this](const Row& row) {
       return std::pair(row.path_hash, std::string_view(scan_.classes[row.owner].name));
     });
-    std::vector<std::string> unlabelled;
+    std::vector<std::string> unlabeled;
     for (auto begin = rows_.begin(); begin != rows_.end();) {
       const auto end =
           std::find_if(begin, rows_.end(), [&](const Row& row) { return row.path_hash != begin->path_hash; });
@@ -235,7 +235,7 @@ class ListReader {
       const bool one_label =
           std::all_of(begin, end, [&](const Row& row) { return agree(first, scan_.classes[row.owner]); });
       several_rows_ = several_rows_ || end - begin > 1;
-      if (!one_label) unlabelled.emplace_back(first.name_of(file_of(*begin)));
+      if (!one_label) unlabeled.emplace_back(first.name_of(file_of(*begin)));
       std::for_each(one_label ? begin + 1 : begin, end, [&](const Row& row) { file_of(row).mtime_ns = kJoined; });
       begin = end;
     }
@@ -243,9 +243,9 @@ class ListReader {
       std::erase_if(owner.files, [](const ScannedFile& file) { return file.mtime_ns == kJoined; });
     }
     std::erase_if(scan_.classes, [](const ScannedClass& owner) { return owner.files.empty() && owner.name.empty(); });
-    if (unlabelled.empty()) return;
+    if (unlabeled.empty()) return;
     ScannedClass& owner = scan_.classes.emplace_back();  // no label is empty, so no class of this name is there yet
-    for (const std::string& path : unlabelled) owner.files.push_back({0, 0, owner.add_name(path)});
+    for (const std::string& path : unlabeled) owner.files.push_back({0, 0, owner.add_name(path)});
   }
 
   void sort() {
@@ -274,7 +274,7 @@ class ListReader {
   ImageTable table_;
   ListLabels labels_;
   ImageFolderScan scan_{.listed = true, .classes = {}, .problems = {}};
-  std::map<std::string, std::size_t> classes_;                  ///< place in scan_.classes by name
+  std::map<std::string, std::size_t> classes_;                  ///< position in scan_.classes by name
   std::map<std::string, std::vector<io::ObjectInfo>> folders_;  ///< where ids were found
   std::vector<Row> rows_;
   bool several_rows_ = false;

@@ -203,7 +203,7 @@ SourceFolder SourceFolder::below(const std::string& folder) const {
   return {io::join_path(path, folder), false, inputs};
 }
 
-SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labelled) {
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled) {
   const std::vector<std::string> folders = class_folders(source, "");
   const std::string train(kTrain);
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
@@ -211,7 +211,7 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
     return {};
   }
   SetFolders sets;
-  if (!labelled) {
+  if (!labeled) {
     sets.names = folders;
     return sets;
   }

@@ -14,7 +14,7 @@
 
 namespace shardkit::catalog {
 
-/// How a file is recognised: by size and modification time, or in a store by its version.
+/// How a file is recognized: by size and modification time, or in a store by its version.
 struct FileState {
   std::uint64_t size = 0;                   ///< bytes
   std::int64_t mtime_ns = 0;                ///< since 1970; 0 for an object
@@ -58,9 +58,9 @@ struct SetFolders {
 /// least one other, and train contains folders. As classes they would give every image of a set the same label. A set
 /// without class folders, such as the test images of ImageNet, is left out with a warning. A set that lacks classes of
 /// another one causes a warning, because torchvision would number its classes differently. Throws like
-/// scan_image_folder() for folders that cannot be listed. Without `labelled`, sets need no class folders: images
+/// scan_image_folder() for folders that cannot be listed. Without `labeled`, sets need no class folders: images
 /// directly in them are enough.
-SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labelled = true);
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled = true);
 
 enum class EntryKind { folder, file };
 

@@ -138,10 +138,11 @@ RowIndex::RowIndex(const std::string& file, const std::string& path_column, cons
   std::string path;
   while (table_.next(row, fields, path)) {
     if (++ctx.progress().items % 4096 == 0) ctx.throw_if_stopped();
-    places_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
-                       static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
+    positions_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
+                          static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
   }
-  std::ranges::sort(places_, {}, [](const Place& place) { return std::pair(place.path_hash, place.offset); });
+  std::ranges::sort(positions_, {},
+                    [](const RowPosition& position) { return std::pair(position.path_hash, position.offset); });
 }
 
 void RowIndex::look_for_several(const ImageFolderScan& scan) {
@@ -153,25 +154,25 @@ void RowIndex::look_for_several(const ImageFolderScan& scan) {
   }
 }
 
-std::vector<RowIndex::Place> RowIndex::find(std::string_view path) const {
-  std::vector<Place> found;
+std::vector<RowIndex::RowPosition> RowIndex::find(std::string_view path) const {
+  std::vector<RowPosition> found;
   for (const std::string_view name : {path, without_extension(path)}) {
-    const auto rows = std::ranges::equal_range(places_, xxh3_64(as_bytes(name)), {}, &Place::path_hash);
+    const auto rows = std::ranges::equal_range(positions_, xxh3_64(as_bytes(name)), {}, &RowPosition::path_hash);
     found.insert(found.end(), rows.begin(), rows.end());
     if (name.size() == without_extension(path).size()) break;  // a path without an extension
   }
-  std::ranges::sort(found, {}, &Place::offset);
+  std::ranges::sort(found, {}, &RowPosition::offset);
   return found;
 }
 
-nlohmann::ordered_json RowIndex::fields(std::string_view path, const Place& place) {
-  return table_.row_at(path, place.offset, place.length);
+nlohmann::ordered_json RowIndex::fields(std::string_view path, const RowPosition& position) {
+  return table_.row_at(path, position.offset, position.length);
 }
 
-nlohmann::ordered_json RowIndex::note(std::string_view path, const std::vector<Place>& places) {
+nlohmann::ordered_json RowIndex::note(std::string_view path, const std::vector<RowPosition>& positions) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Place& place : places) {
-    rows.push_back(fields(path, place));
+  for (const RowPosition& position : positions) {
+    rows.push_back(fields(path, position));
     rows.back().erase(table_.path_column());
   }
   return several_ ? rows : std::move(rows.front());
@@ -221,19 +222,19 @@ nlohmann::ordered_json ImageNotes::labels_in(nlohmann::ordered_json cell, std::s
 std::string ImageNotes::json_of(std::string_view path) {
   nlohmann::ordered_json json;
   const RowIndex* last = nullptr;
-  std::vector<RowIndex::Place> places;
-  if (labels_ && !(places = labels_->find(path)).empty()) {
+  std::vector<RowIndex::RowPosition> positions;
+  if (labels_ && !(positions = labels_->find(path)).empty()) {
     last = labels_.get();
-    json = labels_->note(path, places);
+    json = labels_->note(path, positions);
     if (!labels_->several() && !label_column_.empty()) {
       json = {{label_column_, labels_in(std::move(json[label_column_]), path)}};
     } else if (!label_separator_.empty() && !label_column_.empty()) {
       for (auto& row : json) row[label_column_] = labels_in(std::move(row[label_column_]), path);
     }
   }
-  if (metadata_ && !(places = metadata_->find(path)).empty()) {
+  if (metadata_ && !(positions = metadata_->find(path)).empty()) {
     last = metadata_.get();
-    nlohmann::ordered_json note = metadata_->note(path, places);
+    nlohmann::ordered_json note = metadata_->note(path, positions);
     if (json.is_null()) {
       json = std::move(note);
     } else {
@@ -255,14 +256,14 @@ ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
   std::unordered_set<std::uint64_t> used;  // offsets of rows
   for (const ScannedClass& owner : scan.classes) {
     for (const ScannedFile& file : owner.files) {
-      for (const RowIndex::Place& place : metadata_->find(owner.path_of(file))) used.insert(place.offset);
+      for (const RowIndex::RowPosition& position : metadata_->find(owner.path_of(file))) used.insert(position.offset);
     }
   }
   Unused result;
-  for (const RowIndex::Place& place : metadata_->all()) {
-    if (used.contains(place.offset)) continue;
+  for (const RowIndex::RowPosition& position : metadata_->all()) {
+    if (used.contains(position.offset)) continue;
     ++result.rows;
-    result.line = result.line == 0 ? place.line : std::min<std::uint64_t>(result.line, place.line);
+    result.line = result.line == 0 ? position.line : std::min<std::uint64_t>(result.line, position.line);
   }
   return result;
 }

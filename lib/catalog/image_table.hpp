@@ -18,7 +18,7 @@ namespace shardkit::catalog {
 /// Throws Error{corrupt} with the table's file, its line and `text`.
 [[noreturn]] void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text);
 
-/// A file with one row per image and a column with its path: CSV, TSV or JSON Lines, recognised by the extension.
+/// A file with one row per image and a column with its path: CSV, TSV or JSON Lines, recognized by the extension.
 ///
 /// Paths are relative to the source, or absolute (in a store: addresses) and below it. "." and ".." are resolved in the
 /// text, without following links. One thread at a time, except for row_at().
@@ -50,7 +50,7 @@ class ImageTable {
 
   std::string file_;
   std::string path_column_;
-  std::string source_;  ///< an absolute, normalised path or an address, without a slash at its end
+  std::string source_;  ///< an absolute, normalized path or an address, without a slash at its end
   std::unique_ptr<ByteSource> bytes_;
   formats::TableReader rows_;
 };
@@ -61,28 +61,28 @@ class RowIndex {
   /// Reads the whole table. Throws the errors of ImageTable::next().
   RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
 
-  struct Place {
+  struct RowPosition {
     std::uint64_t path_hash = 0;  ///< XXH3-64
     std::uint64_t offset = 0;
     std::uint32_t length = 0;
     std::uint32_t line = 0;  ///< of the first 2^32
   };
   /// The rows of the image, given with or without extension, in the table's order.
-  std::vector<Place> find(std::string_view path) const;
+  std::vector<RowPosition> find(std::string_view path) const;
   /// Whether some image has several; requires look_for_several().
   bool several() const { return several_; }
   void look_for_several(const ImageFolderScan& scan);
-  const std::vector<Place>& all() const { return places_; }
+  const std::vector<RowPosition>& all() const { return positions_; }
 
   /// The row of `path` at this position. Throws Error{conflict} if it no longer exists.
-  nlohmann::ordered_json fields(std::string_view path, const Place& place);
+  nlohmann::ordered_json fields(std::string_view path, const RowPosition& position);
   /// All its rows without the path: an object, or if several() a list of objects.
-  nlohmann::ordered_json note(std::string_view path, const std::vector<Place>& places);
+  nlohmann::ordered_json note(std::string_view path, const std::vector<RowPosition>& positions);
   const ImageTable& table() const { return table_; }
 
  private:
   ImageTable table_;
-  std::vector<Place> places_;  ///< by hash, then offset
+  std::vector<RowPosition> positions_;  ///< by hash, then offset
   bool several_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "catalog/sample_fields.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <unordered_set>
@@ -87,7 +86,7 @@ void FieldTemplate::parse(std::string_view pattern) {
 
 bool FieldTemplate::several() const { return std::ranges::find(parts_, Part::Kind::any, &Part::kind) != parts_.end(); }
 
-std::optional<FieldTemplate::Place> FieldTemplate::place(std::string_view path) const {
+std::optional<FieldTemplate::FilePattern> FieldTemplate::pattern_for(std::string_view path) const {
   const std::size_t slash = path.rfind('/');
   const std::string_view dir = slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -117,22 +116,22 @@ std::optional<FieldTemplate::Place> FieldTemplate::place(std::string_view path) 
       }
     }
   }
-  Place place;
+  FilePattern pattern;
   const std::size_t last = text.rfind('/') + 1;  // npos + 1 is 0
   // An empty {dir} leaves a slash in front.
   const std::size_t first = std::min(text.find_first_not_of('/'), last);
-  place.folder = std::filesystem::path(text.substr(first, last - first)).lexically_normal();
-  if (place.folder.ends_with('/')) place.folder.pop_back();
-  if (place.folder == ".") place.folder.clear();
+  pattern.folder = std::filesystem::path(text.substr(first, last - first)).lexically_normal();
+  if (pattern.folder.ends_with('/')) pattern.folder.pop_back();
+  if (pattern.folder == ".") pattern.folder.clear();
   std::string_view tail = std::string_view(text).substr(last);
   for (std::size_t any = 0; (any = tail.find(kAny)) != std::string_view::npos; tail.remove_prefix(any + 1)) {
-    place.parts.emplace_back(tail.substr(0, any));
+    pattern.parts.emplace_back(tail.substr(0, any));
   }
-  place.parts.emplace_back(tail);
-  return place;
+  pattern.parts.emplace_back(tail);
+  return pattern;
 }
 
-bool FieldTemplate::Place::matches(std::string_view name) const {
+bool FieldTemplate::FilePattern::matches(std::string_view name) const {
   if (parts.size() == 1) return name == parts.front();
   if (name.size() < parts.front().size() + parts.back().size() || !name.starts_with(parts.front()) ||
       !name.ends_with(parts.back())) {
@@ -148,7 +147,7 @@ bool FieldTemplate::Place::matches(std::string_view name) const {
   return true;
 }
 
-std::string FieldTemplate::Place::text() const {
+std::string FieldTemplate::FilePattern::text() const {
   return io::join_path(folder, fmt::format("{}", fmt::join(parts, "*")));
 }
 
@@ -173,12 +172,12 @@ class FieldFolders {
   }
 
   /// By name. A file of a template without '*' is found by its name.
-  std::span<const io::ObjectInfo> matches(const FieldTemplate::Place& place) const {
-    const std::vector<io::ObjectInfo>& files = folders_.at(place.folder);
-    const std::string& start = place.parts.front();
+  std::span<const io::ObjectInfo> matches(const FieldTemplate::FilePattern& pattern) const {
+    const std::vector<io::ObjectInfo>& files = folders_.at(pattern.folder);
+    const std::string& start = pattern.parts.front();
     const auto begin = std::ranges::lower_bound(files, start, {}, &io::ObjectInfo::name);
     const auto end = std::find_if(begin, files.end(), [&](const auto& file) { return !file.name.starts_with(start); });
-    if (place.parts.size() > 1) return {begin, end};  // the caller looks at each
+    if (pattern.parts.size() > 1) return {begin, end};  // the caller looks at each
     const bool found = begin != end && begin->name == start;
     return {begin, found ? begin + 1 : begin};
   }
@@ -209,8 +208,8 @@ class FieldFinder {
     ctx_.progress().start("fields", scan_.images());
     first_ = scan_.fields.size();
     for (const FieldTemplate& field : options_.fields) scan_.fields.push_back({field.name(), !field.optional()});
-    for_each_place([&](const ScannedClass&, std::uint32_t, std::size_t, const FieldTemplate::Place& place) {
-      folders_.want(below_source(place.folder));
+    for_each_pattern([&](const ScannedClass&, std::uint32_t, std::size_t, const FieldTemplate::FilePattern& pattern) {
+      folders_.want(below_source(pattern.folder));
     });
     folders_.list();
     drop_fields_of_others();
@@ -229,13 +228,13 @@ class FieldFinder {
   }
 
   template <class Use>
-  void for_each_place(const Use& use) {
+  void for_each_pattern(const Use& use) {
     for (ScannedClass& owner : scan_.classes) {
       for (std::uint32_t image = 0; image < owner.files.size(); ++image) {
         const std::string path = io::join_path(options_.set, owner.path_of(owner.files[image]));
         for (std::size_t field = 0; field < options_.fields.size(); ++field) {
-          const auto place = options_.fields[field].place(path);
-          if (place) use(owner, image, field, *place);
+          const auto pattern = options_.fields[field].pattern_for(path);
+          if (pattern) use(owner, image, field, *pattern);
         }
         if (image % 4096 == 0) ctx_.throw_if_stopped();
       }
@@ -244,12 +243,13 @@ class FieldFinder {
 
   template <class Use>
   void for_each_file(const Use& use) {
-    for_each_place([&](ScannedClass& owner, std::uint32_t image, std::size_t field, FieldTemplate::Place place) {
-      place.folder = below_source(place.folder);
-      for (const io::ObjectInfo& file : folders_.matches(place)) {
-        if (place.matches(file.name)) use(owner, image, field, place.folder, file);
-      }
-    });
+    for_each_pattern(
+        [&](ScannedClass& owner, std::uint32_t image, std::size_t field, FieldTemplate::FilePattern pattern) {
+          pattern.folder = below_source(pattern.folder);
+          for (const io::ObjectInfo& file : folders_.matches(pattern)) {
+            if (pattern.matches(file.name)) use(owner, image, field, pattern.folder, file);
+          }
+        });
   }
 
   /// A field of another file starts no sample, is not added as a side-car, and is not counted as ignored.
@@ -308,9 +308,9 @@ class FieldFinder {
     for (const ScannedClass& owner : scan_.classes) {
       if (owner.files.empty()) continue;
       const std::string path = io::join_path(options_.set, owner.path_of(owner.files.front()));
-      const auto place = field.place(path);
-      if (!place) continue;
-      looked = fmt::format("for '{}' it would be '{}'", path, place->text());
+      const auto pattern = field.pattern_for(path);
+      if (!pattern) continue;
+      looked = fmt::format("for '{}' it would be '{}'", path, pattern->text());
       break;
     }
     throw Error(ErrorCode::not_found,

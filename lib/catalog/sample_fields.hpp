@@ -29,7 +29,7 @@ class FieldTemplate {
   bool several() const;  ///< contains a '*': its members are numbered
 
   /// Where to look for the files of one sample.
-  struct Place {
+  struct FilePattern {
     std::string folder;              ///< relative to the source; may start with "../"
     std::vector<std::string> parts;  ///< parts of the file's name, with any text between them
 
@@ -37,7 +37,7 @@ class FieldTemplate {
     std::string text() const;  ///< for messages, with '*' between the parts
   };
   /// For the sample started by the file at `path`, relative to the source. Empty if its stem lacks the SUFFIX.
-  std::optional<Place> place(std::string_view path) const;
+  std::optional<FilePattern> pattern_for(std::string_view path) const;
 
  private:
   struct Part {

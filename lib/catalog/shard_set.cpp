@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "catalog/operands.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "io/publish.hpp"

@@ -1,7 +1,6 @@
 #include "catalog/unpacked_tar.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <vector>

@@ -29,8 +29,8 @@ struct Io {
   std::ostream& out;
   std::ostream& err;
   bool err_is_terminal = false;  ///< progress is a bar that redraws itself
-  bool out_colour = false;
-  bool err_colour = false;
+  bool out_color = false;
+  bool err_color = false;
   bool out_is_terminal = false;  ///< data streamed there must not be mixed with progress
   std::size_t columns = 80;      ///< width of the terminal, for help
   std::function<std::size_t()> err_columns = [] { return std::size_t{80}; };  ///< current width, for progress

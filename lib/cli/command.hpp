@@ -37,7 +37,7 @@ struct CommandText {
   bool live = false;        ///< writes lines there while it works, instead of progress; its report follows them
 };
 
-/// The colour of a headline.
+/// The color of a headline.
 enum class Tone { neutral, good, unclear, bad };
 
 /// Summary at the end of a command: the result in one line, its main facts, and the next commands. Texts may come from
@@ -50,7 +50,8 @@ struct Answer {
   std::string body = {};               ///< tables, as they are printed
   std::vector<std::string> next = {};  ///< commands that may follow
   Tone tone = Tone::neutral;
-  bool apart = false;  ///< print an empty line before it
+  bool apart = false;     ///< print an empty line before it
+  bool complete = false;  ///< it contains all that --verbose would add
 };
 
 /// One line of a CI system's test report.

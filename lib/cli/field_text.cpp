@@ -1,7 +1,6 @@
 #include "cli/field_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -123,7 +122,10 @@ std::string label(const FieldNode& node) {
   if (said_by_value && name.ends_with(suffix)) name.remove_suffix(suffix.size());
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
+  const bool is_time = node.unit == Unit::seconds && node.kind != FieldKind::group;
+  if (is_time && name.size() < node.field.name.size()) text += " time";
+  const std::size_t seconds = is_time ? text.find("seconds") : std::string::npos;
+  return seconds == std::string::npos ? text : text.replace(seconds, std::string_view("seconds").size(), "time");
 }
 
 std::string value_name(const FieldNode& option) {
@@ -153,8 +155,9 @@ std::string default_text(const FieldNode& option) {
   if (option.kind == FieldKind::flag) return {};
   const auto* count = std::get_if<std::uint64_t>(&option.value);
   if (count != nullptr && option.unit == Unit::bytes) return exact_size(*count);
-  const std::string text = plain_text(option);
-  return option.unit == Unit::seconds && !text.empty() ? text + "s" : text;
+  const auto* number = std::get_if<double>(&option.value);
+  if (number != nullptr && option.unit == Unit::seconds) return exact_duration(*number);
+  return plain_text(option);
 }
 
 std::string help_text(const FieldNode& option) {

@@ -24,7 +24,7 @@ void hide_secrets(std::vector<FieldNode>& nodes);
 /// With a backslash before each character of `special`, for shells, tables and metrics.
 std::string escaped(std::string_view text, std::string_view special);
 
-/// The value of a scalar node as text, shares in per cent; empty if absent.
+/// The value of a scalar node as text, shares in percent; empty if absent.
 std::string value_text(const FieldNode& node);
 
 /// The label of a result field in a report: "files per second"; "scan" for "scan_seconds", whose value shows its unit.

@@ -155,8 +155,8 @@ std::string Messages::go_on_line() const {
   return words.empty() ? std::string() : fmt::format("{}: {}\n", program_, words);
 }
 
-std::string Messages::painted(std::string_view text, std::string_view colour) const {
-  return io_.err_colour ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
+std::string Messages::painted(std::string_view text, std::string_view color) const {
+  return io_.err_color ? fmt::format("{}{}\x1b[0m", color, text) : std::string(text);
 }
 
 void Messages::warning(const Warning& warning) {

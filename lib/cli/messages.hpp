@@ -59,7 +59,7 @@ class Messages final : public Log {
   void say(std::string_view line) const;
   std::string titled(std::string_view line) const;
   std::string go_on_line() const;
-  std::string painted(std::string_view text, std::string_view colour) const;
+  std::string painted(std::string_view text, std::string_view color) const;
 
   bool json_;
   std::string_view program_;
@@ -77,7 +77,7 @@ std::string progress_json(const ProgressSample& now);
 inline constexpr std::string_view kForcedEnd = "interrupted; stopping before the work is complete";
 
 /// "stopped by SIGTERM", or "error: ..." with file and offset: one line without control characters. `title` is the word
-/// "error", coloured or not.
+/// "error", colored or not.
 std::string failure_text(const Failure& failure, int signal, std::string_view title = "error");
 
 /// How to continue after a stop; empty for a verb that starts again.

@@ -22,6 +22,7 @@ int exit_code(ErrorCode code, int signal) {
   switch (code) {
     case ErrorCode::io:
     case ErrorCode::network:
+    case ErrorCode::in_use:
     case ErrorCode::out_of_memory:
     case ErrorCode::internal:
       return kFailed;

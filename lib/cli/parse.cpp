@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <numeric>
+#include <map>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -103,6 +103,12 @@ class Binder final : public FieldVisitor {
 
   const std::vector<OperandSlot>& operands() const { return operands_; }
 
+  /// "--cache direct" for "--direct": the option that has this value; empty if there is none.
+  std::string as_value(const std::string& flag) const {
+    const auto found = choices_.find(flag.substr(std::min<std::size_t>(flag.size(), 2)));
+    return found == choices_.end() ? std::string() : fmt::format("{} {}", found->second, found->first);
+  }
+
   /// Call this after parsing: of two values one would be lost.
   void check_given_once() const {
     for (const CLI::Option* option : single_) {
@@ -117,10 +123,12 @@ class Binder final : public FieldVisitor {
   }
 
   void enumeration(const Field& field, Choice choice, Assign store, void* target) override {
-    bind_text(field, [option = field.spelling(), names = choice.names, store, target](const std::string& text) {
+    for (const std::string_view name : choice.names) choices_.emplace(name, field.spelling());
+    bind_text(field, [this, option = field.spelling(), names = choice.names, store, target](const std::string& text) {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found == names.end()) {
-        const std::string meant = closest(text, {names.begin(), names.end()});
+        const bool is_flag = app_.get_option_no_throw("--" + text) != nullptr;  // --cache direct for --direct
+        const std::string meant = is_flag ? "--" + text : closest(text, {names.begin(), names.end()});
         throw Error(ErrorCode::usage, fmt::format("{} must be {}, not '{}'{}", option, alternatives(names), text,
                                                   meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
       }
@@ -189,23 +197,25 @@ class Binder final : public FieldVisitor {
 
   CLI::App& app_;
   std::vector<OperandSlot> operands_;
-  std::vector<const CLI::Option*> single_;  ///< options of one value
+  std::vector<const CLI::Option*> single_;      ///< options of one value
+  std::map<std::string, std::string> choices_;  ///< the options with these values
 };
 
-[[noreturn]] void reject_unknown_option(const CLI::App& app, const std::string& argument) {
+[[noreturn]] void reject_unknown_option(const CLI::App& app, const Binder& binder, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
   const bool is_verbose = name == "-v" && std::ranges::find(known, "--verbose") != known.end();
-  const std::string meant = is_verbose ? "--verbose" : closest(name, known);
+  std::string meant = is_verbose ? "--verbose" : binder.as_value(name);
+  if (meant.empty()) meant = closest(name.size() == 2 ? "-" + name : name, known);  // "-q" means "--quiet"
   reject(name, meant.empty() ? "unknown option" : "unknown option; did you mean " + meant + "?");
 }
 
-/// The arguments that CLI11 did not recognise as options.
-std::vector<std::string> operand_texts(const CLI::App& app) {
+/// The arguments that CLI11 did not recognize as options.
+std::vector<std::string> operand_texts(const CLI::App& app, const Binder& binder) {
   std::vector<std::string> texts = app.remaining();
   for (const std::string& text : texts) {
-    if (text.size() > 1 && text[0] == '-') reject_unknown_option(app, text);
+    if (text.size() > 1 && text[0] == '-') reject_unknown_option(app, binder, text);
   }
   return texts;
 }
@@ -263,43 +273,11 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
     throw Error(ErrorCode::usage, error.what());
   }
   binder.check_given_once();
-  std::vector<std::string> operands = operand_texts(app);
+  std::vector<std::string> operands = operand_texts(app, binder);
   operands.insert(operands.end(), literal.begin(), literal.end());
   store_operands(binder.operands(), operands);
   check_ranges(field_tree([&](FieldVisitor& v) { invocation.describe_options(v); }));
   return ParseOutcome::run;
-}
-
-namespace {
-
-/// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
-
-std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::string best;
-  std::size_t best_distance = std::clamp<std::size_t>(word.size() / 2, 1, 3) + 1;  // else not meant
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace shardkit::cli

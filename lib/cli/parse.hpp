@@ -17,7 +17,4 @@ enum class ParseOutcome { run, help };
 ParseOutcome parse_options(const Command& command, Invocation& invocation, CommonOptions& common,
                            std::vector<std::string> args);
 
-/// The candidate that `word` probably means; empty if none is similar.
-std::string closest(std::string_view word, const std::vector<std::string>& candidates);
-
 }  // namespace shardkit::cli

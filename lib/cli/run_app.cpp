@@ -236,8 +236,9 @@ class CommandRun {
     if (!worked || text_.streams) return {};
     const std::optional<Answer> answer = invocation_.answer();
     if (!answer) return text_report(report_.result);
-    std::string text = common_.verbose ? text_report(report_.result) + "\n" : std::string();
-    text += answer_text(*answer, report_.elapsed_seconds, io_.out_colour);
+    const bool adds = common_.verbose && !answer->complete;
+    std::string text = adds ? text_report(without_zeros(report_.result)) + "\n" : std::string();
+    text += answer_text(*answer, report_.elapsed_seconds, io_.out_color);
     return text_.about_node ? text + node_line(report_) : text;
   }
 
@@ -321,8 +322,8 @@ std::string_view environment(const char* name, std::string_view missing) {
   return value == nullptr ? missing : value;
 }
 
-/// True if colours are wanted: a terminal that supports them, and no NO_COLOR (no-color.org).
-bool wants_colour(int fd) {
+/// True if colors are wanted: a terminal that supports them, and no NO_COLOR (no-color.org).
+bool wants_color(int fd) {
   return isatty(fd) == 1 && environment("NO_COLOR", "").empty() && environment("TERM", "dumb") != "dumb";
 }
 
@@ -379,8 +380,8 @@ int run_app(const App& app, int argc, const char* const* argv) {
   const Io io{std::cout,
               std::cerr,
               is_terminal(STDERR_FILENO),
-              wants_colour(STDOUT_FILENO),
-              wants_colour(STDERR_FILENO),
+              wants_color(STDOUT_FILENO),
+              wants_color(STDERR_FILENO),
               isatty(STDOUT_FILENO) == 1,
               std::clamp<std::size_t>(columns_of(STDOUT_FILENO), 60, 120),  // readable widths
               [] { return columns_of(STDERR_FILENO); },

@@ -91,10 +91,19 @@ bool is_empty(const FieldNode& node) {
   return value_text(node).empty();
 }
 
-/// The value's lines: each text of a list has its own.
+bool is_zero(const FieldNode& node) {
+  if (node.unit == Unit::none || node.unit == Unit::ratio || node.unit == Unit::factor) return false;
+  const auto* count = std::get_if<std::uint64_t>(&node.value);
+  const auto* number = std::get_if<double>(&node.value);
+  return (count != nullptr && *count == 0) || (number != nullptr && *number == 0);
+}
+
+/// The value's lines: each text of a list has its own, unless all are single words.
 Line value_lines(const FieldNode& node) {
   Line lines;
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&node.value)) {
+  const auto* texts = std::get_if<std::vector<std::string>>(&node.value);
+  const auto has_blank = [](const std::string& text) { return text.find(' ') != std::string::npos; };
+  if (texts != nullptr && std::ranges::any_of(*texts, has_blank)) {
     for (const std::string& text : *texts) lines.push_back(printable(text));
   } else {
     lines.push_back(printable(value_text(node)));
@@ -132,18 +141,26 @@ std::string text_report(const std::vector<FieldNode>& result) {
   return out;
 }
 
+std::vector<FieldNode> without_zeros(std::vector<FieldNode> result) {
+  for (FieldNode& node : result) {
+    if (node.kind == FieldKind::group) node.children = without_zeros(std::move(node.children));
+  }
+  std::erase_if(result, is_zero);
+  return result;
+}
+
 std::string answer_line(const Answer& answer, double elapsed_seconds) {
   const std::string time = format_duration(elapsed_seconds);
   if (answer.subject.empty()) return fmt::format("{} ({})", printable(answer.headline), time);
   return fmt::format("{} in {}: {}", printable(answer.headline), time, printable(answer.subject));
 }
 
-std::string answer_text(const Answer& answer, double elapsed_seconds, bool colour) {
+std::string answer_text(const Answer& answer, double elapsed_seconds, bool color) {
   if (answer.headline.empty()) return answer.body;
   constexpr std::array escapes = {"\x1b[1m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1;31m"};  // in the order of Tone
   const std::string first = answer_line(answer, elapsed_seconds);
   std::string out =
-      colour ? fmt::format("{}{}\x1b[0m\n", escapes[static_cast<std::size_t>(answer.tone)], first) : first + "\n";
+      color ? fmt::format("{}{}\x1b[0m\n", escapes[static_cast<std::size_t>(answer.tone)], first) : first + "\n";
   if (answer.apart) out.insert(0, 1, '\n');
   std::size_t width = 0;
   for (const auto& [name, text] : answer.facts) width = std::max(width, text.empty() ? 0 : name.size());

@@ -19,12 +19,14 @@ namespace shardkit::cli {
 /// A result as text: "name  value" lines with units, indented groups, lists as tables that stop after 20 rows with the
 /// number of the others. Absent values are left out. Control characters in values are escaped.
 std::string text_report(const std::vector<FieldNode>& result);
+/// Without counts, sizes, rates and times that are 0, for --verbose.
+std::vector<FieldNode> without_zeros(std::vector<FieldNode> result);
 
 /// The first line of an answer: the result, its duration and its subject. No newline.
 std::string answer_line(const Answer& answer, double elapsed_seconds);
 
-/// An answer as text that ends with a newline. It has escape sequences only if `colour`.
-std::string answer_text(const Answer& answer, double elapsed_seconds, bool colour);
+/// An answer as text that ends with a newline. It has escape sequences only if `color`.
+std::string answer_text(const Answer& answer, double elapsed_seconds, bool color);
 
 /// A titled table of described rows, as in text_report(); nothing without rows.
 template <class Row>

@@ -35,9 +35,9 @@ ErrorCode error_code_of(int error_number) {
 }
 
 std::string_view error_code_name(ErrorCode code) {
-  constexpr std::array<std::string_view, 12> kNames = {"usage",       "not_found", "denied",        "io",
-                                                       "network",     "corrupt",   "conflict",      "no_space",
-                                                       "unsupported", "cancelled", "out_of_memory", "internal"};
+  constexpr std::array<std::string_view, 13> kNames = {
+      "usage",    "not_found", "denied",      "io",        "network",       "in_use",  "corrupt",
+      "conflict", "no_space",  "unsupported", "cancelled", "out_of_memory", "internal"};
   return kNames.at(static_cast<std::size_t>(code));
 }
 

@@ -17,6 +17,7 @@ enum class ErrorCode {
   denied,         ///< no permission, or a read-only target (exit 4)
   io,             ///< a read or write failed; a retry may help (exit 1)
   network,        ///< a connection failed; a retry may help (exit 1)
+  in_use,         ///< leased, or being changed by another process; a retry may help (exit 1)
   corrupt,        ///< invalid content (exit 4)
   conflict,       ///< the target or source does not match the plan (exit 4)
   no_space,       ///< disk full, quota, or a limit below the need (exit 5)

@@ -1,7 +1,6 @@
 #include "core/hash.hpp"
 
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

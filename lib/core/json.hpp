@@ -11,7 +11,7 @@
 /// them; here they are compiled once.
 namespace shardkit {
 
-/// The value of `text`; "discarded", which only is_discarded() recognises, if `text` is not JSON. Of two members with
+/// The value of `text`; "discarded", which only is_discarded() recognizes, if `text` is not JSON. Of two members with
 /// one name the last one counts.
 nlohmann::json parse_json(std::string_view text);
 /// Like parse_json; members keep their order.

@@ -8,7 +8,7 @@
 
 namespace shardkit {
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): spreads the bits of `value` over all 64.
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): spreads the bits of `value` over all 64.
 std::uint64_t split_mix(std::uint64_t value);
 
 /// xoshiro256** 1.0 (Blackman and Vigna, 2018, prng.di.unimi.it), its four state words seeded from one 64-bit seed

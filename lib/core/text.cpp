@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-
-#include <fmt/format.h>
+#include <numeric>
+#include <utility>
 
 namespace shardkit {
 namespace {
@@ -141,6 +141,43 @@ std::string without_secrets(std::string_view text) {
     text.remove_prefix(text.starts_with("?...") ? 4 : std::min(text.find_first_of(kBlanks), text.size()));
   }
   return shown + std::string(text);
+}
+
+namespace {
+
+/// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kMost = 2;
+  const auto begins = [&](const std::string& candidate) { return !word.empty() && candidate.starts_with(word); };
+  if (std::ranges::count_if(candidates, begins) == 1) return *std::ranges::find_if(candidates, begins);
+  std::string best;
+  auto least = std::pair(std::clamp<std::size_t>(word.size() / 2, 1, kMost), true);  // more was not meant
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    // Letters are forgotten more often than replaced, so "--lmt" means "--limit", not "--log".
+    const auto mistakes = std::pair(distance, word.size() + distance != candidate.size());
+    if (mistakes < least || (best.empty() && mistakes == least)) {
+      least = mistakes;
+      best = candidate;
+    }
+  }
+  return best;
 }
 
 }  // namespace shardkit

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace shardkit {
 
@@ -56,6 +57,10 @@ std::optional<double> parse_decimal(std::string_view text);
 /// The finite decimal number without exponent at the start of `text`, such as 16 in "16.0 GT/s"; empty if there is
 /// none. `after` becomes the text after it.
 std::optional<double> leading_decimal(std::string_view text, std::string_view* after = nullptr);
+
+/// The candidate that `word` probably means: the only one that begins with it, or the nearest one with at most two
+/// letters inserted, removed or replaced. Empty if there is none.
+std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// True for a text that begins with `scheme` ("s3://"), in any case.
 bool has_scheme(std::string_view text, std::string_view scheme);

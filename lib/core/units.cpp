@@ -127,17 +127,23 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string exact_size(std::uint64_t bytes) {
-  constexpr std::array units = {"", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < units.size()) {
-    bytes /= 1024;
-    ++unit;
+  constexpr std::array kUnits = {Scale{"TiB", kKi * kKi * kKi * kKi},
+                                 Scale{"TB", 1e12},
+                                 Scale{"GiB", kKi * kKi * kKi},
+                                 Scale{"GB", 1e9},
+                                 Scale{"MiB", kKi * kKi},
+                                 Scale{"MB", 1e6},
+                                 Scale{"KiB", kKi}};
+  for (const auto& [unit, factor] : kUnits) {
+    const auto size = static_cast<std::uint64_t>(factor);
+    if (bytes >= size && bytes % size == 0) return fmt::format("{}{}", bytes / size, unit);
   }
-  return fmt::format("{}{}", bytes, units[unit]);
+  return fmt::to_string(bytes);
 }
 
 std::string exact_duration(double seconds) {
-  for (const auto& [unit, length] : {std::pair{"d", 86400.0}, {"h", 3600.0}, {"m", 60.0}}) {
+  if (seconds == kDay) return "24h";  // as people write it
+  for (const auto& [unit, length] : {std::pair{"d", kDay}, {"h", 3600.0}, {"m", 60.0}}) {
     if (seconds > 0 && std::fmod(seconds, length) == 0) return fmt::format("{}{}", seconds / length, unit);
   }
   return seconds > 0 && seconds < 1 ? fmt::format("{}ms", seconds * 1000) : fmt::format("{}s", seconds);

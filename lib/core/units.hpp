@@ -38,9 +38,10 @@ Result<double> parse_duration(std::string_view text);
 
 /// "0 B", "1.50 MiB": binary prefixes, three significant digits; parse_size reads it back to within rounding.
 std::string format_size(std::uint64_t bytes);
-/// The shortest size that parse_size() reads back exactly: "256MiB" of 268435456, "1000000".
+/// The shortest size that parse_size() reads back exactly: "256MiB" of 268435456, "1GB" of 1000000000, "1001". Messages
+/// show a size that the user typed like this, so that it is recognized.
 std::string exact_size(std::uint64_t bytes);
-/// The shortest duration that parse_duration() reads back exactly: "1d" of 86400, "100ms", "90s".
+/// The shortest duration that parse_duration() reads back exactly: "24h" of 86400, "30d", "100ms", "90s".
 std::string exact_duration(double seconds);
 /// Decimal prefixes, as usual for network and disk rates: "3.30 GB/s".
 std::string format_rate(double bytes_per_second);

@@ -28,7 +28,7 @@ inline constexpr std::string_view kAppendedPlanMagic = "shardkit-plan\t4";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 inline constexpr std::string_view kNewReshardMagic = "shardkit-reshard\t2";
 
-/// A source file as found by the scan. Convert recognises changes by its size and mtime, or for an object its version.
+/// A source file as found by the scan. Convert recognizes changes by its size and mtime, or for an object its version.
 struct PlannedFile {
   std::string extension;   ///< the part after stem and dot in the source, or, starting with '_' or '-', after the stem
   std::uint64_t size = 0;  ///< bytes

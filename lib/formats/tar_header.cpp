@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
-#include <system_error>
 
 #include <fmt/format.h>
 

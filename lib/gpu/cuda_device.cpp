@@ -119,12 +119,12 @@ class CudaStream final : public Stream {
     check_cuda(cudaEventRecord(CudaEvent::handle_of(event), queue_.use()), "record an event");
   }
 
-  void normalise(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) override {
+  void normalize(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) override {
     if (samples == 0) return;
     const auto launch = [&](const auto& target) {
-      return launch_normalise(target, levels_of(crops), levels_of(flips), samples, queue_.use());
+      return launch_normalize(target, levels_of(crops), levels_of(flips), samples, queue_.use());
     };
-    check_cuda(with_target(tensor, launch), "normalise on the GPU");
+    check_cuda(with_target(tensor, launch), "normalize on the GPU");
   }
 
   void crop(const DeviceTensor& tensor, DeviceSpan jobs, std::uint64_t count) override {

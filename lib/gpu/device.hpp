@@ -62,7 +62,7 @@ class Event {
   virtual void wait() = 0;
   /// Whether wait() would return immediately.
   virtual bool is_reached() const = 0;
-  /// Seconds from `earlier` to this one. Both were recorded and their streams synchronised afterwards.
+  /// Seconds from `earlier` to this one. Both were recorded and their streams synchronized afterwards.
   virtual double seconds_since(const Event& earlier) const = 0;
 };
 
@@ -72,7 +72,7 @@ class Gate {
  public:
   virtual ~Gate() = default;
   virtual void open() = 0;
-  /// After synchronising the streams: false if one timed out before the gate was opened.
+  /// After synchronizing the streams: false if one timed out before the gate was opened.
   virtual bool held() const = 0;
 };
 
@@ -81,15 +81,15 @@ class Gate {
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// As many bytes as in `host`. Both stay valid until the stream was synchronised.
+  /// As many bytes as in `host`. Both stay valid until the stream was synchronized.
   virtual void copy_to_device(DeviceSpan device, Bytes host) = 0;
   virtual void copy_to_host(MutableBytes host, DeviceSpan device) = 0;
   /// All later work waits until the gate is opened.
   virtual void hold(Gate& gate) = 0;
   virtual void record(Event& event) = 0;
-  /// Normalises like image/augment.hpp, bit for bit, and writes the first `samples` of `tensor`. `crops` contains their
+  /// Normalizes like image/augment.hpp, bit for bit, and writes the first `samples` of `tensor`. `crops` contains their
   /// pixels with the tensor's side; `flips` one byte for each, not 0 if it is mirrored.
-  virtual void normalise(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) = 0;
+  virtual void normalize(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) = 0;
   /// The same for parts of images, resized like image/resize.hpp, bit for bit: `jobs` contains `count` CropJob
   /// (gpu/tensor_math.hpp), each with the sample that it makes.
   virtual void crop(const DeviceTensor& tensor, DeviceSpan jobs, std::uint64_t count) = 0;
@@ -144,7 +144,7 @@ class DeviceBuffer {
 };
 
 /// All GPUs that this process may use, in CUDA's order; at least one. Throws Error{unsupported} with one line that
-/// names what is missing: CUDA in this build, a driver, a newer driver, a device. A GPU is initialised on first use.
+/// names what is missing: CUDA in this build, a driver, a newer driver, a device. A GPU is initialized on first use.
 std::vector<std::unique_ptr<Device>> open_devices();
 
 /// The same GPUs, borrowed; valid as long as `devices`.

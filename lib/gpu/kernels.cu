@@ -71,11 +71,11 @@ __global__ void count_mismatches(const unsigned char* memory, std::size_t bytes,
 }
 
 template <class Value>
-__global__ void normalise(TensorTarget<Value> target, const std::uint8_t* crops, const std::uint8_t* flips,
+__global__ void normalize(TensorTarget<Value> target, const std::uint8_t* crops, const std::uint8_t* flips,
                           std::size_t pixels) {
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < pixels; i += stride) {
-    normalise_pixel(target, crops, flips, i);
+    normalize_pixel(target, crops, flips, i);
   }
 }
 
@@ -124,10 +124,10 @@ cudaError_t launch_count_mismatches(const std::byte* memory, std::size_t bytes, 
 }
 
 template <class Value>
-cudaError_t launch_normalise(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
+cudaError_t launch_normalize(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
                              std::size_t samples, cudaStream_t stream) {
   const std::size_t pixels = samples * target.pixels();
-  normalise<<<pixel_blocks(pixels), kThreads, 0, stream>>>(target, crops, flips, pixels);
+  normalize<<<pixel_blocks(pixels), kThreads, 0, stream>>>(target, crops, flips, pixels);
   return cudaGetLastError();
 }
 
@@ -139,11 +139,11 @@ cudaError_t launch_crops(const TensorTarget<Value>& target, const CropJob* jobs,
   return cudaGetLastError();
 }
 
-template cudaError_t launch_normalise(const TensorTarget<std::uint8_t>&, const std::uint8_t*, const std::uint8_t*,
+template cudaError_t launch_normalize(const TensorTarget<std::uint8_t>&, const std::uint8_t*, const std::uint8_t*,
                                       std::size_t, cudaStream_t);
-template cudaError_t launch_normalise(const TensorTarget<std::uint16_t>&, const std::uint8_t*, const std::uint8_t*,
+template cudaError_t launch_normalize(const TensorTarget<std::uint16_t>&, const std::uint8_t*, const std::uint8_t*,
                                       std::size_t, cudaStream_t);
-template cudaError_t launch_normalise(const TensorTarget<float>&, const std::uint8_t*, const std::uint8_t*, std::size_t,
+template cudaError_t launch_normalize(const TensorTarget<float>&, const std::uint8_t*, const std::uint8_t*, std::size_t,
                                       cudaStream_t);
 template cudaError_t launch_crops(const TensorTarget<std::uint8_t>&, const CropJob*, std::size_t, cudaStream_t);
 template cudaError_t launch_crops(const TensorTarget<std::uint16_t>&, const CropJob*, std::size_t, cudaStream_t);

@@ -13,9 +13,9 @@
 /// The kernels of shardkit. Each call queues one and returns the result of the launch.
 namespace shardkit::gpu {
 
-/// normalise_pixel() for every pixel of `samples`.
+/// normalize_pixel() for every pixel of `samples`.
 template <class Value>
-cudaError_t launch_normalise(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
+cudaError_t launch_normalize(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
                              std::size_t samples, cudaStream_t stream);
 
 /// crop_pixel() for every pixel of `count` jobs.

@@ -20,7 +20,7 @@ namespace {
 
 // The meaning of each status, in the header's order.
 constexpr std::array kStatusTexts{"success",
-                                  "it is not initialised",
+                                  "it is not initialized",
                                   "invalid argument",
                                   "not a valid JPEG",
                                   "unsupported kind of JPEG",

@@ -18,7 +18,7 @@ namespace {
 struct NvmlLibrary {
   using Number = nvmlReturn_t(nvmlDevice_t, unsigned*);
   using Clock = nvmlReturn_t(nvmlDevice_t, nvmlClockType_t, unsigned*);
-  using Utilisation = nvmlReturn_t(nvmlDevice_t, unsigned* percent, unsigned* microseconds);
+  using Utilization = nvmlReturn_t(nvmlDevice_t, unsigned* percent, unsigned* microseconds);
   using Reasons = nvmlReturn_t(nvmlDevice_t, unsigned long long*);
 
   SharedLibrary library{"NVIDIA driver", {"libnvidia-ml.so.1"}};
@@ -54,8 +54,8 @@ struct NvmlLibrary {
   Number* power_limit = library.want("nvmlDeviceGetEnforcedPowerLimit");
   Number* default_power_limit = library.want("nvmlDeviceGetPowerManagementDefaultLimit");
   decltype(nvmlDeviceGetUtilizationRates)* busy = library.want("nvmlDeviceGetUtilizationRates");
-  Utilisation* decoder_busy = library.want("nvmlDeviceGetDecoderUtilization");
-  Utilisation* jpeg_busy = library.want("nvmlDeviceGetJpgUtilization");
+  Utilization* decoder_busy = library.want("nvmlDeviceGetDecoderUtilization");
+  Utilization* jpeg_busy = library.want("nvmlDeviceGetJpgUtilization");
   nvmlReturn_t (*mig)(nvmlDevice_t, unsigned* now, unsigned* next) = library.want("nvmlDeviceGetMigMode");
   decltype(nvmlDeviceGetPersistenceMode)* persistence = library.want("nvmlDeviceGetPersistenceMode");
 };
@@ -92,7 +92,7 @@ std::optional<std::uint64_t> hertz(NvmlLibrary::Clock* call, nvmlDevice_t gpu, n
   return megahertz * kMega;
 }
 
-std::optional<double> busy(NvmlLibrary::Utilisation* call, nvmlDevice_t gpu) {
+std::optional<double> busy(NvmlLibrary::Utilization* call, nvmlDevice_t gpu) {
   unsigned percent = 0;
   unsigned period = 0;
   if (!call || call(gpu, &percent, &period) != NVML_SUCCESS) return std::nullopt;

@@ -13,7 +13,7 @@ namespace shardkit::gpu {
 
 inline constexpr unsigned kTensorChannels = 3;
 
-/// Target of values, and their conversion: std::uint8_t keeps them, float normalises, std::uint16_t represents a half.
+/// Target of values, and their conversion: std::uint8_t keeps them, float normalizes, std::uint16_t represents a half.
 /// Passed to kernels by value.
 template <class Value>
 struct TensorTarget {
@@ -46,11 +46,11 @@ constexpr Value tensor_value(std::uint8_t level, float mean, float deviation) {
   if constexpr (std::is_same_v<Value, std::uint8_t>) {
     return level;
   } else {
-    const float normalised = (static_cast<float>(level) / 255.0F - mean) / deviation;
+    const float normalized = (static_cast<float>(level) / 255.0F - mean) / deviation;
     if constexpr (std::is_same_v<Value, float>) {
-      return normalised;
+      return normalized;
     } else {
-      return image::to_half(normalised);
+      return image::to_half(normalized);
     }
   }
 }
@@ -68,7 +68,7 @@ constexpr void put_level(const TensorTarget<Value>& target, std::size_t sample, 
 /// Pixel `index` of a batch of crops that have the tensor's side. `flips` has one byte per sample, not 0 if it is
 /// mirrored.
 template <class Value>
-constexpr void normalise_pixel(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
+constexpr void normalize_pixel(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
                                std::size_t index) {
   const std::size_t sample = index / target.pixels();
   const std::size_t pixel = index % target.pixels();
@@ -79,7 +79,7 @@ constexpr void normalise_pixel(const TensorTarget<Value>& target, const std::uin
   }
 }
 
-/// Pixel `index` of what `jobs` make, each a whole sample: resized, flipped, normalised.
+/// Pixel `index` of what `jobs` make, each a whole sample: resized, flipped, normalized.
 template <class Value>
 constexpr void crop_pixel(const TensorTarget<Value>& target, const CropJob* jobs, std::size_t index) {
   const CropJob& job = jobs[index / target.pixels()];

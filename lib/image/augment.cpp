@@ -48,7 +48,7 @@ constexpr std::size_t kChannels = 3;
 constexpr float kMostLevel = 255;
 
 /// Kept free of branches and calls, so that the compiler makes vector instructions of it.
-[[gnu::always_inline]] inline void normalise_each(std::span<const std::uint8_t> levels, const float* mean,
+[[gnu::always_inline]] inline void normalize_each(std::span<const std::uint8_t> levels, const float* mean,
                                                   const float* deviation, float* out) {
   for (std::size_t i = 0; i < levels.size(); ++i) {
     out[i] = (static_cast<float>(levels[i]) / kMostLevel - mean[i]) / deviation[i];
@@ -57,18 +57,18 @@ constexpr float kMostLevel = 255;
 
 #if defined(__x86_64__)
 /// Without fused multiplication, which would round once less: both ways give the same bits.
-[[gnu::target("avx2")]] void normalise_avx2(std::span<const std::uint8_t> levels, const float* mean,
+[[gnu::target("avx2")]] void normalize_avx2(std::span<const std::uint8_t> levels, const float* mean,
                                             const float* deviation, float* out) {
-  normalise_each(levels, mean, deviation, out);
+  normalize_each(levels, mean, deviation, out);
 }
 #endif
 
-void normalise(std::span<const std::uint8_t> levels, const float* mean, const float* deviation, float* out) {
+void normalize(std::span<const std::uint8_t> levels, const float* mean, const float* deviation, float* out) {
 #if defined(__x86_64__)
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx2) return normalise_avx2(levels, mean, deviation, out);
+  if (has_avx2) return normalize_avx2(levels, mean, deviation, out);
 #endif
-  normalise_each(levels, mean, deviation, out);
+  normalize_each(levels, mean, deviation, out);
 }
 
 void to_half_portable(std::span<const float> values, std::span<std::uint16_t> halves) {
@@ -127,7 +127,7 @@ void Augmenter::arrange(const PixelView& rgb, std::uint32_t y, bool flip) {
 
 Bytes Augmenter::convert() {
   if (type_ == TensorType::u8) return std::as_bytes(std::span(levels_));
-  normalise(levels_, mean_.data(), deviation_.data(), floats_.data());
+  normalize(levels_, mean_.data(), deviation_.data(), floats_.data());
   if (type_ == TensorType::f32) return std::as_bytes(std::span(floats_));
   to_half(floats_, halves_);
   return std::as_bytes(std::span(halves_));

@@ -29,9 +29,9 @@ inline bool draw_flip(Prng& prng) { return (prng.next() >> 63U) != 0; }
 /// to_half() for a whole row, with F16C if the processor has it. `halves` is as long as `values`.
 void to_half(std::span<const float> values, std::span<std::uint16_t> halves);
 
-/// Flips, normalises and lays out RGB pixels as one sample of a batch tensor. f32 is (x / 255 - mean) / deviation in
+/// Flips, normalizes and lays out RGB pixels as one sample of a batch tensor. f32 is (x / 255 - mean) / deviation in
 /// single precision, bit for bit torchvision's ToTensor and Normalize; f16 is that rounded to nearest, ties to even;
-/// u8 keeps the values, for a GPU to normalise. Keeps a row between calls, so that a reused object allocates
+/// u8 keeps the values, for a GPU to normalize. Keeps a row between calls, so that a reused object allocates
 /// nothing. One thread at a time.
 class Augmenter {
  public:

@@ -23,7 +23,7 @@ std::string_view subsampling_name(Subsampling subsampling);
 struct JpegHeader {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  unsigned components = 0;  ///< 1 gray, 3 colour, 4 CMYK or YCCK
+  unsigned components = 0;  ///< 1 gray, 3 color, 4 CMYK or YCCK
   Subsampling subsampling = Subsampling::other;
   bool progressive = false;
   bool adobe = false;            ///< has an APP14 Adobe marker: CMYK is stored inverted then
@@ -58,7 +58,7 @@ enum class ImageKind { unknown, jpeg, png, gif, webp, bmp, tiff, pnm };
 /// "JPEG", "PNG", ...; "unknown" for ImageKind::unknown.
 std::string_view image_kind_name(ImageKind kind);
 
-/// Recognises the kind by magic number; 12 bytes are enough.
+/// Recognizes the kind by magic number; 12 bytes are enough.
 ImageKind sniff_image(Bytes head);
 
 /// Width and height in pixels according to the header.

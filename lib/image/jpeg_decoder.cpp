@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
-#include <vector>
 
 #include <fmt/format.h>
 #include <jerror.h>
@@ -37,7 +36,7 @@ class PixelBuffer {
   std::size_t size_ = 0;
 };
 
-std::uint8_t scaled(unsigned colour, unsigned light) { return static_cast<std::uint8_t>((colour * light + 127) / 255); }
+std::uint8_t scaled(unsigned color, unsigned light) { return static_cast<std::uint8_t>((color * light + 127) / 255); }
 
 /// CMYK without a profile: what the inks leave of the light. Adobe stores the light, others the ink.
 void cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t pixels, bool stores_light, std::uint8_t* rgb) {
@@ -81,7 +80,7 @@ struct JpegDecoder::Codec {
 
   bool read_box(const CropBox& box, Region& result) {
     if (!reader.start(1)) return false;
-    // One column more on each side: upsampled chroma looks at its neighbours, and at an edge it makes one up.
+    // One column more on each side: upsampled chroma looks at its neighbors, and at an edge it makes one up.
     std::uint32_t x = box.x == 0 ? 0 : box.x - 1;
     std::uint32_t width = std::min(box.x + box.width + 1, reader.output_width()) - x;
     if (width < reader.output_width() && !reader.crop_columns(x, width)) return false;

@@ -27,7 +27,7 @@ Factors luma_factors(Subsampling subsampling) {
       return {2, 2};
     default:
       throw Error(ErrorCode::usage,
-                  fmt::format("a colour JPEG uses 4:4:4, 4:2:2 or 4:2:0, not {}", subsampling_name(subsampling)));
+                  fmt::format("a color JPEG uses 4:4:4, 4:2:2 or 4:2:0, not {}", subsampling_name(subsampling)));
   }
 }
 
@@ -61,7 +61,7 @@ struct JpegEncoder::Codec {
   Codec& operator=(const Codec&) = delete;
 
   /// Runs libjpeg; false when it gave up. Nothing here may have a destructor: libjpeg leaves by a jump. Makes and
-  /// destroys libjpeg's object each time: it would keep the last image's optimised Huffman tables and use them for the
+  /// destroys libjpeg's object each time: it would keep the last image's optimized Huffman tables and use them for the
   /// next.
   bool run(const PixelView& pixels, const EncodeOptions& options, Factors luma) {
     errors.reset();

@@ -73,7 +73,7 @@ bool JpegReader::read_header(Bytes jpeg) {
   progress_.exceeded = false;
   if (setjmp(errors_.landing) != 0) return false;
   // A new object for each image, some microseconds: a used one keeps the last image's tables, with which an image that
-  // lacks its own would seem sound, and (libjpeg-turbo 2.1.5) its colour converter, through which it may write.
+  // lacks its own would seem sound, and (libjpeg-turbo 2.1.5) its color converter, through which it may write.
   jpeg_destroy_decompress(&info_);
   create();
   jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());

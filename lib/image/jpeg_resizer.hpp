@@ -37,7 +37,7 @@ struct Resized {
 /// as in JpegDecoder.
 ///
 /// Metadata: Exif orientation is not applied to the pixels but kept, if it is not 1, in its own Exif segment, so that
-/// readers that use it and readers that do not both see the picture as before. All other metadata (thumbnails, colour
+/// readers that use it and readers that do not both see the picture as before. All other metadata (thumbnails, color
 /// profiles, comments) is dropped.
 ///
 /// Bytes: never more than the caller allows. If the encoding at `quality` is larger, quality is reduced by 5 at a time,

@@ -104,7 +104,7 @@ void add_row(std::uint32_t* __restrict sums, const std::uint8_t* __restrict row,
 
 /// Rounds weights, whole numbers that sum to anything, to 1/kOne that sum to exactly 1: their running sum is rounded,
 /// so that errors never add up, however many there are.
-void normalise(std::span<const std::int64_t> exact, std::span<std::uint16_t> weights) {
+void normalize(std::span<const std::int64_t> exact, std::span<std::uint16_t> weights) {
   const std::int64_t sum = std::accumulate(exact.begin(), exact.end(), std::int64_t{0});
   std::int64_t running = 0;
   std::int64_t given = 0;
@@ -128,15 +128,15 @@ void AntialiasResizer::prepare(Axis& axis, std::uint32_t pixels, std::uint32_t s
   axis.weights.resize(target * axis.taps);
   axis.exact.resize(axis.taps);
   for (std::uint32_t i = 0; i < target; ++i) {
-    const std::int64_t centre = (2 * std::int64_t{i} + 1) * size;
-    const std::int64_t reached = std::max<std::int64_t>(0, centre - radius + step) / (2 * step);
+    const std::int64_t center = (2 * std::int64_t{i} + 1) * size;
+    const std::int64_t reached = std::max<std::int64_t>(0, center - radius + step) / (2 * step);
     const std::int64_t first = std::min<std::int64_t>(reached, pixels - static_cast<std::int64_t>(axis.taps));
     for (std::size_t tap = 0; tap < axis.taps; ++tap) {
       const std::int64_t place = (2 * (first + static_cast<std::int64_t>(tap)) + 1) * step;
-      axis.exact[tap] = std::max<std::int64_t>(0, radius - std::abs(place - centre));
+      axis.exact[tap] = std::max<std::int64_t>(0, radius - std::abs(place - center));
     }
     axis.first[i] = static_cast<std::uint32_t>(first);
-    normalise(axis.exact, std::span(axis.weights).subspan(i * axis.taps, axis.taps));
+    normalize(axis.exact, std::span(axis.weights).subspan(i * axis.taps, axis.taps));
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace shardkit::image {
 
-/// Bilinear resize of RGB pixels with pixel centres at half integers, two taps a direction, without antialiasing: what
+/// Bilinear resize of RGB pixels with pixel centers at half integers, two taps a direction, without antialiasing: what
 /// OpenCV's INTER_LINEAR and torchvision's antialias=False compute, to within a level. Keeps its tables and rows
 /// between calls, so that a reused object allocates nothing. One thread at a time.
 class BilinearResizer {

@@ -59,7 +59,7 @@ constexpr std::uint16_t to_half(float value) {
   return static_cast<std::uint16_t>(sign | half);
 }
 
-/// Two neighbours in a direction: `first`, `next` (the same at the far edge) and what `next` counts, in 1/256.
+/// Two neighbors in a direction: `first`, `next` (the same at the far edge) and what `next` counts, in 1/256.
 struct BilinearTap {
   std::uint32_t first;
   std::uint32_t next;
@@ -69,17 +69,17 @@ struct BilinearTap {
 inline constexpr std::uint32_t kBilinearOne = 256;
 
 /// Where target pixel `target` takes its two source pixels, of `source_size` > 0. `scale` is source size over target
-/// size; centres of pixels are at half integers.
+/// size; centers of pixels are at half integers.
 constexpr BilinearTap bilinear_tap(std::uint32_t target, double scale, std::uint32_t source_size) {
   const double last = static_cast<double>(source_size - 1);
-  double centre = (target + 0.5) * scale - 0.5;
-  centre = centre < 0 ? 0 : (centre > last ? last : centre);
-  const auto first = static_cast<std::uint32_t>(centre);
+  double center = (target + 0.5) * scale - 0.5;
+  center = center < 0 ? 0 : (center > last ? last : center);
+  const auto first = static_cast<std::uint32_t>(center);
   const std::uint32_t next = first + 1 < source_size ? first + 1 : source_size - 1;
-  return {first, next, static_cast<std::uint32_t>((centre - first) * kBilinearOne)};
+  return {first, next, static_cast<std::uint32_t>((center - first) * kBilinearOne)};
 }
 
-/// Two neighbours in a row as one level in 8.8 fixed point; `weight` is what `next` counts.
+/// Two neighbors in a row as one level in 8.8 fixed point; `weight` is what `next` counts.
 constexpr std::uint16_t bilinear_mix(std::uint8_t first, std::uint8_t next, std::uint32_t weight) {
   return static_cast<std::uint16_t>(first * (kBilinearOne - weight) + next * weight);
 }

@@ -8,7 +8,6 @@
 #include <future>
 #include <iterator>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -20,6 +19,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "net/transfer_error.hpp"
 
 namespace shardkit::net {
 
@@ -39,9 +39,9 @@ constexpr long kReadBufferBytes = 256L << 10U;
 constexpr long kLeastReadBufferBytes = 1024;  // of libcurl
 
 /// libcurl's own start-up, once per process and never undone: other threads may be using it until the end.
-void initialise_curl() {
+void initialize_curl() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (once != CURLE_OK) throw Error(ErrorCode::unsupported, "libcurl cannot be initialised");
+  if (once != CURLE_OK) throw Error(ErrorCode::unsupported, "libcurl cannot be initialized");
 }
 
 /// Programs that we start must not inherit connections. `options` are HttpOptions.
@@ -95,61 +95,6 @@ bool is_unknown_host(const std::string& host, const std::stop_token& stop) {
     return error == EAI_NONAME || error == EAI_NODATA;
   }
   return false;
-}
-
-ErrorCode error_code_of_curl(CURLcode code) {
-  switch (code) {
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_ISSUER_ERROR:
-      return ErrorCode::denied;
-    case CURLE_URL_MALFORMAT:
-      return ErrorCode::usage;
-    case CURLE_OUT_OF_MEMORY:         // the error for a line beyond libcurl's own limits
-    case CURLE_UNSUPPORTED_PROTOCOL:  // an answer that is not HTTP
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_BAD_CONTENT_ENCODING:
-      return ErrorCode::corrupt;
-    default:
-      return ErrorCode::network;
-  }
-}
-
-/// Common failures in well-known words; empty for the rest. libcurl's own text does not say whether a connection was
-/// refused or why else it failed.
-std::string everyday_words(CURLcode code, long os_error) {
-  if (code == CURLE_COULDNT_RESOLVE_HOST) return "no answer about this name from the name server";
-  if (code == CURLE_OPERATION_TIMEDOUT) return "timed out";
-  if (code != CURLE_COULDNT_CONNECT || os_error == 0) return {};
-  if (os_error == ECONNREFUSED) return "connection refused";
-  return std::error_code(static_cast<int>(os_error), std::generic_category()).message();
-}
-
-/// The certificates that decided, by the variable that the user can change.
-std::string trusted_certificates(const HttpOptions& options) {
-  const std::string folder =
-      options.ca_folder.empty() ? "" : fmt::format(" and those in SSL_CERT_DIR ('{}')", options.ca_folder);
-  if (!options.ca_name.empty()) {
-    return fmt::format("trusted are the certificates in {} ('{}'){}; add that of your own authority there",
-                       options.ca_name, options.ca_file, folder);
-  }
-  return fmt::format("trusted are the certificates of this system{}; give that of your own authority in SSL_CERT_FILE",
-                     folder);
-}
-
-Error transfer_error(CURLcode code, const char* detail, const Url& url, const HttpOptions& options, long os_error = 0) {
-  const ErrorCode kind = error_code_of_curl(code);
-  std::string what = *detail != '\0' ? detail : curl_easy_strerror(code);
-  if (const std::string words = everyday_words(code, os_error); !words.empty()) {
-    what = fmt::format("{} ({})", words, what);
-  }
-  if (kind == ErrorCode::denied) {
-    what += "; " + trusted_certificates(options);
-  } else if (kind == ErrorCode::corrupt) {
-    what = fmt::format("the answer is not HTTP, or has an endless header line ({})", what);
-  }
-  return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
 }
 
 }  // namespace
@@ -343,7 +288,7 @@ HttpOptions http_options(const system::EnvironmentLookup& environment) {
   return options;
 }
 
-HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initialise_curl(); }
+HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initialize_curl(); }
 
 HttpPool::~HttpPool() = default;
 

@@ -10,7 +10,7 @@
 #include "system/clock.hpp"
 
 /// AWS Signature Version 4 in the Authorization header, as "Authenticating Requests: Using the Authorization Header" of
-/// the Amazon S3 API reference defines it: the path is signed as it is sent, never encoded a second time or normalised.
+/// the Amazon S3 API reference defines it: the path is signed as it is sent, never encoded a second time or normalized.
 /// This is S3's rule; for other services it is right if path segments need no encoding (STS: "/").
 namespace shardkit::net {
 

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "catalog/object_location.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
@@ -93,6 +92,15 @@ Leftovers sweep_partials(io::FileSystem& files, const io::ContainedFolder& root,
   return found;
 }
 
+/// Temporary files of killed processes; returns their number.
+std::uint64_t remove_temps(io::FileSystem& files, const std::string& folder) {
+  std::uint64_t removed = 0;
+  for (const char* part : {"", kStateFolderPath, kLeaseFolderPath}) {
+    removed += io::remove_stale_temps(files, io::join_path(folder, part));
+  }
+  return removed;
+}
+
 std::uint64_t ended_leases(const std::string& folder, system::WallTime now) {
   const auto leases = read_leases(folder);
   return static_cast<std::uint64_t>(
@@ -114,6 +122,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   }
   sweep_partials(files, root, true);
   remove_ended_leases(files, folder, now);
+  remove_temps(files, folder);
   remove_file(files, root, kStagedMarkerLockPath);
   remove_file(files, root, kHitsPath);
   remove_durably(files, root, kStageJournalPath);
@@ -148,9 +157,7 @@ Leftovers sweep_leftovers(io::FileSystem& files, const std::string& folder, syst
   found.files += ended_leases(folder, now);
   if (remove) {
     remove_ended_leases(files, folder, now);
-    for (const char* place : {"", kStateFolderPath, kLeaseFolderPath}) {
-      found.files += io::remove_stale_temps(files, io::join_path(folder, place));
-    }
+    found.files += remove_temps(files, folder);
   }
   if (!is_leased(folder, now)) found += sweep_partials(files, root, remove);
   return found;
@@ -197,7 +204,7 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, system::Wall
 
 Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
   const std::string bound = survey.by_disk ? fmt::format("its file system has space for {}", format_size(survey.bound))
-                                           : fmt::format("--limit allows {}", format_size(survey.bound));
+                                           : fmt::format("--limit allows {}", exact_size(survey.bound));
   const std::string used = describe_uses(survey.others, now);
   return Error(ErrorCode::no_space,
                fmt::format("{} needed in '{}', but in '{}' {}{}{}{}; or {}", format_size(wanted.bytes), wanted.folder,

@@ -15,7 +15,7 @@
 #include "catalog/object_set.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
-#include "core/units.hpp"
+#include "core/remedies.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
@@ -85,11 +85,24 @@ std::string StageFile::pin() const {
 
 io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
   auto object = source.find(file.object.name);
-  if (!object) refuse_missing(source, file.object.name);
-  if (object->size == file.object.size || !file.hash) return *std::move(object);
+  if (!file.hash) {
+    if (!object) refuse_missing(source, file.object.name);
+    return *std::move(object);
+  }
+  if (object && object->size == file.object.size) return *std::move(object);
   const std::string path = source.address_of(file.object.name);
-  throw Error(ErrorCode::corrupt,
-              fmt::format("'{}' has {} bytes, but the manifest lists {}", path, object->size, file.object.size), path);
+  const std::string fault = object
+                                ? fmt::format("has {} bytes, but the manifest lists {}", object->size, file.object.size)
+                                : "is missing, but the manifest lists it";
+  throw Error(object ? ErrorCode::corrupt : ErrorCode::not_found,
+              fmt::format("'{}' {}; {}", path, fault, advice_for_source(path)), path);
+}
+
+std::string advice_for_source(const std::string& shard) {
+  const remedy::Named set = {io::parent_folder(shard)};
+  return fmt::format(
+      "restore it at the source; {} lists all that is damaged there, and {} writes a set of what is left",
+      remedy::in_text(remedy::verify(set)), remedy::in_text(remedy::reshard(set, {.salvage = true})));
 }
 
 StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {

@@ -13,7 +13,7 @@
 
 namespace shardkit::staging {
 
-/// A file for the target, and how to recognise its correct bytes.
+/// A file for the target, and how to recognize its correct bytes.
 struct StageFile {
   io::ObjectInfo object;        ///< for a file with a checksum without version, because the checksum is stronger
   std::optional<Hash128> hash;  ///< from the manifest, for shards and other readers' indexes
@@ -27,6 +27,9 @@ struct StageFile {
 /// The object now. Throws Error{not_found} if it no longer exists, Error{corrupt} if its size differs from the
 /// manifest, and the errors of the source.
 io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file);
+
+/// What helps if `shard`, a path or an address at the source, is missing or damaged there.
+std::string advice_for_source(const std::string& shard);
 
 /// A file that a target must contain.
 struct ExpectedFile {

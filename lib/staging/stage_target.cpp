@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
-#include "formats/manifest.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/node_cache.hpp"

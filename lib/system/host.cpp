@@ -1,6 +1,5 @@
 #include "system/host.hpp"
 
-#include <array>
 #include <cerrno>
 #include <string_view>
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <functional>
 #include <string_view>
 
 #include <fmt/format.h>

@@ -14,7 +14,7 @@ gets. Needs Python 3.8 and what your loader needs, nothing else.
 
 What is timed: the wait in next() for each batch, beside an emulated step of --step-time seconds that computes nothing. The first
 batch is reported apart, since it holds the start of the workers. Several settings of num_workers take turns, forth and back, --turns
-times, so that neither a cache that fills nor a machine that slows down favours those that come later; with --data each turn starts
+times, so that neither a cache that fills nor a machine that slows down favors those that come later; with --data each turn starts
 from the same state of the page cache, which is checked, not believed.
 """
 

@@ -1,6 +1,6 @@
 """Feeds training crops from shards with one loader and prints seconds: pipeline_peer.py dali|torch SHARDS THREADS BATCH SAMPLES
 
-Each sample is read from a shard, decoded, cropped at random, resized to 224, flipped, normalised with ImageNet's mean and
+Each sample is read from a shard, decoded, cropped at random, resized to 224, flipped, normalized with ImageNet's mean and
 deviation, and becomes part of a float32 NCHW batch. The first pass over the shards is not timed; the second is, and the
 seconds are those that SAMPLES would take at its rate (the last, short batch is dropped).
 """

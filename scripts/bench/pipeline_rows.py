@@ -26,7 +26,7 @@ def pipeline(bench):
             contenders.append(Contender(name, [bench.python(), HERE / "pipeline_peer.py", peer, shards, 2, BATCH, SAMPLES],
                                         seconds=lambda printed: float(printed.split()[-1])))
     bench.compare(f"pipeline, {SAMPLES} samples from a shard, 2 workers, batches of {BATCH} float32 crops of 224", contenders,
-                  note="Shards in the page cache; random resized crop, flip, normalise, NCHW; the second pass over the data is timed. "
+                  note="Shards in the page cache; random resized crop, flip, normalize, NCHW; the second pass over the data is timed. "
                        "CPU time is of the whole process with both passes.")
 
 

@@ -125,7 +125,7 @@ TEST_CASE("the rows of one image are one sample, which has a label where all of 
   CHECK(list.images() == ": pool/b.JPEG;cat: a.jpg;dog: d e.jpg;");
   const ImageList read = list.read();
   CHECK(read.several_rows);
-  CHECK(labels_by_place(read.scan) == std::vector<std::optional<std::uint64_t>>{std::nullopt, 0, 1});
+  CHECK(labels_by_position(read.scan) == std::vector<std::optional<std::uint64_t>>{std::nullopt, 0, 1});
   CHECK_FALSE(Listed("path,label\na.jpg,cat\n").read().several_rows);
 }
 

@@ -13,8 +13,8 @@ using namespace shardkit::catalog;
 namespace {
 
 std::string place_of(const char* declared, const char* path) {
-  const auto place = FieldTemplate(declared).place(path);
-  return place ? place->text() : "none";
+  const auto pattern = FieldTemplate(declared).pattern_for(path);
+  return pattern ? pattern->text() : "none";
 }
 
 std::string refusal(const char* declared) {
@@ -94,12 +94,12 @@ TEST_CASE("the number of one file of several stands before the last part of the 
 }
 
 TEST_CASE("a star matches any text, piece by piece") {
-  const auto place = FieldTemplate("m={stem}_*-*.png").place("x.jpg");
-  CHECK(place->matches("x_a-b.png"));
-  CHECK(place->matches("x_-.png"));
-  CHECK_FALSE(place->matches("x_ab.png"));
-  CHECK_FALSE(place->matches("y_a-b.png"));
-  CHECK_FALSE(FieldTemplate("m={stem}_*_b").place("x.jpg")->matches("x_b"));
+  const auto pattern = FieldTemplate("m={stem}_*-*.png").pattern_for("x.jpg");
+  CHECK(pattern->matches("x_a-b.png"));
+  CHECK(pattern->matches("x_-.png"));
+  CHECK_FALSE(pattern->matches("x_ab.png"));
+  CHECK_FALSE(pattern->matches("y_a-b.png"));
+  CHECK_FALSE(FieldTemplate("m={stem}_*_b").pattern_for("x.jpg")->matches("x_b"));
 }
 
 TEST_CASE("files of a declared field are members of their sample and start none of their own") {
@@ -156,7 +156,7 @@ TEST_CASE("without labels images may lie anywhere, and no folder is a class") {
   Tree tree{"src/1.jpg", "src/a/2.jpg", "src/a/b/3.jpg", "src/__MACOSX/4.jpg", "src/notes.md"};
   const ImageFolderScan scan = tree.scan({});
   CHECK(samples_of(scan) == Samples{{"1.jpg", {}}, {"a/2.jpg", {}}, {"a/b/3.jpg", {}}});
-  CHECK_FALSE(scan.labelled());
-  CHECK(labels_by_place(scan) == std::vector<std::optional<std::uint64_t>>(2));
+  CHECK_FALSE(scan.labeled());
+  CHECK(labels_by_position(scan) == std::vector<std::optional<std::uint64_t>>(2));
   CHECK(scan.ignored == IgnoredFiles{{".md", 1}});
 }

@@ -58,7 +58,7 @@ class DryRun(FolderTest):
         self.assertEqual(self.dry_run("convert", "src", "out", "--samples", 5)["shards"], 2)
         refused = run("shardctl", "convert", "src", "out", "--samples", 6, "--dry-run", cwd=self.folder)
         self.assertEqual(refused.returncode, 4)
-        self.assertIn("--samples was 5, is 6", refused.stderr)
+        self.assertIn("the earlier run used --samples 5, but this one asks for --samples 6", refused.stderr)
 
     def test_reshard(self):
         self.call("convert", "src", "shards", "--samples", 3)

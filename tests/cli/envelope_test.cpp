@@ -41,10 +41,10 @@ std::string schema() {
 }
 
 /// Runs with --json - and checks standard output against the schema.
-Json json_of(Behaviour behaviour, std::vector<std::string> args) {
+Json json_of(Behavior behavior, std::vector<std::string> args) {
   args.insert(args.begin(), "work");
   args.insert(args.end(), {"--json", "-"});
-  const Ran ran = run_fake(behaviour, args);
+  const Ran ran = run_fake(behavior, args);
   for (const std::string& fault : schema_faults(schema(), ran.out)) FAIL_CHECK(fault);
   const Json json = Json::parse(ran.out);
   CHECK(json["exit_code"] == ran.exit_code);
@@ -68,12 +68,12 @@ TEST_CASE("no result, warning or error shows the login or the query of a URL") {
     throw shardkit::Error(shardkit::ErrorCode::corrupt, "'" + options.source + "' is bad", options.source);
   };
   const std::string url = "http://me:hush@host/x.tar?sig=hush";
-  for (const Behaviour behaviour : {Behaviour(echo), Behaviour(fail)}) {
+  for (const Behavior behavior : {Behavior(echo), Behavior(fail)}) {
     for (const std::vector<std::string>& more :
          {std::vector<std::string>{}, {"--json", "-"}, {"--log", "json"}, {"more", "too many " + url}}) {
       std::vector<std::string> args{"work", url};
       args.insert(args.end(), more.begin(), more.end());
-      const Ran ran = run_fake(behaviour, args);
+      const Ran ran = run_fake(behavior, args);
       CHECK((ran.out + ran.err).find("hush") == std::string::npos);
     }
   }

@@ -50,15 +50,15 @@ void FakeResult::describe(FieldVisitor& v) {
 
 namespace {
 
-shardkit::cli::Command cache_verb(std::string_view name, std::string_view summary, Behaviour behaviour) {
+shardkit::cli::Command cache_verb(std::string_view name, std::string_view summary, Behavior behavior) {
   return shardkit::cli::make_command(
       {.name = name, .summary = summary, .description = "Looks after a cache, or pretends to.", .prometheus = true},
-      behaviour);
+      behavior);
 }
 
 }  // namespace
 
-shardkit::cli::App fake_app(Behaviour behaviour) {
+shardkit::cli::App fake_app(Behavior behavior) {
   return {.name = "fake",
           .summary = "pretend to work",
           .commands = {shardkit::cli::make_command({.name = "work",
@@ -68,16 +68,16 @@ shardkit::cli::App fake_app(Behaviour behaviour) {
                                                     .resumable = true,
                                                     .prometheus = true,
                                                     .soft_fail = true},
-                                                   behaviour),
-                       cache_verb("cache ls", "list what a cache holds", behaviour),
-                       cache_verb("cache warm", "read a cache into memory", behaviour)}};
+                                                   behavior),
+                       cache_verb("cache ls", "list what a cache holds", behavior),
+                       cache_verb("cache warm", "read a cache into memory", behavior)}};
 }
 
-Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args, const std::string& termination_log) {
+Ran run_fake(Behavior behavior, const std::vector<std::string>& args, const std::string& termination_log) {
   std::ostringstream out;
   std::ostringstream err;
   const int exit_code =
-      shardkit::cli::run_app(fake_app(behaviour), args, {.out = out, .err = err, .termination_log = termination_log});
+      shardkit::cli::run_app(fake_app(behavior), args, {.out = out, .err = err, .termination_log = termination_log});
   return {exit_code, out.str(), err.str()};
 }
 

@@ -8,7 +8,7 @@
 
 #include "cli/app.hpp"
 
-/// A program with one verb of every kind of option and result, whose behaviour a test chooses.
+/// A program with one verb of every kind of option and result, whose behavior a test chooses.
 namespace shardkit_test {
 
 enum class Depth { structure, checksum };
@@ -58,11 +58,11 @@ struct FakeResult {
 };
 
 /// What "fake work" does; a function of the options and the context. Tests set it before they run the program.
-using Behaviour = FakeResult (*)(const FakeOptions&, shardkit::Context&);
+using Behavior = FakeResult (*)(const FakeOptions&, shardkit::Context&);
 
 /// Program "fake" with the verb "work", which is resumable and has --soft-fail, and the group "cache" with the
 /// verbs "cache ls" and "cache warm". All have --prometheus.
-shardkit::cli::App fake_app(Behaviour behaviour);
+shardkit::cli::App fake_app(Behavior behavior);
 
 struct Ran {
   int exit_code = 0;
@@ -71,9 +71,9 @@ struct Ran {
 };
 
 /// Runs "fake ARGS" in this process; `termination_log` is as in Io.
-Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args, const std::string& termination_log = {});
+Ran run_fake(Behavior behavior, const std::vector<std::string>& args, const std::string& termination_log = {});
 
-/// A behaviour that returns a plain result.
+/// A behavior that returns a plain result.
 FakeResult succeed(const FakeOptions& options, shardkit::Context& context);
 
 }  // namespace shardkit_test

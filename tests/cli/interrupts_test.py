@@ -48,6 +48,15 @@ class Interrupts(unittest.TestCase):
         self.assertTrue(out.startswith("interrupted, incomplete: "), out)
         self.assertGreater(result["bytes_per_second"], 0)
 
+    def test_pipeline_gives_the_rate_until_then_also_of_the_first_of_several_values(self):
+        for prefetch in ("2", "2,4"):
+            out, result = self.interrupted("pipeline", "--batch", "2", "--crop", "32", "--epochs", "1000000",
+                                           "--budget", "1h", "--cache", "warm", "--prefetch", prefetch,
+                                           phase="running the pipeline")
+            self.assertTrue(out.startswith("interrupted, incomplete: "), out)
+            self.assertGreater(result["samples_per_second"], 0)
+            self.assertEqual([row["prefetch"] for row in result["prefetches"]], [2])
+
     def test_run_gives_the_stages_before_and_no_verdict(self):
         out, result = self.interrupted("run", "--budget", "1m", "--cache", "warm", phase="decoding")
         self.assertTrue(out.startswith("interrupted: no verdict; read "), out)

@@ -24,9 +24,9 @@ std::vector<Json> lines(const std::string& text) {
   return objects;
 }
 
-std::vector<Json> logged(Behaviour behaviour, std::vector<std::string> args, int exit_code) {
+std::vector<Json> logged(Behavior behavior, std::vector<std::string> args, int exit_code) {
   args.insert(args.begin(), {"work", "--log", "json"});
-  const Ran ran = run_fake(behaviour, args);
+  const Ran ran = run_fake(behavior, args);
   CHECK(ran.exit_code == exit_code);
   return lines(ran.err);
 }

@@ -12,7 +12,7 @@ using namespace shardkit::bench;
 
 namespace {
 
-ModelResult modelled(const ModelOptions& options) {
+ModelResult modeled(const ModelOptions& options) {
   Context context;
   return model(options, context);
 }
@@ -25,7 +25,7 @@ ModelOptions worked_example() {
 }
 
 std::string first_line(const ModelOptions& options) {
-  const std::string report = report_text(answer_model(modelled(options)), false);
+  const std::string report = report_text(answer_model(modeled(options)), false);
   return report.substr(0, report.find(" (1.00 s)\n"));
 }
 
@@ -63,18 +63,18 @@ TEST_CASE("one GPU takes, and one sample is one") {
   CHECK(first_line(job) == "1 GPU takes 1 sample/s, 130 kB/s from storage");
 }
 
-TEST_CASE("shares are in per cent, and a headroom beyond a thousand is no more than that") {
+TEST_CASE("shares are in percent, and a headroom beyond a thousand is no more than that") {
   ModelOptions job = worked_example();
   job.decode_rate = 1e9;
   job.read_rate = 1e15;
-  const std::string report = report_text(answer_model(modelled(job)), false);
+  const std::string report = report_text(answer_model(modeled(job)), false);
   CHECK(report.find("headroom: ") != std::string::npos);
   CHECK(report.find("more than 1000\n") != std::string::npos);
   CHECK(report.find("100 %\n") != std::string::npos);
 }
 
-TEST_CASE("a model's line is said once, the numbers follow it, and colours only where they are wanted") {
-  const ModelResult result = modelled(worked_example());
+TEST_CASE("a model's line is said once, the numbers follow it, and colors only where they are wanted") {
+  const ModelResult result = modeled(worked_example());
   const std::string report = report_text(answer_model(result), false);
   CHECK(report.find("8 GPUs take", 1) == std::string::npos);
   CHECK(report.find("prefetch memory") != std::string::npos);

@@ -93,7 +93,7 @@ TEST_CASE("an operand is taken as it is: brackets, braces, commas, blanks and by
   CHECK(parsed({"\"quoted\""}).source == "\"quoted\"");
 }
 
-TEST_CASE("a misspelt option is named together with the one that was meant") {
+TEST_CASE("a misspelled option is named together with the one that was meant") {
   CHECK(refused({"photos", "--sampels", "7"}) == "fake: error: --sampels: unknown option; did you mean --samples?");
   CHECK(refused({"--sampels=7"}) == "fake: error: --sampels: unknown option; did you mean --samples?");
   CHECK(refused({"photos", "--utterly-different"}) == "fake: error: --utterly-different: unknown option");
@@ -134,10 +134,4 @@ TEST_CASE("an option without its value, or given twice, is refused") {
   CHECK(refused({"x", "--samples"}).find("--samples") != std::string::npos);
   CHECK(refused({"x", "--samples", "1", "--samples", "2"}).find("--samples") != std::string::npos);
   CHECK(refused({"x", "--recheck=false"}).find("recheck") != std::string::npos);
-}
-
-TEST_CASE("closest proposes near words only") {
-  CHECK(shardkit::cli::closest("verfy", {"stage", "verify"}) == "verify");
-  CHECK(shardkit::cli::closest("xyz", {"stage", "verify"}).empty());
-  CHECK(shardkit::cli::closest("", {"ls"}).empty());
 }

@@ -135,7 +135,7 @@ TEST_CASE("a warning is there while the command works, and only once") {
   CHECK(exit.output.find("this comes early", first + 1) == std::string::npos);
 }
 
-TEST_CASE("on a terminal there is a bar, which is gone at the end, and colour") {
+TEST_CASE("on a terminal there is a bar, which is gone at the end, and color") {
   const Exit exit = run_in_terminal({"TERM=xterm", "NO_COLOR="});
   CHECK(exit.code == 0);
   CHECK(contains(exit.output, "\rcount ["));
@@ -143,14 +143,14 @@ TEST_CASE("on a terminal there is a bar, which is gone at the end, and colour") 
   CHECK(contains(exit.output, "\x1b[33mwarning\x1b[0m: that was slow"));
 }
 
-TEST_CASE("NO_COLOR leaves the bar and takes the colour") {
+TEST_CASE("NO_COLOR leaves the bar and takes the color") {
   const Exit exit = run_in_terminal({"TERM=xterm", "NO_COLOR=1"});
   CHECK(contains(exit.output, "\rcount ["));
   CHECK(contains(exit.output, "warning: that was slow"));
   CHECK_FALSE(contains(exit.output, "\x1b[33m"));
 }
 
-TEST_CASE("a dumb terminal gets neither bar nor colour") {
+TEST_CASE("a dumb terminal gets neither bar nor color") {
   const Exit exit = run_in_terminal({"TERM=dumb"});
   CHECK_FALSE(contains(exit.output, "\x1b"));
   CHECK(contains(exit.output, "warning: that was slow"));

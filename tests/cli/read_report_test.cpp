@@ -46,11 +46,11 @@ TEST_CASE("of local files the first line is the rate and the state of the cache 
   result.storage.file_system = "ext4";
   result.storage.device = "vda";
   CHECK(report_text(answer_read(result), false)
-            .starts_with("322 MB/s, cache cold: 2 threads of pread, ext4 on vda (1.00 s)\n"));
+            .starts_with("322 MB/s, cache cold: 2 reading threads (pread), ext4 on vda (1.00 s)\n"));
   result.samples = 2000;
   result.samples_per_second = 2870.6;
   CHECK(report_text(answer_read(result), false)
-            .starts_with("322 MB/s, cache cold: 2,871 samples/s with 2 threads of pread, ext4"));
+            .starts_with("322 MB/s, cache cold: 2,871 samples/s with 2 reading threads (pread), ext4"));
 }
 
 TEST_CASE("steady is yes or no, and of a run too short to tell not known, with the reason") {
@@ -61,7 +61,7 @@ TEST_CASE("steady is yes or no, and of a run too short to tell not known, with t
   CHECK(report_text(answer_read(result), false).find("were measured") == std::string::npos);
 }
 
-TEST_CASE("shares of the time of an epoch, and of what was cached, are in per cent") {
+TEST_CASE("shares of the time of an epoch, and of what was cached, are in percent") {
   ReadResult result;
   result.cache.residency_before_ratio = 0.0066;
   result.imagefolder.emplace().operations = {{"open", 400, 1000, 0.001, 0.002, 0.125}};

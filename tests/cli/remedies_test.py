@@ -288,10 +288,32 @@ class Caching(RemedyTest):
         self.assertNotIn("Put a manifest.json", finished.stderr)
 
 
-    def test_a_source_that_is_damaged_is_told_by_verify(self):
-        self.flip(next(self.source.glob("*.tar")))
-        (command,) = self.advised(self.call("shardctl", "stage", self.source, self.target), 4)
-        self.assertEqual(self.shell(command).returncode, 3)
+    def test_a_source_that_lost_bytes_or_a_shard_is_shown_by_verify_and_salvaged_by_reshard(self):
+        faults = {"changed": self.flip, "cut": lambda path: (path.chmod(0o644), os.truncate(path, 5000)),
+                  "missing": pathlib.Path.unlink}
+        for name, damage in faults.items():
+            with self.subTest(name):
+                source = self.folder / f"{name} {AWKWARD}"
+                self.shardctl("convert", "src", source, "--samples", "5")
+                shard = next(source.glob("*.tar"))
+                damage(shard)
+                refused = self.call("shardctl", "stage", source, self.target)
+                verify, salvage = self.advised(refused, 4)
+                self.assertIn(shard.name, refused.stderr)
+                self.assertEqual(self.shell(verify).returncode, 3)
+                self.follow(salvage.replace("OUT", f"'{name} sound'"))
+                self.shardctl("stage", f"{name} sound", f"{name} staged")
+
+    def test_a_folder_of_shards_is_not_converted_but_checked_indexed_or_resharded(self):
+        for name, verbs in (("set", ["verify", "reshard"]), ("tars", ["verify", "index", "reshard"])):
+            folder = self.folder / f"{name} {AWKWARD}"
+            folder.mkdir()
+            for path in (*self.source.glob("*.tar"), *(self.source.glob("*.json") if name == "set" else ())):
+                shutil.copy(path, folder)
+            commands = self.advised(self.call("shardctl", "convert", folder, "again"), 4)
+            self.assertEqual([command.split()[1] for command in commands], verbs)
+            for command in commands:
+                self.follow(command.replace("OUT", f"'{name} again'"))
 
 
 class Extracting(RemedyTest):

@@ -57,21 +57,21 @@ problems:
 }
 
 TEST_CASE("a column that no row has anything in is left out of a table") {
-  const auto behaviour = [](const FakeOptions&, shardkit::Context&) {
+  const auto behavior = [](const FakeOptions&, shardkit::Context&) {
     FakeResult result;
     result.problems = {{"", 512}, {"", 1024}};
     return result;
   };
-  CHECK(contains(run_fake(behaviour, {"work", "x"}).out, "problems:\n  offset\n     512\n   1,024\n"));
+  CHECK(contains(run_fake(behavior, {"work", "x"}).out, "problems:\n  offset\n     512\n   1,024\n"));
 }
 
 TEST_CASE("each text of a list has a line of its own") {
-  const auto behaviour = [](const FakeOptions&, shardkit::Context&) {
+  const auto behavior = [](const FakeOptions&, shardkit::Context&) {
     FakeResult result;
     result.checked = {"headers of 1 shard", "every byte"};
     return result;
   };
-  CHECK(contains(run_fake(behaviour, {"work", "x"}).out,
+  CHECK(contains(run_fake(behavior, {"work", "x"}).out,
                  "checked:       headers of 1 shard\n"
                  "               every byte\n"));
 }
@@ -170,9 +170,11 @@ TEST_CASE("a label leaves out the unit that the value shows") {
     shardkit::FieldNode node;
     node.field.name = name;
     node.unit = unit;
+    node.kind = shardkit::FieldKind::number;
     return shardkit::cli::label(node);
   };
-  CHECK(label("scan_seconds", shardkit::Unit::seconds) == "scan");
+  CHECK(label("scan_seconds", shardkit::Unit::seconds) == "scan time");
+  CHECK(label("cpu_seconds_per_sample", shardkit::Unit::seconds) == "cpu time per sample");
   CHECK(label("largest_shard_bytes", shardkit::Unit::bytes) == "largest shard");
   CHECK(label("bytes", shardkit::Unit::bytes) == "bytes");
   CHECK(label("bytes_fetched", shardkit::Unit::bytes) == "bytes fetched");

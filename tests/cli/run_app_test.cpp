@@ -53,6 +53,7 @@ TEST_CASE("every kind of failure has its exit code") {
   CHECK(run_fake(fail<ErrorCode::usage>, {"work", "x"}).exit_code == 2);
   CHECK(run_fake(fail<ErrorCode::io>, {"work", "x"}).exit_code == 1);
   CHECK(run_fake(fail<ErrorCode::network>, {"work", "x"}).exit_code == 1);
+  CHECK(run_fake(fail<ErrorCode::in_use>, {"work", "x"}).exit_code == 1);
   CHECK(run_fake(fail<ErrorCode::not_found>, {"work", "x"}).exit_code == 4);
   CHECK(run_fake(fail<ErrorCode::denied>, {"work", "x"}).exit_code == 4);
   CHECK(run_fake(fail<ErrorCode::corrupt>, {"work", "x"}).exit_code == 4);

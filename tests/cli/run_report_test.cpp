@@ -62,7 +62,7 @@ TEST_CASE("one core is one") {
   CHECK(contains(report_text(answer_run(result), false), "\n1 core, "));
 }
 
-TEST_CASE("escape sequences only where colours are wanted") {
+TEST_CASE("escape sequences only where colors are wanted") {
   CHECK_FALSE(contains(report_text(answer_run(short_of_cores()), false), "\x1b"));
   CHECK(report_text(answer_run(short_of_cores()), true).starts_with("\x1b[1mdecode limits"));
 }
@@ -123,8 +123,13 @@ TEST_CASE("without a job there is a table of presets and nothing required") {
   result.conclusion.predicted.au_serial_ratio.reset();
   result.conclusion.ladder = {{"read", {}, 8000, {}, {}, "800 MB/s, cold"}};
   result.conclusion.presets = preset_rows({});
-  const std::string report = report_text(answer_run(result), false);
-  CHECK(contains(report, "read                 -     8,000/s                       -         -  800 MB/s, cold\n"));
-  CHECK(contains(report, "resnet50-a100-amp"));
-  CHECK_FALSE(contains(report, "predicted AU:"));
+  const std::string other = report_text(answer_run(result), false);
+  CHECK(contains(other, "read                 -     8,000/s                       -         -  800 MB/s, cold\n"));
+  CHECK(contains(other, "unet3d-h100"));
+  CHECK_FALSE(contains(other, "resnet50-a100-amp"));
+  CHECK_FALSE(contains(other, "predicted AU:"));
+  result.decode.emplace();  // the data are JPEGs, so only presets of JPEGs are like them
+  const std::string jpegs = report_text(answer_run(result), false);
+  CHECK(contains(jpegs, "resnet50-a100-amp"));
+  CHECK_FALSE(contains(jpegs, "unet3d-h100"));
 }

@@ -113,7 +113,7 @@ class Shardctl(EnvelopeTest):
             self.expect("cache renew", 0, folder, "--lease-id", "job")
             self.expect("cache renew", 4, folder, "--lease-id", "another")
             self.expect("cache hold", 2, folder)
-            self.expect("cache rm", 4, f"{folder}/staged")
+            self.expect("cache rm", 1, f"{folder}/staged")
             self.expect("cache release", 0, folder, "--lease-id", "job")
             pathlib.Path(folder, "staged", "shard-000000.tar").write_bytes(b"x")
             self.expect("cache check", 3, folder, "--quick")

@@ -24,7 +24,7 @@ FakeResult find(const FakeOptions&, shardkit::Context&) {
   return result;
 }
 
-int soft_exit_code(Behaviour behaviour) { return run_fake(behaviour, {"work", "x", "--soft-fail"}).exit_code; }
+int soft_exit_code(Behavior behavior) { return run_fake(behavior, {"work", "x", "--soft-fail"}).exit_code; }
 
 }  // namespace
 

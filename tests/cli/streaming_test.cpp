@@ -19,18 +19,18 @@ using namespace shardkit_test;
 
 namespace {
 
-shardkit::cli::App streaming_app(Behaviour behaviour) {
+shardkit::cli::App streaming_app(Behavior behavior) {
   return {.name = "fake",
           .summary = "pretend to work",
           .commands = {shardkit::cli::make_command(
               {.name = "stream", .summary = "write as it works", .description = "Writes as it works.", .streams = true},
-              behaviour)}};
+              behavior)}};
 }
 
-Ran run_streaming(Behaviour behaviour, const std::vector<std::string>& args) {
+Ran run_streaming(Behavior behavior, const std::vector<std::string>& args) {
   std::ostringstream out;
   std::ostringstream err;
-  const int exit_code = shardkit::cli::run_app(streaming_app(behaviour), args, {out, err});
+  const int exit_code = shardkit::cli::run_app(streaming_app(behavior), args, {out, err});
   return {exit_code, out.str(), err.str()};
 }
 
@@ -71,14 +71,14 @@ class FailingBuffer final : public std::streambuf {
   std::streamsize taken_ = 0;
 };
 
-shardkit::cli::App live_app(Behaviour behaviour) {
+shardkit::cli::App live_app(Behavior behavior) {
   return {.name = "fake",
           .summary = "pretend to work",
           .commands = {shardkit::cli::make_command({.name = "stream",
                                                     .summary = "write as things happen",
                                                     .description = "Writes as things happen.",
                                                     .live = true},
-                                                   behaviour)}};
+                                                   behavior)}};
 }
 
 Ran run_live(const std::vector<std::string>& args) {

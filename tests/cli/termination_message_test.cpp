@@ -30,9 +30,9 @@ class Log {
   TempDir dir_;
 };
 
-std::string left_by(Behaviour behaviour, const std::vector<std::string>& args) {
+std::string left_by(Behavior behavior, const std::vector<std::string>& args) {
   const Log log;
-  run_fake(behaviour, args, log.path());
+  run_fake(behavior, args, log.path());
   return log.text();
 }
 

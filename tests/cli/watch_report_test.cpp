@@ -57,11 +57,11 @@ TEST_CASE("a line has a column for each thing that is reported, the heading thei
   const std::string heading = watch_heading(interval());
   const std::string line = watch_line(interval(), interval());
   CHECK(heading ==
-        "     UTC  cores  queued  blocked   node    cpu     io    mem       read     wait   busy  available  "
+        "     UTC  cores  queued  blocked    CPU  wait:cpu  wait:io  wait:mem       read  latency   busy  available  "
         "bottleneck\n");
-  CHECK(
-      line ==
-      "10:15:02    7.6     1.2       12   42 %    1 %   64 %    0 %   512 MB/s    12 ms   99 %   3.00 GiB  storage\n");
+  CHECK(line ==
+        "10:15:02    7.6     1.2       12   42 %       1 %     64 %       0 %   512 MB/s    12 ms   99 %   3.00 GiB  "
+        "storage\n");
 }
 
 TEST_CASE("what was told before and is not now is a dash, and nothing short is one too") {
@@ -70,7 +70,8 @@ TEST_CASE("what was told before and is not now is a dash, and nothing short is o
   row.node.pressure = {};
   row.short_of = Shortage::nothing;
   CHECK(watch_line(row, interval()) ==
-        "10:15:02    7.6     1.2       12   42 %      -      -      -          -        -      -   3.00 GiB  -\n");
+        "10:15:02    7.6     1.2       12   42 %         -        -         -          -        -      -   3.00 GiB  "
+        "-\n");
 }
 
 TEST_CASE("columns of NFS, GPUs, a CPU limit, /dev/shm and the page cache stand where there is such a thing") {
@@ -88,11 +89,10 @@ TEST_CASE("columns of NFS, GPUs, a CPU limit, /dev/shm and the page cache stand 
   gpu.state.gpu_busy = 0.6;
   row.gpus = {gpu};
   CHECK(watch_heading(row) ==
-        "     UTC  cores  queued  blocked   node  limit    cpu     io    mem        nfs      rtt   again  cached  "
-        "available   "
-        "shm   gpus   link  bottleneck\n");
+        "     UTC  cores  queued  blocked    CPU  throttled  wait:cpu  wait:io  wait:mem        nfs      rtt  retrans  "
+        "cached  available  /dev/shm   GPUs   PCIe  bottleneck\n");
   CHECK(contains(watch_line(row, row), "34 %"));
-  CHECK(contains(watch_line(row, row), "20 ms     1.5    12 %   3.00 GiB  75 %   60 %      -  storage"));
+  CHECK(contains(watch_line(row, row), "20 ms      1.5    12 %   3.00 GiB      75 %   60 %      -  storage"));
 }
 
 TEST_CASE("the end: the verdict, what to do, its figures, findings, and what was watched") {
@@ -105,7 +105,7 @@ TEST_CASE("the end: the verdict, what to do, its figures, findings, and what was
   CHECK(contains(report, "gpus      no driver\n"));
 }
 
-TEST_CASE("behind lines the verdict stands apart, and is bold where colours are") {
+TEST_CASE("behind lines the verdict stands apart, and is bold where colors are") {
   CHECK(report_text(answer_watch(watched(WatchLines::text)), false).starts_with("\nstorage is short (1.00 s)\n"));
   CHECK(report_text(answer_watch(watched(WatchLines::none)), true)
             .starts_with("\x1b[1mstorage is short (1.00 s)\x1b[0m\n"));

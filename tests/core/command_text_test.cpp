@@ -6,15 +6,15 @@ using namespace shardkit;
 
 namespace {
 
-enum class Colour { red, green };
-constexpr auto enum_names(Colour) { return std::to_array<std::string_view>({"red", "green"}); }
+enum class Color { red, green };
+constexpr auto enum_names(Color) { return std::to_array<std::string_view>({"red", "green"}); }
 
 struct Options {
   std::vector<std::string> paths;
   std::uint64_t threads = 4;
   std::optional<double> step_time;
   bool direct = false;
-  Colour colour = Colour::red;
+  Color color = Color::red;
   std::optional<std::string> preset;
 
   void describe(FieldVisitor& v);
@@ -27,7 +27,7 @@ void Options::describe(FieldVisitor& v) {
   v.field({"threads", Unit::count, "threads"}, threads);
   v.field({"step-time", Unit::seconds, "step"}, step_time);
   v.field({"direct", "direct"}, direct);
-  v.field({"colour", "colour"}, colour);
+  v.field({"color", "color"}, color);
   v.field({"preset", "preset"}, preset);
 }
 
@@ -38,10 +38,10 @@ TEST_CASE("a command has its operands and the options that were changed") {
   options.threads = 4;  // as it is anyway
   options.step_time = 0.2;
   options.direct = true;
-  options.colour = Colour::green;
+  options.color = Color::green;
   options.preset.emplace("x");
   const std::string text = command_text("paint", options);
-  CHECK(text == "paint a 'my photos' --step-time 0.2 --direct --colour green --preset x");
+  CHECK(text == "paint a 'my photos' --step-time 0.2 --direct --color green --preset x");
 }
 
 TEST_CASE("words come back from a shell as they went in") {

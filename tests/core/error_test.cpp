@@ -37,6 +37,7 @@ TEST_CASE("every code has a name of its own") {
   CHECK(error_code_name(ErrorCode::denied) == "denied");
   CHECK(error_code_name(ErrorCode::io) == "io");
   CHECK(error_code_name(ErrorCode::network) == "network");
+  CHECK(error_code_name(ErrorCode::in_use) == "in_use");
   CHECK(error_code_name(ErrorCode::corrupt) == "corrupt");
   CHECK(error_code_name(ErrorCode::conflict) == "conflict");
   CHECK(error_code_name(ErrorCode::no_space) == "no_space");

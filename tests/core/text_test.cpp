@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -9,7 +11,7 @@ using namespace shardkit;
 
 namespace {
 
-/// The largest and the smallest number of a type are read, their neighbours outside of it are not, and what is refused
+/// The largest and the smallest number of a type are read, their neighbors outside of it are not, and what is refused
 /// leaves the value as it was.
 template <class Number>
 void check_limits(const char* smallest, const char* largest, const char* below, const char* above) {
@@ -80,5 +82,26 @@ TEST_CASE("a text may begin with a decimal, and what follows it is reported") {
     CAPTURE(bad);
     CHECK_FALSE(leading_decimal(bad, &after));
     CHECK(after == "e3");
+  }
+}
+
+TEST_CASE("closest proposes the only word that begins so, else the nearest within two letters") {
+  const std::vector<std::string> verbs{"plan", "convert", "merge", "verify",  "reshard", "index",
+                                       "stat", "ls",      "cat",   "extract", "stage",   "synth"};
+  const std::vector<std::string> options{"--log", "--json", "--limit", "--lease", "--lease-id", "--wait"};
+  CHECK(closest("verfy", verbs) == "verify");
+  CHECK(closest("stag", verbs) == "stage");
+  CHECK(closest("conv", verbs) == "convert");
+  CHECK(closest("--lmt", options) == "--limit");
+  CHECK(closest("--leaseid", options) == "--lease-id");
+  CHECK(closest("xyz", verbs).empty());
+  CHECK(closest("", {"ls"}).empty());
+  CHECK(closest("--threads", options).empty());
+  for (const auto& known : {verbs, options}) {
+    for (const std::string& word : known) {
+      CAPTURE(word);
+      CHECK(closest(word, known) == word);
+      CHECK(closest(word + "x", known) == word);
+    }
   }
 }

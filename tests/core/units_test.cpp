@@ -76,6 +76,13 @@ TEST_CASE("sizes are shown with three digits and read back to within rounding") 
   }
 }
 
+TEST_CASE("a typed size or duration is shown as people type it, and reads back exactly") {
+  for (const char* text : {"0", "1001", "64000", "256MiB", "1000KiB", "1GB", "1500MB", "2TB", "2TiB", "1000"})
+    CHECK(exact_size(*parse_size(text)) == text);
+  for (const char* text : {"0s", "100ms", "90s", "5m", "12h", "24h", "36h", "2d", "30d"})
+    CHECK(exact_duration(*parse_duration(text)) == text);
+}
+
 TEST_CASE("rates are shown in decimal units") {
   CHECK(format_rate(0) == "0.00 B/s");
   CHECK(format_rate(999) == "999 B/s");

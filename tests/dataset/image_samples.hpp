@@ -40,7 +40,7 @@ inline std::string with_damaged_pixels(std::string png) {
   return png;
 }
 
-/// Its quantisation tables become comments.
+/// Its quantization tables become comments.
 inline std::string without_tables(std::string jpeg) {
   for (std::size_t at = 0; (at = jpeg.find("\xff\xdb", at)) != std::string::npos;) jpeg.replace(at, 2, "\xff\xfe");
   return jpeg;

@@ -58,7 +58,7 @@ void for_each_kind(const auto& check) {
 }
 
 /// Every level of every channel, mirrored and not.
-void check_normalising(Device& device) {
+void check_normalizing(Device& device) {
   constexpr std::uint64_t kSamples = 3;
   const auto crops = levels(kSamples * kCropBytes, 1);
   const std::vector<std::uint8_t> flips{0, 1, 0};
@@ -74,7 +74,7 @@ void check_normalising(Device& device) {
     }
     const DeviceBuffer tensor(device, expected.size());
     const auto stream = device.make_stream();
-    stream->normalise({tensor.span(), kSide, type, layout}, kSamples, crops_there->span(), flips_there->span());
+    stream->normalize({tensor.span(), kSide, type, layout}, kSamples, crops_there->span(), flips_there->span());
     stream->synchronize();
     CHECK(on_host(device, tensor.span()) == expected);
   });
@@ -115,9 +115,9 @@ void check_cropping(Device& device) {
 
 }  // namespace
 
-TEST_CASE("normalising on the GPU gives the processor's bits, for every type, layout and flip") {
+TEST_CASE("normalizing on the GPU gives the processor's bits, for every type, layout and flip") {
   FakeDevice device;
-  check_normalising(device);
+  check_normalizing(device);
   CHECK(device.allocations() == 0);
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("a real GPU, where there is one, gives them too, and spins for as long
     return;
   }
   Device& device = *devices.front();
-  check_normalising(device);
+  check_normalizing(device);
   check_cropping(device);
   const auto stream = device.make_stream();
   const auto gate = device.make_gate();

@@ -7,7 +7,7 @@
 using namespace shardkit;
 using namespace shardkit::gpu;
 
-TEST_CASE("the pattern is the finaliser of splitmix64") {
+TEST_CASE("the pattern is the finalizer of splitmix64") {
   // First output of the published generator for the seed 0.
   CHECK(pattern_word(0, 0) == 0xe220a8397b1dcdafULL);
   CHECK(pattern_word(0, 1) == 0x6e789e6aa1b965f4ULL);

@@ -19,7 +19,7 @@ std::uint8_t level_at(const Picture& picture, bool flip, std::uint32_t x, std::u
   return picture.bytes[(std::size_t{y} * picture.width + from) * 3 + channel];
 }
 
-float normalised(std::uint8_t level, unsigned channel) {
+float normalized(std::uint8_t level, unsigned channel) {
   return (static_cast<float>(level) / 255.0F - kImageNetMean[channel]) / kImageNetDeviation[channel];
 }
 
@@ -59,8 +59,8 @@ TEST_CASE("every value is where the layout says, flipped or not, in each type") 
         const auto f16 = augmented<std::uint16_t>(TensorType::f16, layout, picture, flip);
         for_each_value(picture, layout, flip, [&](std::size_t at, std::uint8_t level, unsigned channel) {
           REQUIRE(u8[at] == level);
-          REQUIRE(f32[at] == normalised(level, channel));
-          REQUIRE(f16[at] == to_half(normalised(level, channel)));
+          REQUIRE(f32[at] == normalized(level, channel));
+          REQUIRE(f16[at] == to_half(normalized(level, channel)));
         });
       }
     }

@@ -22,7 +22,7 @@ double value_of(std::uint16_t half) {
   return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
 }
 
-/// The rule said plainly: the nearest of two neighbours, and of two as near the one with an even last bit.
+/// The rule said plainly: the nearest of two neighbors, and of two as near the one with an even last bit.
 std::uint16_t nearest(float value) {
   if (std::isinf(value)) return value > 0 ? 0x7c00 : 0xfc00;
   std::uint16_t below = 0;  // the largest finite half whose magnitude is not above the value's

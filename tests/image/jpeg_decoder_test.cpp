@@ -264,9 +264,9 @@ TEST_CASE("a random crop is the drawn box of the whole image, resized") {
   }
 }
 
-TEST_CASE("a gray image comes out as one channel where that is asked for, a colour one as three") {
+TEST_CASE("a gray image comes out as one channel where that is asked for, a color one as three") {
   const ByteVector gray = encode(make_picture(64, 50, 1));
-  const ByteVector colour = encode(make_picture(64, 50));
+  const ByteVector color = encode(make_picture(64, 50));
   JpegDecoder spread;
   JpegDecoder kept({.keep_gray = true});
   const std::vector<std::uint8_t> three = pixels_of(spread.decode(gray));
@@ -274,7 +274,7 @@ TEST_CASE("a gray image comes out as one channel where that is asked for, a colo
   CHECK(one.pixels.channels == 1);
   REQUIRE(one.pixels.bytes.size() == 64 * 50);
   for (std::size_t i = 0; i < 64 * 50; ++i) REQUIRE(one.pixels.bytes[i] == three[3 * i]);
-  CHECK((pixels_of(kept.decode(colour)) == pixels_of(spread.decode(colour))));
+  CHECK((pixels_of(kept.decode(color)) == pixels_of(spread.decode(color))));
   CHECK((pixels_of(kept.decode_resized_crop(gray, {5, 6, 8, 8}, 8)) ==
          pixels_of(spread.decode_resized_crop(gray, {5, 6, 8, 8}, 8))));
 }

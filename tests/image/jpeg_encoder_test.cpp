@@ -41,18 +41,18 @@ TEST_CASE("the same pixels give the same bytes, whatever was encoded before") {
   }
 }
 
-TEST_CASE("quality and optimised tables change the size, not the picture") {
+TEST_CASE("quality and optimized tables change the size, not the picture") {
   const Picture picture = make_picture(200, 200);
   JpegEncoder encoder;
   JpegDecoder decoder;
   const ByteVector plain = copy_of(encoder.encode(picture.view(), {.quality = 90}));
-  const ByteVector optimised = copy_of(encoder.encode(picture.view(), {.quality = 90, .optimize = true}));
+  const ByteVector optimized = copy_of(encoder.encode(picture.view(), {.quality = 90, .optimize = true}));
   const ByteVector coarse = copy_of(encoder.encode(picture.view(), {.quality = 40}));
-  CHECK(optimised.size() < plain.size());
+  CHECK(optimized.size() < plain.size());
   CHECK(coarse.size() < plain.size() / 2);
   const Decoded first = decoder.decode(plain);
   const std::vector<std::uint8_t> pixels(first.pixels.bytes.begin(), first.pixels.bytes.end());
-  const Decoded second = decoder.decode(optimised);
+  const Decoded second = decoder.decode(optimized);
   CHECK(std::equal(pixels.begin(), pixels.end(), second.pixels.bytes.begin(), second.pixels.bytes.end()));
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("a picture is not shifted, also where the last pixels of a shrunk deco
   }
 }
 
-TEST_CASE("gray stays gray, and colour of any sampling becomes 4:2:0") {
+TEST_CASE("gray stays gray, and color of any sampling becomes 4:2:0") {
   JpegResizer resizer({.shorter = 50});
   const JpegHeader gray = header_of(resizer.resize(encode(200, 150, 1), kAnySize));
   CHECK(gray.components == 1);
@@ -127,7 +127,7 @@ TEST_CASE("gray stays gray, and colour of any sampling becomes 4:2:0") {
   CHECK(header_of(resizer.resize(progressive, kAnySize)).width == 67);
 }
 
-TEST_CASE("gray levels come through exactly, without a way through colour") {
+TEST_CASE("gray levels come through exactly, without a way through color") {
   const Picture flat{std::vector<std::uint8_t>(160 * 160, 77), 160, 160, 1};
   JpegResizer resizer({.shorter = 30});
   const Resized result = resizer.resize(encode(flat), kAnySize);
@@ -138,7 +138,7 @@ TEST_CASE("gray levels come through exactly, without a way through colour") {
                     [](int v) { return std::abs(v - 77) <= 1; }));
 }
 
-TEST_CASE("CMYK becomes the colours that decoding gives") {
+TEST_CASE("CMYK becomes the colors that decoding gives") {
   for (const bool adobe : {false, true}) {
     const ByteVector jpeg = encode_raw(make_picture(210, 160, 4), {.adobe_marker = adobe});
     JpegResizer resizer({.shorter = 80, .quality = 95});

@@ -26,7 +26,7 @@ std::vector<std::uint8_t> noise(std::size_t size) {
 
 struct PngForm {
   int depth = 8;
-  int colour = PNG_COLOR_TYPE_RGB;
+  int color = PNG_COLOR_TYPE_RGB;
   int interlace = PNG_INTERLACE_NONE;
 };
 
@@ -39,10 +39,10 @@ std::string make_png(const PngForm& form, std::uint32_t width = kSide, std::uint
     static_cast<std::string*>(png_get_io_ptr(writer))->append(reinterpret_cast<const char*>(data), size);
   };
   png_set_write_fn(png, &out, append, nullptr);
-  png_set_IHDR(png, info, width, height, form.depth, form.colour, form.interlace, PNG_COMPRESSION_TYPE_DEFAULT,
+  png_set_IHDR(png, info, width, height, form.depth, form.color, form.interlace, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
-  std::vector<png_color> colours(1U << std::min(form.depth, 8));
-  if (form.colour == PNG_COLOR_TYPE_PALETTE) png_set_PLTE(png, info, colours.data(), static_cast<int>(colours.size()));
+  std::vector<png_color> colors(1U << std::min(form.depth, 8));
+  if (form.color == PNG_COLOR_TYPE_PALETTE) png_set_PLTE(png, info, colors.data(), static_cast<int>(colors.size()));
   std::string key = "Comment";
   std::string value = text;
   png_text chunk{};
@@ -103,7 +103,7 @@ std::vector<std::string> sound_images() {
     for (const PngForm& form :
          {PngForm{1, PNG_COLOR_TYPE_GRAY}, PngForm{4, PNG_COLOR_TYPE_PALETTE}, PngForm{8, PNG_COLOR_TYPE_RGB},
           PngForm{8, PNG_COLOR_TYPE_GRAY_ALPHA}, PngForm{16, PNG_COLOR_TYPE_RGB_ALPHA}}) {
-      images.push_back(make_png({form.depth, form.colour, interlace}));
+      images.push_back(make_png({form.depth, form.color, interlace}));
     }
   }
   return images;

@@ -13,7 +13,7 @@ using namespace shardkit::test;
 
 namespace {
 
-/// Bilinear with half-pixel centres in double precision: what the fixed-point code must agree with to a level.
+/// Bilinear with half-pixel centers in double precision: what the fixed-point code must agree with to a level.
 double reference(const PixelView& source, const CropBox& box, double x, double y, unsigned channel) {
   x = std::clamp(x, 0.0, box.width - 1.0);
   y = std::clamp(y, 0.0, box.height - 1.0);

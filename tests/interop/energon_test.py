@@ -16,7 +16,7 @@ from PIL import Image  # noqa: E402
 
 PREPARE = [str(pathlib.Path(sys.prefix) / "bin/energon"), "prepare", "--non-interactive", "--split-ratio", "1,0,0",
            "--sample-type", "ImageClassificationSample", "--field-map", '{"image": "jpg", "label": "cls"}']
-UNUSED = {"index.sqlite", "index.uuid"}  # for random access by key, and to recognise a set again
+UNUSED = {"index.sqlite", "index.uuid"}  # for random access by key, and to recognize a set again
 
 
 def read(shards, rank=0, world=1, workers=0):

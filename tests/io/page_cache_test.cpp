@@ -81,7 +81,7 @@ TEST_CASE("pages that someone maps and uses stay, and that is an error, not a co
   CHECK(cached_bytes(*file) == 0);
 }
 
-TEST_CASE("tmpfs is recognised and refuses to be cold") {
+TEST_CASE("tmpfs is recognized and refuses to be cold") {
   const std::string path = "/dev/shm/shardkit-test-" + std::to_string(::getpid());
   write_file(path, "in memory");
   {

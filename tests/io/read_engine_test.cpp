@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMost = 20000;
 
-/// 10,001 bytes in which every position is recognisable; no multiple of any alignment.
+/// 10,001 bytes in which every position is recognizable; no multiple of any alignment.
 std::string pattern(unsigned length = 10001) {
   std::string text;
   for (unsigned i = 0; i < length; ++i) text += static_cast<char>(i % 251);

@@ -26,7 +26,8 @@ FAULTY_TEXTS = (
     "hold staged files against the checksums", "Nobody has tried AWS themselves", "decoders in silicon",
     "take part in the rate", "exit 3 when the values do not tell", "of these, which, depends on their keys",
     "as many as the process may keep cores busy", "a root file system that is only read", "Not for no turns",
-    "So many folders below a cache", "No stop token, hence", "columns parted by tabs", "made anew", "mend the source")
+    "So many folders below a cache", "No stop token, hence", "columns parted by tabs", "made anew", "mend the source",
+    "the colour of its neighbours", "optimised, normalising", "an unlabelled sample", "half a per cent of the centre")
 
 
 class Language(unittest.TestCase):
@@ -86,7 +87,8 @@ class Language(unittest.TestCase):
 
     def test_correct_english_passes(self):
         for text in ("there is no such file", "the rate is no longer steady", "cannot tell whether the bytes are correct",
-                     "compare staged files with their checksums", "turns shards back into a tree", "hold Ctrl"):
+                     "compare staged files with their checksums", "turns shards back into a tree", "hold Ctrl",
+                     "unlabelled", "advised to raise a precise otherwise", "optimized behavior, honored in the center"):
             with self.subTest(text):
                 self.assertEqual(self.findings("lib/a.cpp", f'warn("{text}");\n'), [])
 

@@ -71,12 +71,12 @@ class Timing(unittest.TestCase):
         self.assertEqual(result["samples_per_second"], 3.0)  # 12 in 4 s
         self.assertEqual(result["batch_latency_seconds"], {"mean": 4 / 3, "p50": 1.0, "p90": 2.0, "p99": 2.0, "max": 2.0})
 
-    def test_stall_and_utilisation_share_the_time_with_an_emulated_step(self):
+    def test_stall_and_utilization_share_the_time_with_an_emulated_step(self):
         result = self.probe([0.0, 1.0, 1.0, 1.0], step_time=3.0)
         self.assertAlmostEqual(result["stall_ratio"], 0.25)
         self.assertAlmostEqual(result["au_ratio"], 0.75)
 
-    def test_without_a_step_there_is_no_utilisation(self):
+    def test_without_a_step_there_is_no_utilization(self):
         self.assertIsNone(self.probe([1.0, 1.0])["au_ratio"])
 
     def test_batches_and_seconds_end_a_turn(self):

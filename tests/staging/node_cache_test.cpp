@@ -90,7 +90,7 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
     });
     CHECK(failure == ErrorCode::no_space);
     CHECK(failure.says("101 B needed"));
-    CHECK(failure.says("--limit allows 300 B"));
+    CHECK(failure.says("--limit allows 300"));
     CHECK(failure.says("old' (100 B) is leased by job-7 (training) until 2026-01-01T01:00:00Z"));
     CHECK(failure.says("new' (100 B) is being staged, leased by job-8 until 2026-01-01T02:00:00Z and by 1 more"));
     CHECK(failure.says("shardctl cache release"));

@@ -25,7 +25,7 @@ TEST_CASE("small values are exact") {
   CHECK(histogram.quantile(1) == doctest::Approx(100e-9));
 }
 
-TEST_CASE("every magnitude is off by less than one per cent, and max is exact") {
+TEST_CASE("every magnitude is off by less than one percent, and max is exact") {
   for (std::int64_t ns = 1; ns < std::numeric_limits<std::int64_t>::max() / 3; ns = ns * 3 + 1) {
     LatencyHistogram histogram;
     histogram.record(nanoseconds(ns));

@@ -16,7 +16,7 @@ TEST_CASE("an empty log histogram has no values and no octaves") {
   CHECK(histogram.octaves().empty());
 }
 
-TEST_CASE("min and max are exact, and a quantile is within one per cent and between them") {
+TEST_CASE("min and max are exact, and a quantile is within one percent and between them") {
   LogHistogram histogram;
   for (const std::uint64_t value : {1'000'003U, 1'000'001U, 5'000'000U}) histogram.record(value);
   CHECK(histogram.min() == 1'000'001);

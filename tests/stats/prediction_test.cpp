@@ -88,7 +88,7 @@ TEST_CASE("turns that hardly differ predict 3 % to each side all the same: runs 
 
 TEST_CASE(
     "runs whose level drifts by 1 % between them are within it in 19 of 20 cases, however alike their turns are") {
-  const Noise quiet{"half a per cent", [](Prng& prng) { return 0.005 * prng.normal(); }};
+  const Noise quiet{"half a percent", [](Prng& prng) { return 0.005 * prng.normal(); }};
   for (const std::size_t count : {2U, 5U, 10U, 20U}) {
     CAPTURE(count);
     CHECK(coverage(quiet, count, 4000, 0.01) >= 0.945);

@@ -60,7 +60,7 @@ TEST_CASE("ties and many values take the normal approximation, corrected for tie
   const std::vector<double> changed{3, 3, 4, 5};
   const double z = (8 - 1 - 0.5) / std::sqrt(16.0 / 12 * (9 - 30.0 / 56));
   CHECK(mann_whitney_p(base, changed) == Approx(std::erfc(z / std::sqrt(2.0))));
-  // 60 a side lie just beyond what is counted exactly: a p value in the middle is the same to a few per cent.
+  // 60 a side lie just beyond what is counted exactly: a p value in the middle is the same to a few percent.
   const double p = mann_whitney_p(numbers(0, 1, 60), numbers(8.5, 1, 60));
   const double exact_like = mann_whitney_p(numbers(0, 1, 50), numbers(7.5, 1, 50));
   CHECK(p == Approx(0.05).epsilon(0.4));

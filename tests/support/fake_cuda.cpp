@@ -1,5 +1,5 @@
 // As much of CUDA's runtime as nvJPEG's callers need, in the place of the real one: streams whose work is done when
-// they are synchronised. A thread has no device until it selects one; a stream is used by threads that selected its.
+// they are synchronized. A thread has no device until it selects one; a stream is used by threads that selected its.
 
 #include <deque>
 #include <utility>

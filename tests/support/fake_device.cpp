@@ -85,12 +85,12 @@ class FakeStream final : public Stream {
       device_.use(this, {device.data, host.size()}, false, begin, now_);
     });
   }
-  void normalise(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) override {
+  void normalize(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) override {
     enqueue([=, this] {
       const auto kernel = [&](const auto& target) {
         const auto* levels = reinterpret_cast<const std::uint8_t*>(crops.data);
         const auto* mirrored = reinterpret_cast<const std::uint8_t*>(flips.data);
-        for (std::size_t i = 0; i < samples * target.pixels(); ++i) normalise_pixel(target, levels, mirrored, i);
+        for (std::size_t i = 0; i < samples * target.pixels(); ++i) normalize_pixel(target, levels, mirrored, i);
       };
       compute(tensor, samples, {crops, flips}, kernel);
     });

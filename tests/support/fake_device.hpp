@@ -20,7 +20,7 @@ namespace shardkit_test {
 /// A GPU in host memory with a clock of its own: copies take `copy_seconds` plus bytes over the rate of their
 /// direction, one at a time in each direction, however long they really take; a kernel takes `copy_seconds`. Nothing is
 /// done before somebody waits for it, so that memory which is read or written again too early holds the wrong bytes.
-/// What real devices would hang on, or forgive at times, throws std::logic_error here: a stream that is synchronised
+/// What real devices would hang on, or forgive at times, throws std::logic_error here: a stream that is synchronized
 /// behind a closed gate, memory that is freed twice, a stream that uses memory while another still works on it.
 class FakeDevice final : public shardkit::gpu::Device {
  public:

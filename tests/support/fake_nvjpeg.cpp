@@ -1,4 +1,4 @@
-// A libnvjpeg.so.13 for tests, in host memory. What a GPU would do happens when its stream is synchronised
+// A libnvjpeg.so.13 for tests, in host memory. What a GPU would do happens when its stream is synchronized
 // (fake_cuda.cpp), so that memory which is written again too early holds the wrong pixels. As nvJPEG does it wants the
 // handle's device to be current in the calling thread, and a batch of which one image fails gives no image at all.
 // FAKE_NVJPEG_HARDWARE=0 is a GPU without decoders in silicon, FAKE_NVJPEG_CREATE=N the status that no handle comes

@@ -1,7 +1,6 @@
 #include "bench/compare/measurements.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <memory>
 
 #include <fmt/format.h>
 

@@ -261,7 +261,7 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"scale", "shrink whole images while decoding: divide width and height by 1, 2, 4 or 8", "N"}, scale);
   v.topic("Augmentation");
   v.field({"augment",
-           "measure augmenting the crops separately: imagenet flips every second crop and normalises; crops have 224 "
+           "measure augmenting the crops separately: imagenet flips every second crop and normalizes; crops have 224 "
            "pixels without --crop"},
           augment);
   v.field({"dtype", "type of the augmented values; with --augment"}, dtype);
@@ -317,7 +317,7 @@ void DecodeResult::describe(FieldVisitor& v) {
   v.field({"scaling", "results with fewer threads"}, scaling);
   v.field({"cores_needed", "cores that one GPU of each published JPEG workload needs, if the CPU decoded"},
           cores_needed);
-  v.field({"augment", "flipping, normalising and collating, measured separately; absent without --augment"}, augment);
+  v.field({"augment", "flipping, normalizing and collating, measured separately; absent without --augment"}, augment);
   v.field({"nvjpeg", "the GPU decoder and whether its pixels are correct; absent on the CPU"}, nvjpeg);
 }
 

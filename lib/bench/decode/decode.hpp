@@ -25,7 +25,7 @@ namespace shardkit::bench {
 
 enum class Augmentation {
   none,
-  imagenet,  ///< flip every second crop, normalise with ImageNet's mean and deviation
+  imagenet,  ///< flip every second crop, normalize with ImageNet's mean and deviation
 };
 constexpr auto enum_names(Augmentation) { return std::to_array<std::string_view>({"none", "imagenet"}); }
 
@@ -112,7 +112,7 @@ class BatchDecoder {
 };
 
 /// Pixels with a higher ratio are right. Correct decoders differ by rounding and by the upsampling of chroma. Wrong
-/// ones have swapped colours, a shift, or pixels of another image. docs/explain/gpu.md has the values for photographs.
+/// ones have swapped colors, a shift, or pixels of another image. docs/explain/gpu.md has the values for photographs.
 inline constexpr double kLeastPsnr = 30;
 
 /// Comparison of a GPU's pixels with libjpeg-turbo's.

@@ -236,13 +236,15 @@ DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet&
 
   DeviceDecodeWork work(store, batches, options, threads, on_device.batch, context);
   const Timing timing = work.run();
-  context.throw_if_stopped();
-  check.compare(work.last_batch());  // of these no pattern had filled the memory, but all engines were busy
+  if (context.progress().items == 0) context.throw_if_stopped();
+  const bool interrupted = context.stop_token().stop_requested();
+  if (!interrupted) check.compare(work.last_batch());  // no pattern had filled their memory, and all engines were busy
   on_device.pixels = check.result();
 
   DecodeResult result = result_of(store);
   result.backend = DecodeBackend::nvjpeg;
   result.threads = threads;
+  result.interrupted = interrupted;
   const auto by_path = work.by_path();
   add_measurement(timing, by_path, result);
   add_failures(work.failures(), store.size(), input, result);

@@ -151,7 +151,8 @@ constexpr double kGiB = 1U << 30U;
 /// The command that mounts a /dev/shm of at least so many bytes.
 std::string larger_shm(double bytes) {
   return fmt::format(
-      "docker run --shm-size={:.0f}g or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm",
+      "docker run --shm-size={:.0f}g or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm, which counts "
+      "towards the memory limit",
       std::max(std::ceil(bytes / kGiB), 1.0));
 }
 

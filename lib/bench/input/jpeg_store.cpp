@@ -90,7 +90,7 @@ void ImageMix::describe(FieldVisitor& v) {
   v.field({"jpeg", Unit::count, "JPEGs, whatever their file extension"}, jpeg);
   v.field({"other_format", Unit::count, "other formats, such as a PNG named .jpg, and empty files"}, other_format);
   v.field({"progressive", Unit::count, "progressive JPEGs, which take about three times as long"}, progressive);
-  v.field({"gray", Unit::count, "JPEGs without colour"}, gray);
+  v.field({"gray", Unit::count, "JPEGs without color"}, gray);
   v.field({"cmyk", Unit::count, "CMYK or YCCK JPEGs"}, cmyk);
   v.field({"rotated", Unit::count, "JPEGs with an Exif orientation that is not upright; it is not applied"}, rotated);
   v.field({"mean_bytes", Unit::bytes, "mean size of an image", condition_within(0.05)}, mean_bytes);

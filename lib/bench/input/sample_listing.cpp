@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "catalog/image_folder.hpp"
-#include "core/error.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"

@@ -1,6 +1,5 @@
 #include "bench/model/model.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -150,17 +149,17 @@ void warn_not_measured(const ModelResult& result, Context& context) {
 void judge_supply(const JobRequirement& requirement, const Supply& supply, ModelResult& result) {
   const auto rates = stage_rates(supply, requirement.job.sample_bytes, requirement.is_of_images());
   if (rates.empty()) return;
-  const Judgement judgement = judge(requirement.job, requirement.min_au, rates);
+  const Judgment judgment = judge(requirement.job, requirement.min_au, rates);
   result.supply = supply;
-  const bool undecided = judgement.ok && !result.not_measured.empty();
-  if (!undecided) result.limiting_stage = judgement.limiting_stage;
-  result.headroom_ratio = judgement.headroom_ratio;
-  result.predicted_au_ratio = judgement.overlapped_au;
-  result.predicted_au_serial_ratio = judgement.serial_au;
-  result.gpus_fed = judgement.gpus_fed;
-  result.requirement = undecided      ? RequirementState::undecided
-                       : judgement.ok ? RequirementState::met
-                                      : RequirementState::missed;
+  const bool undecided = judgment.ok && !result.not_measured.empty();
+  if (!undecided) result.limiting_stage = judgment.limiting_stage;
+  result.headroom_ratio = judgment.headroom_ratio;
+  result.predicted_au_ratio = judgment.overlapped_au;
+  result.predicted_au_serial_ratio = judgment.serial_au;
+  result.gpus_fed = judgment.gpus_fed;
+  result.requirement = undecided     ? RequirementState::undecided
+                       : judgment.ok ? RequirementState::met
+                                     : RequirementState::missed;
 }
 
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
@@ -196,8 +195,8 @@ std::vector<PresetRow> preset_rows(const Supply& supply) {
 
 namespace {
 
-ModelResult modelled(const ModelOptions& options, const std::optional<JobRequirement>& requirement,
-                     const Supply& supply) {
+ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirement>& requirement,
+                    const Supply& supply) {
   ModelResult result;
   if (!requirement) {
     if (!options.list_presets && !supply.is_known()) {
@@ -236,7 +235,7 @@ ModelResult model(const ModelOptions& given, Context& context) {
   const auto requirement = job_requirement(options);
   warn_of_step_time(options, context);
   check_pace(options, requirement, supply, context);
-  ModelResult result = modelled(options, requirement, supply);
+  ModelResult result = modeled(options, requirement, supply);
   warn_not_measured(result, context);
   result.text = model_text(result, requirement);
   return result;
@@ -250,7 +249,7 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
   v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
-  v.field({"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", above(0, 1)},
+  v.field({"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", above(0, 1)},
           min_au);
   v.topic("Loader");
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
@@ -313,7 +312,7 @@ void PresetRow::describe(FieldVisitor& v) {
   v.field({"sample_bytes", Unit::bytes, "mean size of a stored sample"}, sample_bytes);
   v.field({"batch", Unit::count, "samples per GPU and training step"}, batch);
   v.field({"step_seconds", Unit::seconds, "time that a GPU computes one batch"}, step_seconds);
-  v.field({"min_au_ratio", Unit::ratio, "required GPU utilisation"}, min_au_ratio);
+  v.field({"min_au_ratio", Unit::ratio, "required GPU utilization"}, min_au_ratio);
   v.field({"samples_per_second", Unit::per_second, "samples that one GPU needs"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes that one GPU needs"}, bytes_per_second);
   v.field({"gpus_fed", Unit::count, "GPUs that the supply can feed"}, gpus_fed);
@@ -330,9 +329,9 @@ void ModelResult::describe(FieldVisitor& v) {
           limiting_stage);
   v.field({"headroom_ratio", Unit::factor, "supply divided by demand; below 1 the input is too slow"}, headroom_ratio);
   v.field({"predicted_au_ratio", Unit::ratio,
-           "GPU utilisation if loading overlaps compute fully; an upper limit if a stage was not measured"},
+           "GPU utilization if loading overlaps compute fully; an upper limit if a stage was not measured"},
           predicted_au_ratio);
-  v.field({"predicted_au_serial_ratio", Unit::ratio, "GPU utilisation if each training step waits for its batch"},
+  v.field({"predicted_au_serial_ratio", Unit::ratio, "GPU utilization if each training step waits for its batch"},
           predicted_au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that the supply can feed"}, gpus_fed);
   v.field({"requirement", "met or missed by the given supply; undecided if stages were not measured"}, requirement);

@@ -30,7 +30,7 @@ namespace shardkit::bench {
 /// How far workers process a sample; the GPU does the rest.
 enum class SampleForm {
   tensor,  ///< values of the batch's tensor
-  crop,    ///< pixels of its crop, one byte per value: flipping, normalising and the layout are left
+  crop,    ///< pixels of its crop, one byte per value: flipping, normalizing and the layout are left
   encoded  ///< if an engine of the GPU supports the image, only its crop is chosen; else like `crop`
 };
 

@@ -113,12 +113,12 @@ gpu::DeviceTensor GpuLane::tensor_at(std::size_t slot) const {
   return {slots_[slot]->tensor.span(), settings_.crop, settings_.type, settings_.layout};
 }
 
-void GpuLane::normalise(std::size_t index, std::uint64_t samples) {
+void GpuLane::normalize(std::size_t index, std::uint64_t samples) {
   Slot& slot = *slots_[index];
   const std::size_t head = head_of(settings_);
   const gpu::DeviceSpan crops = slot.crops->span();
   finishing_->wait(*slot.copied);
-  finishing_->normalise(tensor_at(index), samples, crops.part(head, crops.size - head), crops.part(0, head));
+  finishing_->normalize(tensor_at(index), samples, crops.part(head, crops.size - head), crops.part(0, head));
   finishing_->record(*slot.ready);
 }
 
@@ -149,7 +149,7 @@ void GpuLane::hand_over_whole(std::size_t index, const OutgoingBatch& batch) {
   if (settings_.form == SampleForm::tensor) {
     copying_->record(*slot.ready);
   } else {
-    normalise(index, batch.samples);
+    normalize(index, batch.samples);
   }
   finish_copies(slot, begin);
 }

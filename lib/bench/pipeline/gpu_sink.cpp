@@ -82,7 +82,7 @@ void compare(gpu::Device& device, gpu::DeviceSpan made, Bytes expected, std::str
                            what, found - back.begin(), back.size()));
 }
 
-void check_normalising(gpu::Device& device, const LoaderSettings& settings) {
+void check_normalizing(gpu::Device& device, const LoaderSettings& settings) {
   const Specimen specimen(device);
   const std::size_t sample = kCropBytes * image::value_bytes(settings.type);
   std::vector<std::byte> expected(kSamples * sample);
@@ -92,10 +92,10 @@ void check_normalising(gpu::Device& device, const LoaderSettings& settings) {
   }
   const gpu::DeviceBuffer tensor(device, expected.size());
   const auto stream = device.make_stream();
-  stream->normalise({tensor.span(), kSide, settings.type, settings.layout}, kSamples, specimen.crops(),
+  stream->normalize({tensor.span(), kSide, settings.type, settings.layout}, kSamples, specimen.crops(),
                     specimen.flips());
   stream->synchronize();
-  compare(device, tensor.span(), expected, "normalises");
+  compare(device, tensor.span(), expected, "normalizes");
 }
 
 /// Parts of one image, made larger and smaller.
@@ -127,7 +127,7 @@ void check_cropping(gpu::Device& device, const LoaderSettings& settings) {
 /// with the result of the CPU. Throws Error{corrupt} that describes the difference.
 void check_gpu(gpu::Device& device, const LoaderSettings& settings) {
   check_copies(device, settings.pinned ? gpu::HostMemory::pinned : gpu::HostMemory::pageable);
-  if (settings.form == SampleForm::crop) check_normalising(device, settings);
+  if (settings.form == SampleForm::crop) check_normalizing(device, settings);
   if (settings.form == SampleForm::encoded) check_cropping(device, settings);
 }
 

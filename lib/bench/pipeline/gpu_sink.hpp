@@ -24,13 +24,13 @@ class GpuJpegs;
 class GpuLane;
 
 /// Copies batches to GPUs on streams of their own, so that computing continues. Host memory comes from the NUMA nodes
-/// of the GPUs, alternately if there are several. For SampleForm::crop, the GPU normalises on a second stream; for
+/// of the GPUs, alternately if there are several. For SampleForm::crop, the GPU normalizes on a second stream; for
 /// SampleForm::encoded, it decodes first.
 class GpuSink final : public BatchSink {
  public:
   /// `devices` has at least one, and `decoders` one for each with SampleForm::encoded; all outlive the sink. Allocates
   /// all memory on the GPUs: throws Error{no_space} with the options to change if there is not enough, and
-  /// Error{corrupt} if a GPU does not return what was copied to it or normalises differently from the CPU
+  /// Error{corrupt} if a GPU does not return what was copied to it or normalizes differently from the CPU
   /// (gpu_check.hpp).
   GpuSink(const LoaderSettings& settings, std::span<gpu::Device* const> devices,
           std::span<gpu::DeviceJpegDecoder* const> decoders, const system::Probe& probe, Context& context);
@@ -142,7 +142,7 @@ class GpuLane {
   std::size_t take_slot();
   /// One copy of all samples.
   void hand_over_whole(std::size_t slot, const OutgoingBatch& batch);
-  void normalise(std::size_t slot, std::uint64_t samples);
+  void normalize(std::size_t slot, std::uint64_t samples);
   /// Samples that the GPU decodes, in groups that fit into its memory.
   void hand_over_encoded(std::size_t slot, const OutgoingBatch& batch, StageClock& clock, HandedBatch& handed);
   /// Of `count` samples from `first`, decodes on the CPU those that the GPU could not decode.

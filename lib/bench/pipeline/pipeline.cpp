@@ -54,7 +54,7 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
                             format_count(run.tally.decoded, "sample"), run.loader.gpus, run.loader.batch));
   }
   if (run.log.steps() == 1) {
-    context.warn("one_step", fmt::format("{} made only one step, so the rates are imprecise and utilisation is "
+    context.warn("one_step", fmt::format("{} made only one step, so the rates are imprecise and utilization is "
                                          "unknown; use a smaller --batch or more data",
                                          format_count(run.log.samples(), "sample")));
   }
@@ -89,12 +89,14 @@ class PipelineBench {
   }
 
   PipelineResult measure() {
-    const std::size_t runs = setup_.prefetches.size() + (setup_.step.checkpoint_every > 0 ? 1 : 0);
-    if (runs > 1) context_.progress().expect_stages(runs);
+    runs_ = setup_.prefetches.size() + (setup_.step.checkpoint_every > 0 ? 1 : 0);
+    if (runs_ > 1) context_.progress().expect_stages(runs_);
     const PipelineRun calibration = calibrate(setup_, context_);
     PipelineResult result;
     for (std::size_t i = 0; i + 1 < setup_.prefetches.size(); ++i) {
-      result.prefetches.push_back(prefetch_row(run(setup_.prefetches[i], nullptr, nullptr)));
+      const PipelineRun measured = run(setup_.prefetches[i], nullptr, nullptr);
+      if (is_stopped()) return describe(calibration, measured, result), result;
+      result.prefetches.push_back(prefetch_row(measured));
     }
     measure_last(calibration, result);
     return result;
@@ -123,7 +125,7 @@ class PipelineBench {
     }
     StepSettings step = setup_.step;
     if (checkpoints == nullptr) step.checkpoint_every = 0;
-    context_.progress().next_stage();
+    if (runs_ > 1) context_.progress().next_stage();
     return run_pipeline(work_, loader, step, checkpoints, trace, context_);
   }
 
@@ -136,11 +138,23 @@ class PipelineBench {
     if (every > 0) {
       writer.emplace(*files_, options_.checkpoint_dir, *options_.checkpoint_bytes);
       without = run(prefetch, nullptr, nullptr);
+      if (is_stopped()) return describe(calibration, *without, result);
     }
     std::optional<TraceLog> trace;
     const std::size_t threads = std::size_t{setup_.loader.readers} + setup_.loader.workers + 2;
     if (options_.trace) trace.emplace(threads, std::chrono::steady_clock::now());
     const PipelineRun last = run(prefetch, writer ? &*writer : nullptr, trace ? &*trace : nullptr);
+    describe(calibration, last, result);
+    if (without) result.checkpoint = interference(last, *without, *writer, every);
+    if (result.checkpoint) warn_of_unclear_loss(*result.checkpoint, last.log.steps(), context_);
+    if (trace) result.trace = write_trace(*trace);
+  }
+
+  bool is_stopped() const { return context_.stop_token().stop_requested(); }
+
+  /// The result is about the run `last`. After a stop it contains what was measured until then.
+  void describe(const PipelineRun& calibration, const PipelineRun& last, PipelineResult& result) {
+    result.interrupted = is_stopped();
     check_samples(last, input_, options_.budget, context_);
     result.prefetches.push_back(prefetch_row(last));
     result.source = source_->form();
@@ -157,10 +171,7 @@ class PipelineBench {
                                : cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
     }
     result.overhead = tool_overhead(calibration, last);
-    if (without) result.checkpoint = interference(last, *without, *writer, every);
-    if (result.checkpoint) warn_of_unclear_loss(*result.checkpoint, last.log.steps(), context_);
     if (options_.source == SourceKind::null) blame_nothing(result);
-    if (trace) result.trace = write_trace(*trace);
   }
 
   /// Without data there is no bottleneck, so no advice.
@@ -187,6 +198,7 @@ class PipelineBench {
   std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> decoders_;
   std::unique_ptr<BatchSink> sink_;
   PipelineWork work_;
+  std::size_t runs_ = 1;
 };
 
 /// The GPUs of this machine, opened if the options allow their use.
@@ -273,7 +285,7 @@ void PrefetchRow::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "samples used by training steps"}, samples_per_second);
   v.field({"batch_latency", Unit::seconds, "time that steps waited for their batches"}, batch_latency);
   v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
-  v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
+  v.field({"au_ratio", Unit::ratio, "accelerator utilization"}, au_ratio);
   v.field({"limiting_stage", "bottleneck"}, limiting_stage);
 }
 
@@ -322,7 +334,7 @@ void PipelineTerms::describe(FieldVisitor& v) {
   v.field({"files", Unit::count, "number of shards or image files", kCondition}, files);
   v.field({"decode", "how images were decoded"}, decode);
   v.field({"sink", "where batches went; host: nothing is copied", kCondition}, sink);
-  v.field({"normalize", "where samples were flipped and normalised", kCondition}, normalize);
+  v.field({"normalize", "where samples were flipped and normalized", kCondition}, normalize);
   v.field({"gpus", "GPUs that step together", kOwnCondition}, gpus);
   v.field({"batch", "samples per GPU and training step"}, batch);
   v.field({"step", "how a training step was emulated"}, step);
@@ -369,7 +381,7 @@ void PipelineResult::describe(FieldVisitor& v) {
           process_cpu_seconds_per_sample);
   v.field({"epochs", "comparison of cold and warm epochs"}, epochs);
   v.field({"prefetches", "one row per value of --prefetch"}, prefetches);
-  v.field({"ladder", "one row per rung; absent without --ladder"}, ladder);
+  v.field({"ladder", "one row per loader that --ladder compares; absent without it"}, ladder);
   v.field({"cache", "page cache state before the first epoch and after the last", kCondition}, cache);
   v.field({"copies", "copies to GPUs, in all epochs; absent if batches stayed in host memory"}, copies);
   v.field({"jpegs", "samples by decoder; absent without --decode nvjpeg"}, jpegs);

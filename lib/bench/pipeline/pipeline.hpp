@@ -32,7 +32,7 @@ constexpr auto enum_names(SourceKind) { return std::to_array<std::string_view>({
 enum class PinnedChoice { automatic, on, off };
 constexpr auto enum_names(PinnedChoice) { return std::to_array<std::string_view>({"auto", "on", "off"}); }
 
-/// Where samples are flipped, normalised and laid out; automatic: where they were decoded.
+/// Where samples are flipped, normalized and laid out; automatic: where they were decoded.
 enum class NormalizeKind { automatic, cpu, gpu };
 constexpr auto enum_names(NormalizeKind) { return std::to_array<std::string_view>({"auto", "cpu", "gpu"}); }
 
@@ -250,6 +250,7 @@ struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   ToolOverhead overhead;
   std::optional<CheckpointInterference> checkpoint;
   std::optional<TraceReport> trace;
+  bool interrupted = false;  ///< then the rates are those until the stop
 
   void describe(FieldVisitor& v);
 };

@@ -22,7 +22,7 @@ std::array<Rung, 5> rungs(const PipelineOptions& options) {
   using enum DecodeKind;
   return {{{"naive", PinnedChoice::off, "0", cpu, NormalizeKind::cpu},
            {"pinned, one batch prefetched", PinnedChoice::on, "1", cpu, NormalizeKind::cpu},
-           {"normalised on the GPU", PinnedChoice::on, "1", cpu, NormalizeKind::gpu},
+           {"normalized on the GPU", PinnedChoice::on, "1", cpu, NormalizeKind::gpu},
            {"nvJPEG", PinnedChoice::on, "1", nvjpeg, NormalizeKind::gpu},
            {"all overlapped", PinnedChoice::on, options.prefetch, nvjpeg, NormalizeKind::gpu}}};
 }
@@ -77,16 +77,17 @@ void check_ladder(const PipelineOptions& options) {
   const auto refuse = [](std::string_view option, std::string_view why) {
     throw Error(ErrorCode::usage, fmt::format("{}: {}", option, why));
   };
-  constexpr std::string_view kSet = "--ladder sets it for each rung; leave it out";
+  constexpr std::string_view kSet = "--ladder sets it for each loader that it compares; leave it out";
   if (options.pinned != PinnedChoice::automatic) refuse("--pinned", kSet);
   if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);
   if (options.decode != DecodeKind::cpu) refuse("--decode", kSet);
   const auto prefetches = parse_prefetches(options.prefetch);
   if (prefetches.size() > 1 || prefetches.front() < 2) {
-    refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last rung");
+    refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last loader");
   }
   if (options.trace) refuse("--trace", "a trace is of one run, but --ladder makes several");
-  if (options.checkpoint_every) refuse("--checkpoint-every", "rungs are compared without checkpoints; leave it out");
+  if (options.checkpoint_every)
+    refuse("--checkpoint-every", "--ladder compares loaders without checkpoints; leave it out");
 }
 
 PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
@@ -95,9 +96,12 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
   PipelineResult last;
   double before = 0;
   bool decodes = true;
-  for (Rung rung : rungs(options)) {
+  const auto all = rungs(options);
+  context.progress().expect_stages(all.size());
+  for (Rung rung : all) {
     if (!decodes) rung.decode = DecodeKind::cpu;
     PipelineRung row = row_of(rung);
+    context.progress().next_stage();
     if (auto result = climb(rung, options, input, machine, context, row)) {
       last = *std::move(result);
       if (before > 0) row.factor = last.samples_per_second / before;
@@ -105,22 +109,23 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
     }
     decodes = !row.missing;
     rows.push_back(std::move(row));
+    if (last.interrupted) break;
   }
   last.ladder = std::move(rows);
   return last;
 }
 
 void PipelineRung::describe(FieldVisitor& v) {
-  v.field({"rung", "what this rung adds to the previous one"}, rung);
+  v.field({"rung", "the loader: what it adds to the previous one"}, rung);
   v.field({"missing", "why it was not measured; absent if it was"}, missing);
   v.field({"pinned", "kind of host memory"}, pinned);
   v.field({"prefetch", "batches prefetched per GPU"}, prefetch);
   v.field({"decode", "how images were decoded"}, decode);
-  v.field({"normalize", "where samples were flipped and normalised"}, normalize);
+  v.field({"normalize", "where samples were flipped and normalized"}, normalize);
   v.field({"samples_per_second", Unit::per_second, "rate of samples used by training steps"}, samples_per_second);
-  v.field({"factor", "that rate divided by the rate of the previous measured rung"}, factor);
+  v.field({"factor", "that rate divided by the rate of the previous measured loader"}, factor);
   v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
-  v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
+  v.field({"au_ratio", Unit::ratio, "accelerator utilization"}, au_ratio);
   v.field({"process_cpu_seconds_per_sample", Unit::seconds, "CPU time of the whole process"},
           process_cpu_seconds_per_sample);
   v.field({"limiting_stage", "bottleneck"}, limiting_stage);

@@ -321,7 +321,7 @@ std::string stage_advice(std::string_view stage, bool on_gpu) {
   }
   if (stage == stage::kDecode)
     return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
-  if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalising on the GPU";
+  if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalizing on the GPU";
   if (stage == stage::kTransfer) return "use --pinned on, --normalize gpu or a smaller --dtype";
   if (stage == stage::kCheckpoint) {
     return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";

@@ -68,7 +68,7 @@ void describe_samples(PipelineOptions& options, FieldVisitor& v) {
           options.crop);
   v.field({"dtype", "data type of the batch"}, options.dtype);
   v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, options.layout);
-  v.field({"normalize", "where samples are flipped and normalised; gpu: one byte per value crosses the bus"},
+  v.field({"normalize", "where samples are flipped and normalized; gpu: one byte per value crosses the bus"},
           options.normalize);
 }
 
@@ -155,7 +155,7 @@ void check_gpu_options(const PipelineOptions& options) {
   check(options.sink != SinkKind::host || !option,
         fmt::format("{} needs a GPU, which --sink host does not use; leave out one of them", option.value_or("")));
   check(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
-        "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalised there");
+        "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalized there");
   const std::size_t listed = listed_devices(options).size();
   check(listed <= options.gpus.value_or(listed), fmt::format("--device: {} listed, but {} step together; raise --gpus",
                                                              format_count(listed, "GPU"), options.gpus.value_or(0)));
@@ -265,11 +265,12 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     const double cpu_before = process_cpu_seconds();
     loop.run_epoch(loader, epoch);
     run.process_cpu_seconds += process_cpu_seconds() - cpu_before;
-    context.throw_if_stopped();
+    if (loop.log().steps() == 0) context.throw_if_stopped();
     if (loop.log().steps() == 0) break;  // nothing was read: the next epoch has nothing either
+    if (context.stop_token().stop_requested()) break;
   }
   run.out_of_time = out_of_time();
-  run.residency_after = residency_of(work.files, context);
+  if (!context.stop_token().stop_requested()) run.residency_after = residency_of(work.files, context);
   run.tally = loader.tally();
   run.tally.dropped += loop.dropped();
   run.log = loop.log();

@@ -68,8 +68,8 @@ struct PipelineWork {
   const char* phase = "running the pipeline";  ///< for progress; a literal
 };
 
-/// Prepares the cache, then runs all epochs. `checkpoints` and `trace` may be null. Throws Error{cancelled} on a stop
-/// and the errors of the stages.
+/// Prepares the cache, then runs all epochs, or those until a stop. `checkpoints` and `trace` may be null. Throws
+/// Error{cancelled} on a stop before the first step, and the errors of the stages.
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings loader, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context);
 
@@ -99,7 +99,7 @@ std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vect
 void check_ladder(const PipelineOptions& options);
 
 /// Measures the same data on each rung, from the same cache state and with the same seed: naive (pageable memory, no
-/// prefetch), pinned memory with one batch prefetched, normalised on the GPU, decoded there, and --prefetch batches so
+/// prefetch), pinned memory with one batch prefetched, normalized on the GPU, decoded there, and --prefetch batches so
 /// that all stages overlap. If any cache state is allowed, the page cache is warmed before each. A rung whose library
 /// is missing has the reason; then the last one decodes on the CPU. The result is that of the last rung, with all rows.
 PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,

@@ -88,8 +88,8 @@ Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t thre
     }
   };
   const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
-  context.throw_if_stopped();
   for (const FileCalls& some : of_threads) calls.merge(some);
+  if (calls.close.count() == 0) context.throw_if_stopped();
   return timing;
 }
 
@@ -233,6 +233,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   context.progress().budget_seconds = options.budget.value_or(0);
   FileCalls calls;
   const Timing timing = time_file_calls(listing.files, result.threads, options.samples, options.budget, calls, context);
+  result.interrupted = context.stop_token().stop_requested();
   add_totals(calls, timing, result);
   result.files = listing.files.size();
   ReadMeasurement measured;

@@ -59,7 +59,7 @@ void StoreReadOptions::describe(FieldVisitor& v) {
            between(1, 1ULL << 40U)},
           sample_bytes);
   v.field(
-      {"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
+      {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
       min_au);
   access.describe(v);
 }

@@ -216,10 +216,8 @@ void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_t
 
 std::string SequentialWork::hint(std::uint64_t threads) const {
   if (parts_.size() >= threads) return {};
-  return fmt::format(
-      "only {} of the {} had something to read: files are read in parts of 64 MiB, and a shard without an index by one "
-      "thread",
-      parts_.size(), format_count(threads, "thread"));
+  return fmt::format("only {} of the {} had something to read: each takes 64 MiB, or a whole shard without an index",
+                     parts_.size(), format_count(threads, "reading thread"));
 }
 
 }  // namespace shardkit::bench

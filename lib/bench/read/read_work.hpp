@@ -246,7 +246,7 @@ struct alignas(64) FileCalls {
 };
 
 /// Opens, stats, reads and closes the first `most` files on `threads` threads, for at most `seconds`; empty: all of
-/// them, without limit. Adds the times to `calls`. Throws Error{cancelled} on a stop.
+/// them, without limit. Adds the times to `calls`. Throws Error{cancelled} on a stop before the first file was read.
 Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
                        std::optional<double> seconds, FileCalls& calls, Context& context);
 

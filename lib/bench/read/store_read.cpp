@@ -68,6 +68,7 @@ std::vector<double> rates_of(const std::vector<LevelMeasurement>& curve) {
   return rates;
 }
 
+/// After a stop, the levels before it; throws Error{cancelled} if there are none.
 std::vector<LevelMeasurement> measure_curve(StoreRequests& requests, RetryCount& retries, const ReadOptions& options,
                                             Context& context) {
   const auto levels = connections_up_to(options.threads.value_or(kConnections));
@@ -75,8 +76,12 @@ std::vector<LevelMeasurement> measure_curve(StoreRequests& requests, RetryCount&
   std::vector<LevelMeasurement> curve;
   context.progress().start_for("measuring", options.budget.value_or(kBudget));
   for (const std::uint64_t connections : levels) {
-    curve.push_back(measure_level(requests, retries, connections, times, context));
-    if (stats::has_levelled_off(rates_of(curve))) break;
+    try {
+      curve.push_back(measure_level(requests, retries, connections, times, context));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::cancelled || curve.empty()) throw;
+    }
+    if (context.stop_token().stop_requested() || stats::has_levelled_off(rates_of(curve))) break;
   }
   return curve;
 }
@@ -166,6 +171,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
                 location);
   }
   ReadResult result = describe_knee(knee, options, location);
+  result.interrupted = context.stop_token().stop_requested();
   result.files = files;
   StoreReport report = describe_curve(curve, knee, requests, retries);
   report.location = location;

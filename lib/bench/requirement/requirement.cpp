@@ -5,8 +5,10 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -38,9 +40,12 @@ std::span<const Preset> presets() { return kPresets; }
 const Preset& find_preset(std::string_view name) {
   const auto found = std::find_if(kPresets.begin(), kPresets.end(), [&](const Preset& p) { return p.name == name; });
   if (found != kPresets.end()) return *found;
-  std::string names;
-  for (const Preset& preset : kPresets) names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
-  throw Error(ErrorCode::usage, fmt::format("unknown preset '{}'; known presets: {}", name, names));
+  std::vector<std::string> names;
+  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  const std::string meant = closest(name, names);
+  throw Error(ErrorCode::usage,
+              fmt::format("unknown preset '{}'{}; known presets: {}", name,
+                          meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", ")));
 }
 
 TrainingJob preset_job(const Preset& preset, std::uint64_t gpus) {
@@ -126,21 +131,21 @@ std::string sample_rate_text(double samples_per_second) {
   return count + (count == "1" ? " sample/s" : " samples/s");
 }
 
-Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates) {
+Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates) {
   const StageRate& slowest = *std::min_element(rates.begin(), rates.end(), [](const StageRate& a, const StageRate& b) {
     return a.samples_per_second < b.samples_per_second;
   });
   const double supply = slowest.samples_per_second;
   const double demand = samples_per_second(job);
-  Judgement judgement;
-  judgement.limiting_stage = supply < demand ? slowest.stage : stage::kCompute;
-  judgement.supply_per_second = supply;
-  judgement.headroom_ratio = supply / demand;
-  judgement.overlapped_au = overlapped_au(supply, demand);
-  judgement.serial_au = serial_au(job, supply);
-  judgement.gpus_fed = gpus_fed(job, supply, min_au);
-  judgement.ok = judgement.overlapped_au >= min_au;
-  return judgement;
+  Judgment judgment;
+  judgment.limiting_stage = supply < demand ? slowest.stage : stage::kCompute;
+  judgment.supply_per_second = supply;
+  judgment.headroom_ratio = supply / demand;
+  judgment.overlapped_au = overlapped_au(supply, demand);
+  judgment.serial_au = serial_au(job, supply);
+  judgment.gpus_fed = gpus_fed(job, supply, min_au);
+  judgment.ok = judgment.overlapped_au >= min_au;
+  return judgment;
 }
 
 namespace {

@@ -49,10 +49,10 @@ double checkpoint_share(double blocked_seconds, double interval_steps, double st
 /// Whether a checkpoint written in the background is finished before the next one starts.
 bool checkpoint_fits(double write_seconds, double interval_steps, double step_seconds);
 
-/// Accelerator utilisation if fetching overlaps with computing completely: min(1, supply / demand).
+/// Accelerator utilization if fetching overlaps with computing completely: min(1, supply / demand).
 double overlapped_au(double supply_per_second, double demand_per_second);
 
-/// Accelerator utilisation if each step first waits for its batch: t_step / (t_step + t_fetch), with t_fetch = N * B /
+/// Accelerator utilization if each step first waits for its batch: t_step / (t_step + t_fetch), with t_fetch = N * B /
 /// supply. 0 without supply.
 double serial_au(const TrainingJob& job, double supply_per_second);
 
@@ -69,7 +69,7 @@ struct Preset {
   double sample_bytes;
   std::uint64_t batch;
   double step_seconds;
-  double min_au;             ///< required GPU utilisation
+  double min_au;             ///< required GPU utilization
   bool jpeg;                 ///< its samples are JPEG files, so the job includes decoding
   std::string_view edition;  ///< publication
 };
@@ -120,12 +120,12 @@ struct StageRate {
 };
 
 /// Outcome of a job on a node.
-struct Judgement {
+struct Judgment {
   std::string limiting_stage;    ///< the slowest stage; "compute" if every stage is fast enough
   double supply_per_second = 0;  ///< samples, of the slowest stage
   double headroom_ratio = 0;     ///< supply divided by demand; below 1 the supply is too slow
-  double overlapped_au = 0;      ///< utilisation if fetching overlaps with computing completely
-  double serial_au = 0;          ///< utilisation if each step waits for its batch
+  double overlapped_au = 0;      ///< utilization if fetching overlaps with computing completely
+  double serial_au = 0;          ///< utilization if each step waits for its batch
   std::uint64_t gpus_fed = 0;    ///< at `min_au`
   bool ok = false;               ///< overlapped_au reaches `min_au`
 };
@@ -137,9 +137,9 @@ std::string_view stage_activity(std::string_view stage);
 std::string sample_rate_text(double samples_per_second);
 
 /// Judges overlapping stages, of which the slowest is the bottleneck. `rates` is not empty; min_au in (0, 1].
-Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates);
+Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates);
 
-/// A job and its required GPU utilisation.
+/// A job and its required GPU utilization.
 struct JobRequirement {
   TrainingJob job;
   double min_au = 1;               ///< 1: every GPU busy all the time
@@ -160,7 +160,7 @@ struct JobOptions {
 };
 
 /// Empty if the options describe no job. Throws Error{usage} if something is missing or invalid, such as a number of
-/// GPUs or a utilisation without a job.
+/// GPUs or a utilization without a job.
 std::optional<JobRequirement> job_requirement(const JobOptions& options);
 
 /// Warns if the batch of a preset was replaced but not its step time, which belongs to its own batch.

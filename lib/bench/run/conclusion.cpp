@@ -56,24 +56,24 @@ std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirem
 }
 
 /// "4.00 GB/s more to each GPU": the missing rate of the links.
-std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement,
+std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgment& judgment,
                             double target) {
   const double measured = *node.transfer_bytes_per_second;
-  const double needed = measured * target / judgement.supply_per_second;
+  const double needed = measured * target / judgment.supply_per_second;
   std::string text = fmt::format(
       "{} more to each GPU would close the gap ({} in total): ", format_rate(needed - measured), format_rate(needed));
   if (decodes(node, requirement)) {
-    text += "8-bit values normalised on the GPU need a quarter of the bandwidth of float32 (--dtype u8); ";
+    text += "8-bit values normalized on the GPU need a quarter of the bandwidth of float32 (--dtype u8); ";
   }
   return text + "a link with more lanes or of a newer generation (`iobench transfer` measures this one)";
 }
 
-/// The cores or bytes per second that would close the gap of a judgement, and other remedies. Pure.
-std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement) {
+/// The cores or bytes per second that would close the gap of a judgment, and other remedies. Pure.
+std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgment& judgment) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
-  if (judgement.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
-  if (judgement.limiting_stage == stage::kTransfer) return transfer_remedy(node, requirement, judgement, target);
-  return decode_remedy(node, target, judgement.supply_per_second);
+  if (judgment.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
+  if (judgment.limiting_stage == stage::kTransfer) return transfer_remedy(node, requirement, judgment, target);
+  return decode_remedy(node, target, judgment.supply_per_second);
 }
 
 bool from_memory(const MeasuredNode& node) {
@@ -117,7 +117,7 @@ void add_decoding(const MeasuredNode& node, std::optional<double> required, doub
                              format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
   if (!node.augment_samples_per_second) return;
   rows.push_back(ladder_row(stage::kAugment, required, *node.augment_samples_per_second, node.augment_interval,
-                            "measured separately: flip, normalise, collate"));
+                            "measured separately: flip, normalize, collate"));
 }
 
 LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required, std::uint64_t gpus, double rate) {
@@ -168,33 +168,33 @@ std::string decoding_words(const MeasuredNode& node, const JobRequirement* requi
 }
 
 /// The stages that are still too slow once the slowest one is fast enough.
-std::string also_short(const JobRequirement& requirement, const Judgement& judgement,
+std::string also_short(const JobRequirement& requirement, const Judgment& judgment,
                        const std::vector<StageRate>& rates) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   for (const StageRate& rate : rates) {
-    if (rate.stage == judgement.limiting_stage || rate.samples_per_second >= target) continue;
+    if (rate.stage == judgment.limiting_stage || rate.samples_per_second >= target) continue;
     return fmt::format("; {} is also too slow ({})", rate.stage, sample_rate_text(rate.samples_per_second));
   }
   return {};
 }
 
-Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement,
+Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requirement, const Judgment& judgment,
                        const std::vector<StageRate>& rates) {
   const double demand = samples_per_second(requirement.job);
   Verdict verdict;
-  verdict.ok = judgement.ok;
-  verdict.limiting_stage = judgement.limiting_stage;
+  verdict.ok = judgment.ok;
+  verdict.limiting_stage = judgment.limiting_stage;
   const std::string numbers =
-      fmt::format("{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(judgement.supply_per_second),
-                  format_rounded_count(demand), judgement.overlapped_au * 100, cache_words(node),
+      fmt::format("{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(judgment.supply_per_second),
+                  format_rounded_count(demand), judgment.overlapped_au * 100, cache_words(node),
                   decoding_words(node, &requirement));
-  if (judgement.limiting_stage == stage::kCompute) {
+  if (judgment.limiting_stage == stage::kCompute) {
     verdict.text = "GPUs are fed: " + numbers;
-  } else if (judgement.ok) {
-    verdict.text = fmt::format("enough; {} is the bottleneck: {}", judgement.limiting_stage, numbers);
+  } else if (judgment.ok) {
+    verdict.text = fmt::format("enough; {} is the bottleneck: {}", judgment.limiting_stage, numbers);
   } else {
-    verdict.text = fmt::format("{} is the bottleneck: {}", judgement.limiting_stage, numbers);
-    verdict.remedy = remedy(node, requirement, judgement) + also_short(requirement, judgement, rates);
+    verdict.text = fmt::format("{} is the bottleneck: {}", judgment.limiting_stage, numbers);
+    verdict.remedy = remedy(node, requirement, judgment) + also_short(requirement, judgment, rates);
   }
   return verdict;
 }
@@ -302,12 +302,12 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
     conclusion.verdict = verdict_without_job(node, *slowest, host);
     return conclusion;
   }
-  const Judgement judgement = judge(requirement->job, requirement->min_au, judged);
+  const Judgment judgment = judge(requirement->job, requirement->min_au, judged);
   conclusion.requirement = run_requirement(node, *requirement, loader);
-  conclusion.predicted.au_ratio = judgement.overlapped_au;
-  conclusion.predicted.au_serial_ratio = judgement.serial_au;
-  conclusion.predicted.gpus_fed = judgement.gpus_fed;
-  conclusion.verdict = verdict_on_job(node, *requirement, judgement, judged);
+  conclusion.predicted.au_ratio = judgment.overlapped_au;
+  conclusion.predicted.au_serial_ratio = judgment.serial_au;
+  conclusion.predicted.gpus_fed = judgment.gpus_fed;
+  conclusion.verdict = verdict_on_job(node, *requirement, judgment, judged);
   return conclusion;
 }
 

@@ -20,7 +20,7 @@ void warn_of_steps(std::span<const RunResult> turns, Context& context) {
     if (!turn.pipeline || turn.pipeline->steps >= kLeastSteps) continue;
     context.warn("pipeline_short",
                  fmt::format("the pipeline made only {}, but {} are needed for a rate: its result is only in the JSON, "
-                             "not in the ladder or the verdict. Use more data or a longer --budget",
+                             "not in the table of stages or the verdict. Use more data or a longer --budget",
                              format_count(turn.pipeline->steps, "step"), kLeastSteps));
     return;
   }
@@ -43,9 +43,10 @@ void warn_of_loader(const RunOptions& options, const RunResult& result, Context&
   if (!loader.dev_shm_fits) {
     context.warn(
         "dev_shm_too_small",
-        fmt::format("the DataLoader line needs {} in /dev/shm, which has {} free: make it larger (Docker: --shm-size, "
-                    "Kubernetes: an emptyDir of medium Memory) or lower prefetch_factor",
-                    format_rounded_size(loader.dev_shm_needed), format_size(result.environment.dev_shm.value_or(0))));
+        fmt::format(
+            "the DataLoader line needs {} in /dev/shm, which has {} free: make it larger (Docker: --shm-size, "
+            "Kubernetes: an emptyDir of medium Memory; it counts towards the memory limit) or lower prefetch_factor",
+            format_rounded_size(loader.dev_shm_needed), format_size(result.environment.dev_shm.value_or(0))));
   }
   const std::uint64_t workers = loader.workers * options.gpus.value_or(1);
   if (options.workers && workers > cores) {
@@ -63,7 +64,7 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
     context.warn("pipeline_cached",
                  fmt::format("reading bypassed the page cache (O_DIRECT), but the pipeline reads through the cache, "
                              "which may have contained its data (state: {}). Its rate does not show the speed of "
-                             "storage, so it is only in the JSON, not in the ladder or the verdict",
+                             "storage, so it is only in the JSON, not in the table of stages or the verdict",
                              enum_name(result.pipeline->cache.state)));
   }
   const Conclusion& conclusion = result.conclusion;
@@ -259,7 +260,7 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
   v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
   v.field(
-      {"min-au", Unit::ratio, "required GPU utilisation; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
+      {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
       min_au);
   v.topic("Loader");
   v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
@@ -303,7 +304,7 @@ void LadderRow::describe(FieldVisitor& v) {
 void RunRequirement::describe(FieldVisitor& v) {
   v.field({"preset", "preset that the job came from"}, preset);
   v.field({"gpus", Unit::count, "GPUs"}, gpus);
-  v.field({"min_au_ratio", Unit::ratio, "required GPU utilisation"}, min_au_ratio);
+  v.field({"min_au_ratio", Unit::ratio, "required GPU utilization"}, min_au_ratio);
   v.field({"samples_per_second", Unit::per_second, "samples that all GPUs need"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
   v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
@@ -315,8 +316,8 @@ void PredictedSupply::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
   v.field({"of_measured_ratio", Unit::factor, "rate predicted from the host's stages divided by the pipeline's rate"},
           of_measured_ratio);
-  v.field({"au_ratio", Unit::ratio, "GPU utilisation if loading overlaps compute fully"}, au_ratio);
-  v.field({"au_serial_ratio", Unit::ratio, "GPU utilisation if each step waits for its batch"}, au_serial_ratio);
+  v.field({"au_ratio", Unit::ratio, "GPU utilization if loading overlaps compute fully"}, au_ratio);
+  v.field({"au_serial_ratio", Unit::ratio, "GPU utilization if each step waits for its batch"}, au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that this rate can feed"}, gpus_fed);
 }
 
@@ -338,7 +339,7 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"verdict", "verdict and remedy"}, conclusion.verdict);
   v.field({"requirement", "what the job needs"}, conclusion.requirement);
   v.field({"predicted", "all stages together; predicted, not measured"}, conclusion.predicted);
-  v.field({"ladder", "each stage: required, measured, headroom"}, conclusion.ladder);
+  v.field({"ladder", "the table of stages: required, measured, headroom"}, conclusion.ladder);
   v.field({"loader", "settings for a PyTorch DataLoader"}, conclusion.loader);
   v.field({"presets", "without a requirement: published workloads and how many of their GPUs this node can feed"},
           conclusion.presets);

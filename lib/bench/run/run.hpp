@@ -125,7 +125,7 @@ struct RunRequirement {
 };
 
 /// What the stages deliver together, predicted from each: they share the cores and are assumed to overlap. The
-/// utilisations use the pipeline's measured rate if there is one.
+/// utilizations use the pipeline's measured rate if there is one.
 struct PredictedSupply {
   double samples_per_second = 0;
   double bytes_per_second = 0;

@@ -86,6 +86,7 @@ std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest 
   FileCalls calls;
   context.progress().start_for("opening files", seconds, "files");
   time_file_calls(paths, threads, {}, seconds, calls, context);
+  context.throw_if_stopped();
   if (calls.close.count() == 0) return std::nullopt;
   return costs_of(calls);
 }
@@ -153,8 +154,9 @@ void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
   std::string_view why = error.what();
   if (why.ends_with(io::kNotDroppedRemedy))
     why.remove_suffix(io::kNotDroppedRemedy.size());  // the next state is better
-  context.warn(fmt::format("not_{}", name),
-               fmt::format("not read {}: {}; --cache auto used the next state, which the ladder names", name, why));
+  context.warn(
+      fmt::format("not_{}", name),
+      fmt::format("not read {}: {}; --cache auto used the next state, which the table of stages names", name, why));
 }
 
 /// With --cache auto: cold; if this user may not drop the data from the cache (not the owner), bypassing the cache;
@@ -293,6 +295,7 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
     const InputSet wanted = input_of_pipeline(input, read, *pipeline_options.budget);
     const InputSet part = preparable(wanted, read.cache.requested, options.budget * kShareForCaches, context);
     PipelineResult result = pipeline(pipeline_options, part, context);
+    context.throw_if_stopped();
     result.advice = in_words_of_run(std::move(result.advice));
     return result;
   } catch (const Error& error) {
@@ -331,7 +334,8 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
     context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");
     return;
   }
-  result.pipeline = measure_pipeline(options, input, result.read, cores, context);  // it starts a stage itself
+  context.progress().next_stage();
+  result.pipeline = measure_pipeline(options, input, result.read, cores, context);
 }
 
 }  // namespace shardkit::bench

@@ -99,12 +99,14 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
   load.budget = work.seconds;
   load.sink = SinkKind::host;
   load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
-  return {pipeline(load, work.input, context).samples_per_second, {}, {}};
+  const double rate = pipeline(load, work.input, context).samples_per_second;
+  context.throw_if_stopped();
+  return {rate, {}, {}};
 }
 
 std::string reading_text(const SweepSettings& settings) {
   std::string text = fmt::format("reading: {} with {} and block size {}", format_rate(*settings.bytes_per_second),
-                                 format_count(*settings.threads, "thread"), format_size(*settings.block));
+                                 format_count(*settings.threads, "thread"), exact_size(*settings.block));
   if (settings.engine == io::EngineKind::uring) text += fmt::format(", queue depth {} (io_uring)", *settings.depth);
   return text;
 }
@@ -186,8 +188,13 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   }
   const std::uint64_t cores = system::usable_threads();
   const PointWork work = share_out(options, cores, input, context);
+  constexpr std::size_t kReadParameters = 3;
+  constexpr std::size_t kLoadParameters = 2;
+  context.progress().expect_stages((options.what != SweepWhat::load ? kReadParameters : 0) +
+                                   (options.what != SweepWhat::read ? kLoadParameters : 0));
   const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },
-                           [&](const LoadSetting& setting) { return measure_load(options, work, setting, context); }};
+                           [&](const LoadSetting& setting) { return measure_load(options, work, setting, context); },
+                           [&] { context.progress().next_stage(); }};
   SweepOutcome outcome;
   SweepResult result;
   try {
@@ -252,18 +259,21 @@ std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
   return counts;
 }
 
+SweepPoint measure(const SweepProbes& probes, const ReadSetting& setting) { return probes.read(setting); }
+SweepPoint measure(const SweepProbes& probes, const LoadSetting& setting) { return probes.load(setting); }
+
 /// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
 /// Returns the knee's rate.
 template <class Setting>
-double climb(SweepParameter parameter, std::span<const std::uint64_t> values, Setting& setting,
-             std::uint64_t Setting::*member, const std::function<SweepPoint(const Setting&)>& measure,
-             std::vector<SweepRow>& rows) {
+double climb(const SweepProbes& probes, SweepParameter parameter, std::span<const std::uint64_t> values,
+             Setting& setting, std::uint64_t Setting::*member, std::vector<SweepRow>& rows) {
   constexpr bool kReads = std::is_same_v<Setting, ReadSetting>;
+  probes.begin();
   const std::size_t first = rows.size();
   std::vector<double> rates;
   for (const std::uint64_t value : values) {
     setting.*member = value;
-    const SweepPoint point = measure(setting);
+    const SweepPoint point = measure(probes, setting);
     SweepRow row{parameter, value, {}, {}, point.low, point.high, false};
     (kReads ? row.bytes_per_second : row.samples_per_second) = point.rate;
     rows.push_back(row);
@@ -290,7 +300,7 @@ void sweep_depth(const SweepProbes& probes, ReadSetting setting, double pread_ra
   setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
   const std::size_t before = outcome.rows.size();
   try {
-    const double rate = climb(SweepParameter::depth, kDepths, setting, &ReadSetting::depth, probes.read, outcome.rows);
+    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &ReadSetting::depth, outcome.rows);
     if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
@@ -304,8 +314,8 @@ void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
   ReadSetting setting;
   const std::uint64_t first_block = setting.block;
   const double first_rate =
-      climb(SweepParameter::threads, kThreads, setting, &ReadSetting::threads, probes.read, outcome.rows);
-  const double rate = climb(SweepParameter::block, kBlocks, setting, &ReadSetting::block, probes.read, outcome.rows);
+      climb(probes, SweepParameter::threads, kThreads, setting, &ReadSetting::threads, outcome.rows);
+  const double rate = climb(probes, SweepParameter::block, kBlocks, setting, &ReadSetting::block, outcome.rows);
   for (const SweepRow& row : outcome.rows) {
     if (row.parameter != SweepParameter::block || row.value != first_block) continue;
     outcome.measured_twice = std::pair(first_rate, *row.bytes_per_second);
@@ -318,9 +328,9 @@ void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t
                    std::optional<double> step_seconds, SweepOutcome& outcome) {
   LoadSetting setting;
   const double rate =
-      climb(SweepParameter::workers, worker_counts(cores), setting, &LoadSetting::workers, probes.load, outcome.rows);
+      climb(probes, SweepParameter::workers, worker_counts(cores), setting, &LoadSetting::workers, outcome.rows);
   if (rate > 0) setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / rate);
-  climb(SweepParameter::prefetch, kPrefetches, setting, &LoadSetting::prefetch, probes.load, outcome.rows);
+  climb(probes, SweepParameter::prefetch, kPrefetches, setting, &LoadSetting::prefetch, outcome.rows);
   outcome.settings.workers = setting.workers;
   outcome.settings.prefetch = setting.prefetch;
   outcome.settings.samples_per_second = rate;

@@ -45,6 +45,7 @@ struct SweepPoint {
 struct SweepProbes {
   std::function<SweepPoint(const ReadSetting&)> read;  ///< bytes per second
   std::function<SweepPoint(const LoadSetting&)> load;  ///< samples per second
+  std::function<void()> begin = [] {};                 ///< called before each parameter
 };
 
 enum class SweepParameter { threads, block, depth, workers, prefetch };

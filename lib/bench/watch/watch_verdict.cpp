@@ -133,7 +133,7 @@ std::string remedy_for(const WatchTarget& target, const WatchSummary& summary, S
     case Shortage::cores:
       return cores_remedy(summary);
     case Shortage::gpu_link:
-      return "send 8-bit values over the link and normalise on the GPU; `iobench transfer` measures the link";
+      return "send 8-bit values over the link and normalize on the GPU; `iobench transfer` measures the link";
     case Shortage::storage:
       return storage_remedy(target, summary);
     case Shortage::dev_shm:

@@ -44,7 +44,7 @@ struct ExitCode {
 /// The exit codes of both programs, for documents. run_app.cpp maps errors to them.
 inline constexpr std::array kExitCodes = {
     ExitCode{0, "done"},
-    ExitCode{1, "failed; a retry may help (input/output, network)"},
+    ExitCode{1, "failed; a retry may help (input/output, network, in use)"},
     ExitCode{2, "the command line is wrong"},
     ExitCode{3, "done, with findings (a check found problems, a requirement was missed)"},
     ExitCode{4, "failed permanently (source missing, access denied, corrupt data, feature not available)"},

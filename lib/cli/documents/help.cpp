@@ -84,17 +84,18 @@ std::string examples(const CommandText& text) {
   return out.empty() ? out : "\nExamples:\n" + out;
 }
 
-/// The path of a page that was installed with the running program: its prefix is one folder above it, or two in a
-/// bundle. Otherwise the path below the prefix.
-std::string installed_page(std::string_view page) {
-  const std::filesystem::path below = std::filesystem::path(kDocsFolder) / page;
+/// The path of a page that was installed with the running program, or is in the source tree that it was built in. If
+/// there is none, the page's name in the source tree.
+std::string page_to_read(std::string_view page) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  std::filesystem::path prefix = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (int above = 0; above < 2; ++above) {
-    prefix = prefix.parent_path();
-    if (std::filesystem::exists(prefix / below, error)) return (prefix / below).string();
+  for (fs::path above = fs::read_symlink("/proc/self/exe", error); above.has_relative_path();) {
+    above = above.parent_path();
+    for (const std::string_view docs : {kDocsFolder, std::string_view("docs")}) {
+      if (const fs::path path = above / docs / page; fs::exists(path, error)) return path.string();
+    }
   }
-  return below.string();
+  return fmt::format("docs/{} in the source of shardkit", page);
 }
 
 }  // namespace
@@ -111,7 +112,7 @@ std::string program_help(const App& app, std::size_t width) {
          fmt::format(
              "\n{0} help VERB and {0} VERB --help show a verb's options.\n{0} help exit-codes lists the exit codes.\n",
              app.name) +
-         (app.pages.empty() ? std::string() : fmt::format("More: {}\n", installed_page("README.md")));
+         (app.pages.empty() ? std::string() : fmt::format("More: {}\n", page_to_read("README.md")));
 }
 
 std::string group_help(const App& app, const FirstWord& group, std::size_t width) {
@@ -135,7 +136,7 @@ std::string command_help(const App& app, const Command& command, std::size_t wid
   }
   const std::string_view page = page_of(app, doc.text.name);
   return out + examples(doc.text) + fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
-         (page.empty() ? std::string() : fmt::format("More: {}\n", installed_page(page)));
+         (page.empty() ? std::string() : fmt::format("More: {}\n", page_to_read(page)));
 }
 
 std::string exit_code_help(std::size_t width) {

@@ -220,8 +220,8 @@ struct CacheRmOptions {
   void describe(FieldVisitor& v);
 };
 
-/// Removes the staged files of a folder: `shardctl cache rm`. Throws Error{not_found} for a folder that is not staged,
-/// Error{conflict} for one that is leased, at work or without a journal.
+/// Removes the staged files of a folder, also those of a killed stage: `shardctl cache rm`. Throws Error{not_found} for
+/// a folder without any, Error{in_use} for one that is leased or at work, Error{conflict} for one without a journal.
 CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx);
 
 struct CacheWarmOptions {

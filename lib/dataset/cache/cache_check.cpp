@@ -187,8 +187,8 @@ class CacheCheck {
     ++result_.problems_total;
     ++(severity == Severity::error ? result_.errors : result_.warnings);
     if (result_.problems.size() == CacheCheckResult::kMostProblems) return;
-    const std::string place = fs::path(path).lexically_relative(options_.folder);
-    result_.problems.push_back({std::move(code), severity, place, {}, {}, std::move(text), 1});
+    const std::string relative = fs::path(path).lexically_relative(options_.folder);
+    result_.problems.push_back({std::move(code), severity, relative, {}, {}, std::move(text), 1});
   }
 
   const CacheCheckOptions& options_;

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
+#include "io/publish.hpp"
 #include "staging/node_cache.hpp"
 #include "system/clock.hpp"
 
@@ -74,7 +76,7 @@ class Collection {
         ErrorCode::no_space,
         fmt::format("{} {} of {}, but {} remain, more than --limit {}: {}{}; or give a higher --limit",
                     options_.dry_run ? "would evict" : "evicted", format_count(result_.evicted.size(), "folder"),
-                    format_size(result_.evicted_bytes), format_size(result_.bytes_left), format_size(*options_.limit),
+                    format_size(result_.evicted_bytes), format_size(result_.bytes_left), exact_size(*options_.limit),
                     staging::describe_uses(folders_, now_), staging::release_advice(folders_, now_)),
         options_.folder);
   }
@@ -94,14 +96,20 @@ CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Col
 CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
   const std::string& path = options.folder;
   staging::require_local_folder(path, ctx);
-  const auto folder = staging::look_at_staged(path);
-  if (!folder) throw Error(ErrorCode::not_found, fmt::format("'{}' is not a staged folder", path), path);
   const system::WallTime now = system::system_clock().now();
-  const bool has_files = folder->files + folder->partial_bytes > 0;
-  if (has_files && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) return row_of(*folder);
+  auto folder = staging::look_at_staged(path);
+  if (!folder && std::filesystem::exists(io::join_path(path, staging::kPartialFolderPath))) {
+    folder.emplace();  // its stage was killed before it wrote anything else
+    folder->path = path;
+    folder->last_used = now;
+  }
+  if (!folder) throw Error(ErrorCode::not_found, fmt::format("'{}' contains no staged set to remove", path), path);
+  const bool are_files_known = std::filesystem::exists(io::join_path(path, staging::kStageJournalPath)) ||
+                               !std::filesystem::exists(io::join_path(path, staging::kStagedMarkerPath));
+  if (are_files_known && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) return row_of(*folder);
   const auto use = staging::look_at_staged(path).value_or(*folder);
-  throw Error(ErrorCode::conflict,
-              fmt::format("{}{}", staging::describe_use(use, now), staging::release_advice({use}, now)), path);
+  throw Error(use.at_work || use.is_leased(now) ? ErrorCode::in_use : ErrorCode::conflict,
+              staging::describe_use(use, now) + staging::release_advice({use}, now), path);
 }
 
 void CacheRmOptions::describe(FieldVisitor& v) {

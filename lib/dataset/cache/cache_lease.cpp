@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
 #include "io/publish.hpp"
@@ -21,9 +20,9 @@ std::string id_of(const std::string& given) {
 }
 
 /// "there was no lease of 'job-7' in '/cache'"; without a known job, with a live lease that may be meant.
-std::string no_lease(const std::string& id, const std::string& place,
+std::string no_lease(const std::string& id, const std::string& where,
                      const std::vector<staging::StagedFolder>& folders) {
-  std::string text = fmt::format("there was no lease{} in '{}'", id.empty() ? "" : fmt::format(" of '{}'", id), place);
+  std::string text = fmt::format("there was no lease{} in '{}'", id.empty() ? "" : fmt::format(" of '{}'", id), where);
   const system::WallTime now = system::system_clock().now();
   const auto leased = std::ranges::find_if(folders, [&](const auto& folder) { return folder.is_leased(now); });
   if (!id.empty() || leased == folders.end()) return text;

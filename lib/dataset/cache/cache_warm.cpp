@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "dataset/cache/cache.hpp"
 #include "io/page_cache.hpp"
 #include "sync/task_group.hpp"
@@ -97,9 +96,10 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   result.residency_after_ratio = residency_of(all, ctx).ratio();
   warn_of_little_memory(chosen, result.bytes_warmed, ctx);
   if (chosen.size() < all.size()) {
-    ctx.warn("budget_reached", fmt::format("{} of {} fit into the budget of {}; set another one with --memory",
-                                           format_size(result.bytes_warmed), format_size(result.bytes),
-                                           format_size(result.budget_bytes)));
+    ctx.warn("budget_reached",
+             fmt::format("{} of {} fit into the budget of {}; set another one with --memory",
+                         format_size(result.bytes_warmed), format_size(result.bytes),
+                         options.memory ? exact_size(*options.memory) : format_size(result.budget_bytes)));
   }
   return result;
 }

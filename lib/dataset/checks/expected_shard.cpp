@@ -47,8 +47,8 @@ bool is_index_of(const catalog::ShardFile& shard, const ExpectedShard& expected,
   return why.empty();
 }
 
-/// Compares each row with the sample at its place. `same_bytes`: the tar's bytes are those that were indexed, so that
-/// a content with another checksum is the row's fault.
+/// Compares each row with the sample at its position. `same_bytes`: the tar's bytes are those that were indexed, so
+/// that a content with another checksum is the row's fault.
 class RowComparison {
  public:
   RowComparison(const SampleRows& rows, bool same_bytes, ShardReport& report)

@@ -14,7 +14,7 @@ using enum ProblemCode;
 constexpr Severity kError = Severity::error;
 constexpr Severity kWarning = Severity::warning;
 
-// The behaviour of readers is from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
+// The behavior of readers is from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
 // datasets, and mostly tested. docs/explain/verify.md shows this table.
 constexpr ProblemKind kKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read", Remedy::restore},
@@ -104,7 +104,7 @@ constexpr ProblemKind kKinds[] = {
      Remedy::drop_bad},
     {image_too_many_scans, "image_too_many_scans", kError,
      "a progressive image that is made to take very long to decode", Remedy::drop_bad},
-    {image_cmyk, "image_cmyk", kWarning, "CMYK: some decoders refuse it, others show wrong colours"},
+    {image_cmyk, "image_cmyk", kWarning, "CMYK: some decoders refuse it, others show wrong colors"},
 
     {differs_from_source, "differs_from_source", kError, "the bytes differ from those of the source's file"},
     {label_not_of_source, "label_not_of_source", kError, "the label differs from the source's class"},

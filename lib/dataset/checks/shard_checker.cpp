@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "catalog/shard_scan.hpp"
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -249,9 +248,9 @@ class ShardChecker final : public formats::TarHandler {
     for (MemberWatcher* content : contents_) content->sample_end(sample);
     check_extensions(sample);
     if (!has_label_) {
-      if (report_.unlabelled++ == 0) {
-        report_.first_unlabelled = sample.key;
-        report_.first_unlabelled_offset = sample.offset;
+      if (report_.unlabeled++ == 0) {
+        report_.first_unlabeled = sample.key;
+        report_.first_unlabeled_offset = sample.offset;
       }
     } else if (label_) {
       ++report_.samples_by_label[*label_];

@@ -55,9 +55,9 @@ struct ShardReport {
   std::vector<std::uint64_t> key_hashes;  ///< XXH3-64 of the samples' keys, in shard order
   std::unordered_map<std::uint64_t, std::uint64_t> samples_by_label;
   std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions without the label's, sorted and joined
-  std::uint64_t unlabelled = 0;
-  std::string first_unlabelled;  ///< its key
-  std::uint64_t first_unlabelled_offset = 0;
+  std::uint64_t unlabeled = 0;
+  std::string first_unlabeled;  ///< its key
+  std::uint64_t first_unlabeled_offset = 0;
   std::string nameless_kind;  ///< extension for the first member without one, by its first bytes; empty: unknown
   bool damaged = false;       ///< bytes or samples of it are lost, so that the set is incomplete
 };

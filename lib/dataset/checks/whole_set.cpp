@@ -1,8 +1,10 @@
 #include "dataset/checks/whole_set.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -113,6 +115,14 @@ std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const c
     if (auto missing = missing_in(set, folder, manifests.at(folder), there)) return missing;
   }
   return std::nullopt;
+}
+
+bool have_same_classes(const catalog::FolderManifests& manifests) {
+  const auto& first = manifests.begin()->second;
+  const auto class_of = [](const formats::ManifestClass& item) { return std::tie(item.label, item.name); };
+  return std::ranges::all_of(manifests, [&](const auto& item) {
+    return item.second && std::ranges::equal(item.second->classes, first->classes, {}, class_of, class_of);
+  });
 }
 
 void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {

@@ -33,6 +33,9 @@ std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std:
 /// incomplete convert or reshard. Empty if nothing is missing, and for shards that were named one by one.
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
 
+/// True if all folders have a manifest, with the same names and labels of classes.
+bool have_same_classes(const catalog::FolderManifests& manifests);
+
 /// Throws Error{not_found} if something is missing.
 void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
 

@@ -15,7 +15,7 @@ void ConvertOptions::describe(FieldVisitor& v) {
   v.topic("Parts and plans");
   v.field({"plan", "follow this plan, without scanning (see `shardctl plan`)", Role::input_file}, plan);
   v.field({"identity",
-           "how to recognise a planned file: by size and modification time, or only by size, for copies with other "
+           "how to recognize a planned file: by size and modification time, or only by size, for copies with other "
            "times. Then parts of one plan may read different copies"},
           identity);
   v.topic("Output");

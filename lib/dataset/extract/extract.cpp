@@ -37,7 +37,7 @@ struct ExtractNeed {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;       ///< contents
   std::uint64_t disk_bytes = 0;  ///< in blocks of 4 KiB
-  std::uint64_t unlabelled = 0;  ///< samples without label and without original path
+  std::uint64_t unlabeled = 0;   ///< samples without label and without original path
   std::uint64_t unnamed = 0;     ///< samples whose class has a label but no name
   std::uint64_t left_out = 0;    ///< members that belong to no sample
   bool by_headers = false;       ///< for a shard: its samples were listed from tar headers, without an index
@@ -53,14 +53,14 @@ struct ExtractNeed {
     files += other.files;
     bytes += other.bytes;
     disk_bytes += other.disk_bytes;
-    unlabelled += other.unlabelled;
+    unlabeled += other.unlabeled;
     unnamed += other.unnamed;
     left_out += other.left_out;
   }
 };
 
 /// Called for each file of the shard.
-using ExtractFile = std::function<void(const ListedMember& member, const std::string& place)>;
+using ExtractFile = std::function<void(const ListedMember& member, const std::string& name)>;
 
 [[noreturn]] void refuse(const catalog::ShardFile& shard, const std::string& name, std::uint64_t offset,
                          std::string_view why) {
@@ -83,22 +83,22 @@ void check_other(const catalog::ShardFile& shard, const formats::TarEntry& entry
 std::uint64_t left_after(std::uint64_t need, std::uint64_t present) { return need - std::min(need, present); }
 
 /// Goes through one shard. Throws Error{corrupt}, with the member's name, for one that must not be written.
-ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& places, const catalog::ShardFile& shard,
+ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& paths, const catalog::ShardFile& shard,
                          const ExtractFile& file) {
   ExtractNeed need;
   ListingVisitor visitor;
   visitor.sample = [&](ListedSample&& sample) {
     ++need.samples;
     if (sample.path.empty()) {
-      need.unlabelled += sample.label ? 0 : 1;
-      need.unnamed += sample.label && !places.knows_class(*sample.label) ? 1 : 0;
+      need.unlabeled += sample.label ? 0 : 1;
+      need.unnamed += sample.label && !paths.knows_class(*sample.label) ? 1 : 0;
     }
     for (const ListedMember& member : sample.members) {
-      const Result<std::string> place = places.place(sample, member);
-      if (!place) refuse(shard, member.name, member.offset, place.error().what());
-      if (place->empty()) continue;
+      const Result<std::string> name = paths.path_of(sample, member);
+      if (!name) refuse(shard, member.name, member.offset, name.error().what());
+      if (name->empty()) continue;
       need.add_file(member.size);
-      file(member, *place);
+      file(member, *name);
     }
     return true;
   };
@@ -154,7 +154,7 @@ class Extraction {
         manifests_(catalog::manifests_by_folder(set_)),
         listed_(catalog::listed_shards(set_, manifests_)) {
     refuse_missing(set_, manifests_);
-    places_.insert(manifests_.begin(), manifests_.end());
+    paths_.insert(manifests_.begin(), manifests_.end());
   }
 
   ExtractResult run() {
@@ -177,8 +177,8 @@ class Extraction {
   }
 
  private:
-  const MemberPaths& places_of(const catalog::ShardFile& shard) const {
-    return places_.at(io::parent_folder(shard.path));
+  const MemberPaths& paths_of(const catalog::ShardFile& shard) const {
+    return paths_.at(io::parent_folder(shard.path));
   }
 
   /// Class folders among the shards would be part of the set for later readers.
@@ -228,9 +228,8 @@ class Extraction {
     const ExtractNeed need = sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
       PathHashes of_shard;
-      const ExtractNeed found =
-          survey_shard(lister_, places_of(shard), shard,
-                       [&](const ListedMember&, const std::string& place) { of_shard.add(place); });
+      const ExtractNeed found = survey_shard(lister_, paths_of(shard), shard,
+                                             [&](const ListedMember&, const std::string& name) { of_shard.add(name); });
       if (found.by_headers && listed_[at] != nullptr) refuse_changed(shard, *listed_[at]);
       const std::scoped_lock lock(mutex);
       const auto& manifest = manifests_.at(io::parent_folder(shard.path));
@@ -249,15 +248,15 @@ class Extraction {
     ctx_.progress().start("compare files of one name", set_.shards.size());
     PathClaims claims(hashes_, folds_case);
     for (std::size_t shard = 0; shard < set_.shards.size(); ++shard) {
-      survey_shard(lister_, places_of(set_.shards[shard]), set_.shards[shard],
-                   [&](const ListedMember& member, const std::string& place) {
-                     if (!hashes_.meets(place)) return;
+      survey_shard(lister_, paths_of(set_.shards[shard]), set_.shards[shard],
+                   [&](const ListedMember& member, const std::string& name) {
+                     if (!hashes_.meets(name)) return;
                      const auto same = [&](const PathClaim& first) {
                        return first.member.size == member.size && content_hash(first) == content_hash({shard, member});
                      };
-                     std::string path = claims.claim(place, {shard, member}, set_.shards[shard].name, same);
-                     if (path == place) return;
-                     if (renamed_.empty()) first_renamed_ = fmt::format("'{}' became '{}'", place, path);
+                     std::string path = claims.claim(name, {shard, member}, set_.shards[shard].name, same);
+                     if (path == name) return;
+                     if (renamed_.empty()) first_renamed_ = fmt::format("'{}' became '{}'", name, path);
                      renamed_.emplace(std::pair(shard, member.offset), std::move(path));
                    });
       ++ctx_.progress().items;
@@ -280,8 +279,8 @@ class Extraction {
     return sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
       ExtractNeed found;
-      survey_shard(lister_, places_of(shard), shard, [&](const ListedMember& member, const std::string& place) {
-        if (has_size_at(root, place, member.size)) found.add_file(member.size);
+      survey_shard(lister_, paths_of(shard), shard, [&](const ListedMember& member, const std::string& name) {
+        if (has_size_at(root, name, member.size)) found.add_file(member.size);
       });
       return found;
     });
@@ -298,10 +297,10 @@ class Extraction {
     sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t thread) {
       const std::string& path = set_.shards[at].path;
       const auto shard = set_.inputs->open(path);
-      survey_shard(lister_, places_of(set_.shards[at]), set_.shards[at],
-                   [&](const ListedMember& member, const std::string& place) {
+      survey_shard(lister_, paths_of(set_.shards[at]), set_.shards[at],
+                   [&](const ListedMember& member, const std::string& name) {
                      const auto renamed = renamed_.find({at, member.offset});
-                     batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? place : renamed->second);
+                     batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? name : renamed->second);
                      ++ctx_.progress().items;
                    });
       batches[thread]->publish();
@@ -314,9 +313,9 @@ class Extraction {
   }
 
   void warn(const ExtractNeed& need) {
-    if (need.unlabelled > 0) {
+    if (need.unlabeled > 0) {
       ctx_.warn("unlabelled", fmt::format("{} without a label: their files go where their names say, in no class",
-                                          format_count(need.unlabelled, "sample")));
+                                          format_count(need.unlabeled, "sample")));
     }
     if (without_paths_ > 0) {
       ctx_.warn("index_missing", fmt::format("{} made by convert or reshard without an index: original names are not "
@@ -346,7 +345,7 @@ class Extraction {
   const SampleLister lister_;
   const catalog::FolderManifests manifests_;
   const std::vector<const formats::ManifestShard*> listed_;  ///< by shard; null without a manifest
-  std::map<std::string, MemberPaths> places_;                ///< by the shards' folders, which have a manifest each
+  std::map<std::string, MemberPaths> paths_;                 ///< by the shards' folders, which have a manifest each
   PathHashes hashes_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::string> renamed_;  ///< paths by shard and offset of the content
   std::string first_renamed_;

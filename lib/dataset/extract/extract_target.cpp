@@ -76,7 +76,7 @@ std::string MemberPaths::original_path(const ListedSample& sample, const ListedM
   return path;
 }
 
-Result<std::string> MemberPaths::place(const ListedSample& sample, const ListedMember& member) const {
+Result<std::string> MemberPaths::path_of(const ListedSample& sample, const ListedMember& member) const {
   if (member.extension == kLabelExtension) return std::string();
   if (!sample.path.empty()) return contained_path(original_path(sample, member));
   Result<std::string> name = contained_path(member.name);
@@ -108,10 +108,10 @@ struct Parts {
   std::string name;
 };
 
-Parts split(const std::string& place) {
-  const std::size_t slash = place.rfind('/');
-  if (slash == std::string::npos) return {"", place};
-  return {place.substr(0, slash), place.substr(slash + 1)};
+Parts split(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return {"", name};
+  return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
 bool same_bytes(ByteSource& shard, std::uint64_t offset, ByteSource& file, std::uint64_t size, const Context& ctx) {
@@ -142,8 +142,8 @@ bool holds(io::FileSource file, ByteSource& shard, const ListedMember& member, c
   }
 }
 
-[[noreturn]] void refuse(const io::ContainedFolder& root, const std::string& place) {
-  const std::string path = io::join_path(root.path(), place);
+[[noreturn]] void refuse(const io::ContainedFolder& root, const std::string& name) {
+  const std::string path = io::join_path(root.path(), name);
   throw Error(ErrorCode::conflict,
               fmt::format("'{}' already exists and differs from the file in the shards; nothing is overwritten: remove "
                           "it or choose another folder",
@@ -215,19 +215,19 @@ ExtractBatch::ExtractBatch(ExtractTarget& target, std::size_t number, Context& c
     : target_(target), ctx_(ctx), staging_(target.staging(number)) {}
 
 void ExtractBatch::add(ByteSource& shard, const std::string& path, const ListedMember& member,
-                       const std::string& place) {
-  const Parts parts = split(place);
+                       const std::string& name) {
+  const Parts parts = split(name);
   if (const auto folder = target_.root().folder(parts.folder, false)) {
     const io::Standing standing = io::standing_at(*folder, parts.name);
-    if (standing == io::Standing::other) refuse(target_.root(), place);
+    if (standing == io::Standing::other) refuse(target_.root(), name);
     if (standing == io::Standing::file) {
       if (!holds(io::FileSource(io::open_below(*folder, parts.name)), shard, member, ctx_))
-        refuse(target_.root(), place);
+        refuse(target_.root(), name);
       ++kept_;
       return;
     }
   }
-  Pending pending{fmt::to_string(next_number_++), place, member.size};
+  Pending pending{fmt::to_string(next_number_++), name, member.size};
   const auto file = target_.files().create_below(staging_, pending.number);
   read_member(shard, path, member, ctx_, [&](Bytes piece) { file->write(piece); });
   pending_.push_back(std::move(pending));
@@ -247,25 +247,25 @@ void ExtractBatch::publish() {
 }
 
 void ExtractBatch::publish(const Pending& pending) {
-  const Parts parts = split(pending.place);
+  const Parts parts = split(pending.name);
   const io::File folder = *target_.root().folder(parts.folder, true);
   if (target_.files().rename_new_below(staging_, pending.number, folder, parts.name)) {
     ++written_;
     return;
   }
   // Two samples share a side-car, or two shards a sample.
-  if (io::standing_at(folder, parts.name) != io::Standing::file) refuse(target_.root(), pending.place);
+  if (io::standing_at(folder, parts.name) != io::Standing::file) refuse(target_.root(), pending.name);
   io::FileSource there(io::open_below(folder, parts.name));
   io::FileSource ours(io::open_below(staging_, pending.number));
   if (there.size() != pending.size || !same_bytes(ours, 0, there, pending.size, ctx_)) {
-    refuse(target_.root(), pending.place);
+    refuse(target_.root(), pending.name);
   }
   target_.files().remove_below(staging_, pending.number);
   ++kept_;
 }
 
-bool has_size_at(const io::ContainedFolder& root, const std::string& place, std::uint64_t size) {
-  const Parts parts = split(place);
+bool has_size_at(const io::ContainedFolder& root, const std::string& name, std::uint64_t size) {
+  const Parts parts = split(name);
   const auto folder = root.folder(parts.folder, false);
   return folder && io::standing_at(*folder, parts.name) == io::Standing::file &&
          io::open_below(*folder, parts.name).size() == size;

@@ -30,7 +30,7 @@ class MemberPaths {
   /// The path for `member` of `sample`; empty for a label, which becomes a folder. The original path if the sample has
   /// it, below the manifest's `source_folder` if fields were outside of the source. Else <class>/<name>, or the name
   /// alone if it already starts with its class or has no label. Throws Error{corrupt} like contained_path().
-  Result<std::string> place(const ListedSample& sample, const ListedMember& member) const;
+  Result<std::string> path_of(const ListedSample& sample, const ListedMember& member) const;
 
   /// False if the folder of this label has its number as name.
   bool knows_class(std::uint64_t label) const { return names_.contains(label); }
@@ -79,9 +79,9 @@ class ExtractBatch {
  public:
   ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx);
 
-  /// Writes the content of `member` of the shard at `path` to `place`, unless a file with that content exists. Throws
+  /// Writes the content of `member` of the shard at `path` to `name`, unless a file with that content exists. Throws
   /// Error{conflict} if something else exists there, and the errors of read_member().
-  void add(ByteSource& shard, const std::string& path, const ListedMember& member, const std::string& place);
+  void add(ByteSource& shard, const std::string& path, const ListedMember& member, const std::string& name);
 
   /// Renames the added files. Throws Error{conflict} if another writer meanwhile used a name for other content.
   void publish();
@@ -92,7 +92,7 @@ class ExtractBatch {
  private:
   struct Pending {
     std::string number;
-    std::string place;
+    std::string name;
     std::uint64_t size;
   };
   void publish(const Pending& pending);
@@ -107,7 +107,7 @@ class ExtractBatch {
   std::uint64_t kept_ = 0;
 };
 
-/// True if a file of the member's size exists at `place` below `root`; nothing else is checked.
-bool has_size_at(const io::ContainedFolder& root, const std::string& place, std::uint64_t size);
+/// True if a file of the member's size exists at `name` below `root`; nothing else is checked.
+bool has_size_at(const io::ContainedFolder& root, const std::string& name, std::uint64_t size);
 
 }  // namespace shardkit::dataset

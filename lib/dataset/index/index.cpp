@@ -12,7 +12,6 @@
 
 #include "catalog/shard_scan.hpp"
 #include "catalog/shard_set.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"

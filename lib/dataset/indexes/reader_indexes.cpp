@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include "catalog/shard_scan.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 using Samples = std::vector<std::uint32_t>;
 
-std::string place(const formats::MovedSample& sample, const ReshardInputs& inputs) {
+std::string position(const formats::MovedSample& sample, const ReshardInputs& inputs) {
   return fmt::format("'{}' at byte {}", inputs.tars[sample.input].path, sample.members.front().offset);
 }
 
@@ -98,7 +97,7 @@ class Settler {
     for (const std::uint32_t sample : same) ++of_tar[table_.read(sample).input];
     for (const std::uint32_t sample : same) {
       const bool is_only = of_tar[table_.read(sample).input] == 1;
-      to_mark_.emplace_back(sample, is_only ? SampleTable::Mark::by_input : SampleTable::Mark::by_place);
+      to_mark_.emplace_back(sample, is_only ? SampleTable::Mark::by_input : SampleTable::Mark::by_position);
     }
   }
 
@@ -128,7 +127,7 @@ std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inp
   const std::string more = keys > 1 ? fmt::format(" ({} exist twice in total)", format_count(keys, "key")) : "";
   throw Error(ErrorCode::conflict,
               fmt::format("key '{}' is in {} and in {}{}; {} keeps both with different keys", second.key,
-                          place(first, inputs), place(second, inputs), more,
+                          position(first, inputs), position(second, inputs), more,
                           options.mark_duplicates ? "reshard them into sets of their own, which"
                                                   : remedy::in_text(remedy::with_mark_duplicates(command_of(options)))),
               inputs.tars[second.input].path, second.members.front().offset);

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,21 +1,17 @@
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/remedies.hpp"
-#include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/reshard/reshard.hpp"

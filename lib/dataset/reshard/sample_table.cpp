@@ -16,7 +16,6 @@
 #include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "core/text.hpp"
-#include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
@@ -42,7 +41,7 @@ std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)
 /// Marks key and path: samples of one key usually also have one path, which extract would give them.
 void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
   std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
-  if (mark == SampleTable::Mark::by_place) {
+  if (mark == SampleTable::Mark::by_position) {
     origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::MovedMember::offset).offset);
   }
   std::size_t longest = 0;
@@ -112,16 +111,16 @@ std::optional<std::uint64_t> SampleTable::label(std::uint32_t sample) const {
 }
 
 formats::MovedSample SampleTable::read_line(std::uint32_t sample) const {
-  const std::uint64_t place = records_[sample].line;
-  std::string line(place & ((1U << kLengthBits) - 1), '\0');
-  const std::size_t got = lines_->read_at(place >> kLengthBits, std::as_writable_bytes(std::span(line)));
+  const std::uint64_t position = records_[sample].line;
+  std::string line(position & ((1U << kLengthBits) - 1), '\0');
+  const std::size_t got = lines_->read_at(position >> kLengthBits, std::as_writable_bytes(std::span(line)));
   formats::MovedSample result;
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
   if (got != line.size() || !formats::parse_moved_sample(columns, result)) {
     throw Error(ErrorCode::io,
                 fmt::format("'{}' changed while being used; does another program write there?", spool_.temp_path()),
-                spool_.temp_path(), place >> kLengthBits);
+                spool_.temp_path(), position >> kLengthBits);
   }
   return result;
 }

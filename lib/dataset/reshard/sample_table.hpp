@@ -69,7 +69,7 @@ class SampleTable {
 
   /// Adds a collision mark to the sample: '-' and 8 digits of XXH3-64 over "<number of its input>/<original key>"; for
   /// one of several samples of a tar, the hash also covers '@' and its position in the tar.
-  enum class Mark : std::uint8_t { none, by_input, by_place };
+  enum class Mark : std::uint8_t { none, by_input, by_position };
   void mark(std::uint32_t sample, Mark mark);
   /// Moves the members of `part`, which are elsewhere in the tar, into `sample`; `part` is then not a sample.
   void join(std::uint32_t sample, std::uint32_t part);
@@ -113,7 +113,7 @@ GatherSamples sample_gatherer(const ReshardOptions& options, const ReshardInputs
 
 /// Ensures that no two samples of the table have the same key. Joins pieces of a sample that are separated in their
 /// tar; a piece with an extension that the sample already has is another sample. Samples that share a key each get a
-/// mark with --mark-duplicates (SampleTable::mark); otherwise throws Error{conflict} that names both places and the
+/// mark with --mark-duplicates (SampleTable::mark); otherwise throws Error{conflict} that names both positions and the
 /// command that marks them. Takes 4 bytes per sample during the call. Returns the number of joined pieces.
 std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, const ReshardOptions& options,
                                     Context& ctx);

@@ -1,7 +1,6 @@
 #include "dataset/sharding/earlier_samples.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <tuple>
 #include <utility>
 

@@ -4,37 +4,51 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
+#include "core/units.hpp"
 
 namespace shardkit::dataset {
 
 namespace {
 
-/// "--size" for "size_bytes": plans name options as JSON does.
-std::string option_name(std::string name) {
-  if (name == "split_by") return "--group-by";
-  if (name == "order" || name == "source_folder" || name == "set") return name;
-  if (name.ends_with("_bytes")) name.resize(name.rfind('_'));
-  std::ranges::replace(name, '_', '-');
-  return "--" + name;
+/// An option of a plan as people type it: "--size 64MiB" of "size_bytes", "no --group-by" of an empty value.
+std::string as_typed(std::string name, std::string value) {
+  if (name == "shuffle" && value == "none") return "--no-shuffle";
+  if (name == "split_by") name = "group_by";
+  if (name == "fields") name = "field";
+  if (name.ends_with("_bytes")) {
+    name.resize(name.rfind('_'));
+    if (const auto bytes = parse_count(value)) value = exact_size(*bytes);
+  }
+  const bool is_option = name != "order" && name != "source_folder" && name != "set" && name != "keys";
+  if (is_option) std::ranges::replace(name.insert(0, "--"), '_', '-');
+  if (value.empty()) return "no " + name;
+  return value == "yes" ? name : fmt::format("{} {}", name, value);
 }
 
 }  // namespace
 
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  const std::string absent = "not given";
   std::map<std::string, std::pair<std::string, std::string>> values;
-  for (const auto& [name, value] : before.options) values[name] = {value, absent};
-  for (const auto& [name, value] : now.options) values.try_emplace(name, absent, "").first->second.second = value;
+  for (const auto& [name, value] : before.options) values[name].first = value;
+  for (const auto& [name, value] : now.options) values[name].second = value;
   values["name"] = {before.name, now.name};
+  std::vector<std::string> was;
+  std::vector<std::string> is;
   for (const auto& [name, value] : values) {
-    if (formats::planned_value(name, value.first) != formats::planned_value(name, value.second))
-      return fmt::format("{} was {}, is {}", option_name(name), value.first, value.second);
+    if (formats::planned_value(name, value.first) == formats::planned_value(name, value.second)) continue;
+    was.push_back(as_typed(name, value.first));
+    is.push_back(as_typed(name, value.second));
   }
-  return {};
+  if (was.empty()) return {};
+  return fmt::format("the earlier run used {}, but this one asks for {}", fmt::join(was, " and "),
+                     fmt::join(is, " and "));
 }
 
 namespace {

@@ -7,7 +7,8 @@
 
 namespace shardkit::dataset {
 
-/// The first option in which two plans differ, such as "option size was 1048576, is 2097152"; empty if there is none.
+/// All options in which two plans differ, such as "the earlier run used --size 256MiB, but this one asks for --size
+/// 64MiB"; empty if there is none.
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now);
 
 /// One line that describes how two plans differ, options first. Empty if only the reasons differ for which files were

@@ -117,7 +117,7 @@ class Planner {
       ctx_.throw_if_stopped();
     }
     result_.plan_hash = to_hex(writer.finish());
-    summarise(writer.shards());
+    summarize(writer.shards());
     return std::move(result_);
   }
 
@@ -261,7 +261,7 @@ class Planner {
     per_shard.mean += static_cast<double>(classes) / static_cast<double>(shards);
   }
 
-  void summarise(const std::vector<formats::PlanShard>& shards) {
+  void summarize(const std::vector<formats::PlanShard>& shards) {
     result_.samples = order_.size();
     result_.shards = shards.size();
     for (const formats::PlanShard& shard : shards) {

@@ -66,7 +66,7 @@ Labels from_lines(std::string_view text, const std::string& path) {
 }
 
 /// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0;
-/// empty without a path. Throws Error{corrupt} with the place for a repeated name or a label that is not a whole
+/// empty without a path. Throws Error{corrupt} with the position of a repeated name or a label that is not a whole
 /// number.
 Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
   if (path.empty()) return {};
@@ -78,19 +78,19 @@ Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
   return labels;
 }
 
-Labels places_of(const std::vector<std::string>& classes) {
-  Labels places;
-  for (const std::string& name : classes) places.emplace(name, places.size());
-  return places;
+Labels numbered(const std::vector<std::string>& classes) {
+  Labels numbers;
+  for (const std::string& name : classes) numbers.emplace(name, numbers.size());
+  return numbers;
 }
 
 /// `map_file` is the name of `class_map` for messages.
 std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderScan& scan, const Labels& class_map,
                                                     const std::vector<std::string>& classes,
                                                     const std::string& map_file) {
-  std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_place(scan);
-  if (!scan.labelled() || (class_map.empty() && classes.empty())) return labels;
-  const Labels known = class_map.empty() ? places_of(classes) : class_map;
+  std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_position(scan);
+  if (!scan.labeled() || (class_map.empty() && classes.empty())) return labels;
+  const Labels known = class_map.empty() ? numbered(classes) : class_map;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string& name = scan.classes[i].name;
     if (name.empty()) continue;
@@ -287,15 +287,15 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
   rows->table().require_column(column, "--group-by");
   return [rows, column](std::string_view, std::string_view path) {
     std::optional<std::string> group;
-    for (const catalog::RowIndex::Place& place : rows->find(path)) {
-      const nlohmann::ordered_json row = rows->fields(path, place);
+    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
+      const nlohmann::ordered_json row = rows->fields(path, position);
       const auto cell = row.find(column);
       if (cell == row.end()) break;
       const std::string text = json_text(*cell);
       if (group.value_or(text) != text) {
         throw Error(ErrorCode::usage,
                     fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                                rows->table().file(), column, path, place.line));
+                                rows->table().file(), column, path, position.line));
       }
       group = text;
     }

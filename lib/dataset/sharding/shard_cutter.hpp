@@ -30,7 +30,7 @@ struct ClassesPerShard {
 
 /// The properties of a set that determine a loader's shuffle buffer.
 struct ShardedOrder {
-  bool mixed = true;                ///< neighbours are of any class; otherwise shards hold runs of one class
+  bool mixed = true;                ///< neighbors are of any class; otherwise shards hold runs of one class
   std::uint64_t largest_class = 0;  ///< samples
   std::uint64_t samples = 0;        ///< of the whole set
   std::uint64_t bytes = 0;          ///< of its shards

@@ -22,7 +22,7 @@ constexpr auto enum_names(Validate) { return std::to_array<std::string_view>({"n
 enum class OnBad { fail, skip, keep };
 constexpr auto enum_names(OnBad) { return std::to_array<std::string_view>({"fail", "skip", "keep"}); }
 
-/// How a file is recognised as the planned one.
+/// How a file is recognized as the planned one.
 enum class FileIdentity { mtime, size };
 constexpr auto enum_names(FileIdentity) { return std::to_array<std::string_view>({"mtime", "size"}); }
 

@@ -8,11 +8,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/remedies.hpp"
-#include "formats/manifest.hpp"
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
 #include "staging/node_cache.hpp"
@@ -159,7 +157,7 @@ void CacheShare::check_limit(std::uint64_t need) const {
   if (need <= options_.limit.value_or(need)) return;
   throw Error(ErrorCode::no_space,
               fmt::format("{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
-                          format_size(*options_.limit)),
+                          exact_size(*options_.limit)),
               target_.folder());
 }
 
@@ -174,8 +172,7 @@ void CacheShare::take_room(std::uint64_t need) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
     staging::make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
                        ctx_.stop_token(), [&](const staging::StagedFolder& folder) {
-                         ctx_.warn("evicted", fmt::format("'{}' ({} from '{}') was evicted", folder.path,
-                                                          format_size(folder.bytes), folder.source));
+                         report_evicted(folder.path, folder.present_bytes(), folder.source);
                        });
   }
   warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, ctx_);
@@ -206,6 +203,18 @@ void CacheShare::check_replace(const Replacement& replacement) const {
                           "--limit, a set without leases of others is replaced",
                           what, release, evict),
               target_.folder());
+}
+
+void CacheShare::replace(const Replacement& replacement) {
+  check_replace(replacement);
+  if (replacement.is_update) return;
+  const auto found = staging::look_at_staged(target_.folder());
+  report_evicted(target_.folder(), found ? found->present_bytes() : 0, replacement.found.source);
+}
+
+void CacheShare::report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source) {
+  evicted_.push_back(fmt::format("'{}' ({} from '{}')", folder, format_size(bytes), source));
+  ctx_.warn("evicted", evicted_.back() + " was evicted");
 }
 
 void CacheShare::drop_lease() noexcept {

@@ -71,6 +71,11 @@ class CacheShare {
   /// Throws Error{no_space} if another job leases the data to be replaced; Error{conflict} for a finished copy of
   /// another set, if no limit gives permission to evict.
   void check_replace(const Replacement& replacement) const;
+  /// The same, and reports the other set, which is removed next.
+  void replace(const Replacement& replacement);
+
+  /// The sets that were removed for this one: "'/cache/a' (1.2 GiB from 's3://data/a')".
+  const std::vector<std::string>& evicted() const { return evicted_; }
 
   /// Ends the lease of an incomplete copy, so that others can evict what has arrived.
   void drop_lease() noexcept;
@@ -81,6 +86,7 @@ class CacheShare {
   const std::optional<staging::Lease>& lease() const { return lease_; }
 
  private:
+  void report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source);
   bool keep_by_lease(const std::function<bool()>& still_holds);
 
   io::FileSystem& files_;
@@ -91,6 +97,7 @@ class CacheShare {
   const std::string job_id_;  ///< empty: this process is of no known job
   const std::string id_;      ///< of the lease
   std::optional<staging::Lease> lease_;
+  std::vector<std::string> evicted_;
 };
 
 }  // namespace shardkit::dataset

@@ -130,7 +130,7 @@ class Stage {
     share_.check_room(bytes_in_the_end(id));
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
-      share_.check_replace({found, id, finished, is_update(found)});
+      share_.replace({found, id, finished, is_update(found)});
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
     share_.take_room(bytes_in_the_end(id));
@@ -293,6 +293,7 @@ class Stage {
     result.bytes = bytes();
     result.verified = verified();
     result.left_out = set_.left_out().size();
+    result.evicted = share_.evicted();
     result.files_by_size = result.files - set_.sets().size() -
                            static_cast<std::uint64_t>(std::ranges::count_if(wanted_, [](const auto& file) {
                              return file.hash.has_value() || file.indexed.has_value();

@@ -76,6 +76,7 @@ struct StageResult {
   std::uint64_t left_out = 0;
   std::uint64_t failed = 0;
   std::vector<FailedFile> failed_files;
+  std::vector<std::string> evicted;
   std::string manifest_xxh3_128;
   std::optional<std::string> lease_id;
   std::optional<std::string> lease_expires_at;

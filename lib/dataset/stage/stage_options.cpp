@@ -80,6 +80,32 @@ std::uint64_t receive_buffer(const StageOptions& options) {
   return std::clamp(*options.bandwidth / kAheadShare / connections, kLeastBuffer, kMostBuffer);
 }
 
+namespace {
+
+void describe_speed(FieldVisitor& v, StageOptions& options) {
+  v.topic("Speed and memory");
+  v.field({"concurrency", Unit::count,
+           "maximum number of requests in flight; default: as many as move the most bytes, up to 128 (32 from folders)",
+           between(1, 1024)},
+          options.concurrency);
+  v.field(
+      {"memory", Unit::bytes,
+       "memory for the buffers of connections, 2 MiB each; default: a quarter of the available memory, at most 256 MiB",
+       at_least(kConnectionBytes)},
+      options.memory);
+  v.field({"bwlimit", Unit::bytes, "limit of bytes per second, all connections together", at_least(1)},
+          options.bandwidth);
+  v.field({"jitter", Unit::seconds,
+           "wait a random time up to this before the start, so that a thousand nodes do not start at once"},
+          options.jitter);
+  v.field({"keep-cached",
+           "keep written data in the page cache, which counts towards a pod's memory, for programs that read it "
+           "immediately"},
+          options.keep_cached);
+}
+
+}  // namespace
+
 void StageOptions::describe(FieldVisitor& v) {
   v.field({"SRC",
            "what to stage, one or more of: a folder, s3://bucket/prefix, http(s)://host/folder, a file or its URL, a "
@@ -108,24 +134,7 @@ void StageOptions::describe(FieldVisitor& v) {
        "loader that divides shards among ranks, for --rank: webdataset (default), dali or hf (Hugging Face datasets)"},
       split);
   share.describe(v);
-  v.topic("Speed and memory");
-  v.field({"concurrency", Unit::count,
-           "maximum number of requests in flight; default: as many as move the most bytes, up to 128 (32 from folders)",
-           between(1, 1024)},
-          concurrency);
-  v.field(
-      {"memory", Unit::bytes,
-       "memory for the buffers of connections, 2 MiB each; default: a quarter of the available memory, at most 256 MiB",
-       at_least(kConnectionBytes)},
-      memory);
-  v.field({"bwlimit", Unit::bytes, "limit of bytes per second, all connections together", at_least(1)}, bandwidth);
-  v.field({"jitter", Unit::seconds,
-           "wait a random time up to this before the start, so that a thousand nodes do not start at once"},
-          jitter);
-  v.field({"keep-cached",
-           "keep written data in the page cache, which counts towards a pod's memory, for programs that read it "
-           "immediately"},
-          keep_cached);
+  describe_speed(v, *this);
   v.topic("What is copied");
   v.field({"keep-going",
            "if a file fails at the source, stage the others and list it; then exit 4 if a repetition does not help, "
@@ -177,6 +186,8 @@ void StageResult::describe(FieldVisitor& v) {
           verified);
   v.field({"files_by_size", Unit::count, "files that no checksum of the source describes: they have the right size"},
           files_by_size);
+  v.field({"evicted", "sets that were evicted for this one, also the previous one in DST: folder, bytes, source"},
+          evicted);
   v.field({"left_out", Unit::count, "files below the source that were not staged, by the options"}, left_out);
   v.field({"failed", Unit::count, "files that failed and were left out, with --keep-going"}, failed);
   v.field({"failed_files", "the first 1000 of them"}, failed_files);

@@ -35,11 +35,11 @@ class Tally {
     if (sample.label) {
       add_label(*sample.label);
     } else {
-      ++unlabelled;
+      ++unlabeled;
     }
     if (sample.label && before_) {
-      ++neighbours;
-      if (*before_ == *sample.label) ++equal_neighbours;
+      ++neighbors;
+      if (*before_ == *sample.label) ++equal_neighbors;
     }
     before_ = sample.label;
   }
@@ -49,9 +49,9 @@ class Tally {
   void merge(const Tally& other) {
     samples += other.samples;
     members += other.members;
-    unlabelled += other.unlabelled;
-    neighbours += other.neighbours;
-    equal_neighbours += other.equal_neighbours;
+    unlabeled += other.unlabeled;
+    neighbors += other.neighbors;
+    equal_neighbors += other.equal_neighbors;
     sizes.merge(other.sizes);
     too_many_labels = too_many_labels || other.too_many_labels;
     for (const auto& [label, seen] : other.labels) labels[label].samples += seen.samples;
@@ -65,9 +65,9 @@ class Tally {
 
   std::uint64_t samples = 0;
   std::uint64_t members = 0;
-  std::uint64_t unlabelled = 0;
-  std::uint64_t neighbours = 0;        ///< pairs of labelled samples that are neighbours in a shard
-  std::uint64_t equal_neighbours = 0;  ///< those of one label
+  std::uint64_t unlabeled = 0;
+  std::uint64_t neighbors = 0;        ///< pairs of labeled samples that are neighbors in a shard
+  std::uint64_t equal_neighbors = 0;  ///< those of one label
   stats::LogHistogram sizes;
   std::unordered_map<std::uint64_t, Seen> labels;
   bool too_many_labels = false;
@@ -118,7 +118,7 @@ class Statistics {
     result_.shards_by_index = by_index_;
     result_.samples = total_.samples;
     result_.members = total_.members;
-    result_.unlabelled = total_.unlabelled;
+    result_.unlabeled = total_.unlabeled;
     result_.sample_size = {total_.sizes.min(), static_cast<std::uint64_t>(total_.sizes.quantile(0.5) + 0.5),
                            total_.sizes.max(), steps_of(total_.sizes)};
     result_.shard_samples = spread_over_shards();
@@ -197,11 +197,11 @@ class Statistics {
     double chance = 0;  // that two samples taken blindly are of one class
     for (const auto& [label, seen] : total_.labels) {
       largest_class = std::max(largest_class, seen.samples);
-      const double share = static_cast<double>(seen.samples) / static_cast<double>(total_.samples - total_.unlabelled);
+      const double share = static_cast<double>(seen.samples) / static_cast<double>(total_.samples - total_.unlabeled);
       chance += share * share;
     }
-    if (total_.neighbours > 0 && !total_.labels.empty()) {
-      const double equal = static_cast<double>(total_.equal_neighbours) / static_cast<double>(total_.neighbours);
+    if (total_.neighbors > 0 && !total_.labels.empty()) {
+      const double equal = static_cast<double>(total_.equal_neighbors) / static_cast<double>(total_.neighbors);
       result_.mixed = equal <= (1 + chance) / 2;
     }
     result_.shuffle_buffer = shuffle_buffer_for({result_.mixed, largest_class, result_.samples, result_.bytes});
@@ -260,12 +260,12 @@ void StatResult::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "samples in these shards"}, samples);
   v.field({"members", Unit::count, "files of these samples, labels included"}, members);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
-  v.field({"unlabelled", Unit::count, "samples without a label that is a whole number"}, unlabelled);
+  v.field({"unlabelled", Unit::count, "samples without a label that is a whole number"}, unlabeled);
   v.field({"sample_size", Unit::bytes, "size of a sample's members together"}, sample_size);
   v.field({"samples_per_shard", Unit::count, "number of samples per shard"}, shard_samples);
   v.field({"class_balance", "how balanced the classes are"}, class_balance);
   v.field({"classes_per_shard", "how well the classes are mixed over the shards"}, classes_per_shard);
-  v.field({"mixed", "true if neighbours within shards have different classes, as in shuffled shards"}, mixed);
+  v.field({"mixed", "true if neighbors within shards have different classes, as in shuffled shards"}, mixed);
   shuffle_buffer.describe(v);
   v.field({"classes", "samples by label"}, classes);
 }

@@ -66,7 +66,7 @@ struct StatResult {
   std::uint64_t samples = 0;
   std::uint64_t members = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t unlabelled = 0;
+  std::uint64_t unlabeled = 0;
   Spread sample_size;
   Spread shard_samples;
   std::optional<ClassBalance> class_balance;         ///< empty without labels

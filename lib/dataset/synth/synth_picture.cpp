@@ -43,9 +43,9 @@ constexpr std::array<Kind, 3> kKinds{
 };
 
 double at_quantile(const Deciles& deciles, double u) {
-  const double place = std::clamp(u, 0.0, 1.0) * 10;
-  const std::size_t below = std::min(static_cast<std::size_t>(place), deciles.size() - 2);
-  const double fraction = place - static_cast<double>(below);
+  const double position = std::clamp(u, 0.0, 1.0) * 10;
+  const std::size_t below = std::min(static_cast<std::size_t>(position), deciles.size() - 2);
+  const double fraction = position - static_cast<double>(below);
   return deciles.at(below) * (1 - fraction) + deciles.at(below + 1) * fraction;
 }
 
@@ -82,7 +82,7 @@ namespace {
 constexpr std::uint32_t kBand = 16;      // rows of an MCU, whatever the subsampling
 constexpr std::uint32_t kBandStep = 64;  // probes see one band in four
 
-/// A square of `side` white noise values, smoothly read at any place by bilinear interpolation, repeating.
+/// A square of `side` white noise values, smoothly read at any position by bilinear interpolation, repeating.
 class Lattice {
  public:
   Lattice(std::uint32_t side, Prng& prng) : side_(side), values_(std::size_t{side} * side) {
@@ -133,7 +133,7 @@ NoiseTile::NoiseTile(Prng& prng) : levels_(std::size_t{kSide} * kSide) {
   });
 }
 
-/// An ellipse, or all of the picture: one colour with a slope of light, and one strength of texture.
+/// An ellipse, or all of the picture: one color with a slope of light, and one strength of texture.
 struct SynthPainter::Region {
   double x = 0;
   double y = 0;
@@ -145,7 +145,7 @@ struct SynthPainter::Region {
   int slope_x = 0;  ///< levels over 1024 pixels
   int slope_y = 0;
   int texture = 0;  ///< in 1/64
-  int colour_texture = 0;
+  int color_texture = 0;
   std::uint32_t tile_x = 0;
   std::uint32_t tile_y = 0;
 
@@ -161,7 +161,7 @@ struct SynthPainter::Region {
     region.slope_x = static_cast<int>(120 * prng.normal());
     region.slope_y = static_cast<int>(120 * prng.normal());
     region.texture = static_cast<int>(64 * std::exp(0.9 * prng.normal()));
-    region.colour_texture = region.texture * 5 / 16;
+    region.color_texture = region.texture * 5 / 16;
     region.tile_x = static_cast<std::uint32_t>(prng.below(NoiseTile::kSide));
     region.tile_y = static_cast<std::uint32_t>(prng.below(NoiseTile::kSide));
     return region;
@@ -178,7 +178,7 @@ struct SynthPainter::Region {
 };
 
 void SynthPainter::fill(const Region& region) {
-  // Light and the two colours use distant parts of the one tile, where its noise is unrelated.
+  // Light and the two colors use distant parts of the one tile, where its noise is unrelated.
   constexpr std::uint32_t kBlueShift = 171;
   constexpr std::uint32_t kRedShift = 343;
   for (std::uint32_t y = 0; y < height_; ++y) {
@@ -194,9 +194,9 @@ void SynthPainter::fill(const Region& region) {
           .red = static_cast<std::int16_t>(region.red),
           .light_texture = static_cast<std::int16_t>(tile_.at(u, v) * region.texture / 16),
           .blue_texture =
-              static_cast<std::int16_t>(tile_.at(u + kBlueShift, v + kRedShift) * region.colour_texture / 16),
+              static_cast<std::int16_t>(tile_.at(u + kBlueShift, v + kRedShift) * region.color_texture / 16),
           .red_texture =
-              static_cast<std::int16_t>(tile_.at(u + kRedShift, v + kBlueShift) * region.colour_texture / 16)};
+              static_cast<std::int16_t>(tile_.at(u + kRedShift, v + kBlueShift) * region.color_texture / 16)};
     }
   }
 }

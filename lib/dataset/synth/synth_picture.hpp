@@ -40,7 +40,7 @@ class NoiseTile {
 };
 
 /// Paints pictures and makes JPEGs of them that behave like photographs when they are decoded: flat and shaded regions
-/// with sharp borders, each with its own strength of 1/f texture in light and, weaker, in colour. The strength of all
+/// with sharp borders, each with its own strength of 1/f texture in light and, weaker, in color. The strength of all
 /// textures together is set so that the file has the size that its profile asks for. One object per thread.
 class SynthPainter {
  public:
@@ -50,7 +50,7 @@ class SynthPainter {
   Bytes make_jpeg(const SynthProfile& profile, Prng& prng);
 
  private:
-  /// The values of a pixel before its texture is scaled: colour and texture, each for light, blue and red.
+  /// The values of a pixel before its texture is scaled: color and texture, each for light, blue and red.
   struct Site {
     std::int16_t light, blue, red;
     std::int16_t light_texture, blue_texture, red_texture;

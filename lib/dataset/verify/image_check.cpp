@@ -27,7 +27,7 @@ class ImageCheck::Collector final : public MemberWatcher {
     }
     image_ = {{shard_, entry.data_offset, entry.name}, std::string(name.extension), {}};
     if (entry.size > kLargestImage) {
-      owner_.add(std::move(image_.place), ImageFault{ProblemCode::image_too_large, format_size(entry.size)});
+      owner_.add(std::move(image_.position), ImageFault{ProblemCode::image_too_large, format_size(entry.size)});
       return false;
     }
     image_.bytes.reserve(entry.size);
@@ -54,7 +54,7 @@ void ImageCheck::decode(const std::stop_token& stop) {
   image::JpegDecoder decoder;
   while (std::optional<Image> image = queue_.pop(stop)) {
     std::optional<ImageFault> fault = image_fault(decoder, image->bytes, image->extension);
-    add(std::move(image->place), std::move(fault));
+    add(std::move(image->position), std::move(fault));
     const image::ImageKind kind = image::sniff_image(image->bytes);
     if (kind == image::ImageKind::unknown || image::has_decoder(kind)) continue;
     const std::scoped_lock lock(mutex_);
@@ -100,13 +100,13 @@ void ImageCheck::note(std::size_t shard, ProblemLog& log) {
   shards_[shard] = {};
 }
 
-void ImageCheck::add(Place&& place, std::optional<ImageFault> fault) {
+void ImageCheck::add(Position&& position, std::optional<ImageFault> fault) {
   const std::scoped_lock lock(mutex_);
   ++images_;
   if (!fault) return;
-  CodeFindings& code = shards_[place.shard][fault->code];
+  CodeFindings& code = shards_[position.shard][fault->code];
   ++code.count;
-  code.first.emplace(place.offset, Found{std::move(place.name), std::move(fault->text)});
+  code.first.emplace(position.offset, Found{std::move(position.name), std::move(fault->text)});
   if (code.first.size() > ProblemLog::most_listed(fault->code)) code.first.erase(std::prev(code.first.end()));
 }
 

@@ -46,13 +46,13 @@ class ImageCheck {
 
  private:
   static constexpr std::uint64_t kWaiting = 128U << 20U;
-  struct Place {
+  struct Position {
     std::size_t shard = 0;
     std::uint64_t offset = 0;  ///< of the content
     std::string name;
   };
   struct Image {
-    Place place;
+    Position position;
     std::string extension;
     std::vector<std::byte> bytes;
   };
@@ -68,7 +68,7 @@ class ImageCheck {
 
   class Collector;
 
-  void add(Place&& place, std::optional<ImageFault> fault);
+  void add(Position&& position, std::optional<ImageFault> fault);
   void count_other(std::string_view extension);
 
   sync::BoundedQueue<Image> queue_;

@@ -19,7 +19,7 @@ class RepeatFinder final : public formats::TarHandler {
   RepeatFinder(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
                std::vector<ShardReport>& reports)
       : set_(set), reports_(reports) {
-    for (const std::uint64_t hash : hashes) first_.emplace(hash, Place{});
+    for (const std::uint64_t hash : hashes) first_.emplace(hash, Position{});
   }
 
   void start(std::size_t shard) { shard_ = shard; }
@@ -33,7 +33,7 @@ class RepeatFinder final : public formats::TarHandler {
   }
 
  private:
-  struct Place {
+  struct Position {
     bool seen = false;
     std::string key;
     std::size_t shard = 0;
@@ -44,7 +44,7 @@ class RepeatFinder final : public formats::TarHandler {
   void note(const formats::Sample& sample) {
     const auto found = first_.find(xxh3_64(as_bytes(sample.key)));
     if (found == first_.end()) return;
-    Place& first = found->second;
+    Position& first = found->second;
     std::set<std::string> extensions;
     for (const formats::SampleMember& member : sample.members) extensions.insert(member.extension);
     if (!std::exchange(first.seen, true)) {
@@ -62,7 +62,7 @@ class RepeatFinder final : public formats::TarHandler {
 
   const catalog::ShardSet& set_;
   std::vector<ShardReport>& reports_;
-  std::unordered_map<std::uint64_t, Place> first_;
+  std::unordered_map<std::uint64_t, Position> first_;
   formats::SampleGrouper grouper_;
   std::size_t shard_ = 0;
 };
@@ -157,9 +157,9 @@ void SetChecker::check_keys(Context& ctx) {
 void SetChecker::check_labels(bool labels_compared) {
   if (samples_by_label_.empty()) return;
   for (ShardReport& report : reports_) {
-    if (report.unlabelled == 0 || labels_compared) continue;
-    report.log.add(ProblemCode::missing_label, report.first_unlabelled_offset, report.first_unlabelled, {},
-                   report.unlabelled);
+    if (report.unlabeled == 0 || labels_compared) continue;
+    report.log.add(ProblemCode::missing_label, report.first_unlabeled_offset, report.first_unlabeled, {},
+                   report.unlabeled);
   }
   if (!is_whole()) return;  // a subset contains fewer of each class
   if (set_.manifest) check_class_counts();

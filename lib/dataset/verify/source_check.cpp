@@ -135,7 +135,7 @@ std::set<std::string> left_out_paths(const catalog::ShardSet& set, const catalog
 /// Labels of the classes of `scan`, in its order.
 std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderScan& scan,
                                                     const std::map<std::string, std::uint64_t>& known) {
-  std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_place(scan);
+  std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_position(scan);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto found = known.find(formats::name_in_manifest(scan.classes[i].name));
     if (labels[i] && found != known.end()) labels[i] = found->second;
@@ -144,9 +144,9 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
 }
 
 /// Scanned as one tree, its sets would be treated as classes, and every member as missing.
-void refuse_set_folders(const catalog::SourceFolder& source, bool labelled) {
+void refuse_set_folders(const catalog::SourceFolder& source, bool labeled) {
   Context quiet;  // reported by convert as a warning
-  const catalog::SetFolders sets = catalog::find_set_folders(source, quiet, labelled);
+  const catalog::SetFolders sets = catalog::find_set_folders(source, quiet, labeled);
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
@@ -233,34 +233,34 @@ void SourceCheck::add_keys() {
   }
 }
 
-void SourceCheck::add_key(std::string_view key, const Place& place) {
-  keys_.try_emplace(xxh3_64(as_bytes(key)), place);  // for two images with one stem, the convert's keys decide
+void SourceCheck::add_key(std::string_view key, const Position& position) {
+  keys_.try_emplace(xxh3_64(as_bytes(key)), position);  // for two images with one stem, the convert's keys decide
 }
 
-const SourceCheck::Place* SourceCheck::find(std::string_view key) const {
+const SourceCheck::Position* SourceCheck::find(std::string_view key) const {
   const auto found = keys_.find(xxh3_64(as_bytes(key)));
   return found == keys_.end() ? nullptr : &found->second;
 }
 
-const catalog::ScannedFile* SourceCheck::file_of(const Place& place, std::string_view extension) const {
-  const catalog::ScannedClass& owner = scan_.classes[place.class_index];
-  const catalog::ScannedFile& file = owner.files[place.file];
+const catalog::ScannedFile* SourceCheck::file_of(const Position& position, std::string_view extension) const {
+  const catalog::ScannedClass& owner = scan_.classes[position.class_index];
+  const catalog::ScannedFile& file = owner.files[position.file];
   const std::string_view image = owner.name_of(file);
   const std::string wanted = formats::portable_extension(extension);
   if (formats::portable_extension(formats::split_extension(image).extension) == wanted) return &file;
-  for (const catalog::ScannedMember& member : members_of(place)) {
+  for (const catalog::ScannedMember& member : members_of(position)) {
     if (scan_.member_name(member) == wanted) return &member.file;
   }
   return nullptr;
 }
 
-std::span<const catalog::ScannedMember> SourceCheck::members_of(const Place& place) const {
-  return std::ranges::equal_range(scan_.classes[place.class_index].members, place.file, {},
+std::span<const catalog::ScannedMember> SourceCheck::members_of(const Position& position) const {
+  return std::ranges::equal_range(scan_.classes[position.class_index].members, position.file, {},
                                   &catalog::ScannedMember::image);
 }
 
-std::unique_ptr<ByteSource> SourceCheck::open(const Place& place, const catalog::ScannedFile& file) const {
-  const catalog::ScannedClass& owner = scan_.classes[place.class_index];
+std::unique_ptr<ByteSource> SourceCheck::open(const Position& position, const catalog::ScannedFile& file) const {
+  const catalog::ScannedClass& owner = scan_.classes[position.class_index];
   std::string path = owner.path_of(file);
   if (!source_.store) return std::make_unique<io::FileSource>(source_.path_of(path));
   return std::make_unique<io::ObjectReader>(
@@ -276,23 +276,23 @@ class SourceCheck::Comparer final : public MemberWatcher {
   bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
     offset_ = entry.data_offset;
     name_ = entry.name;
-    place_ = owner_.find(name.key);
+    position_ = owner_.find(name.key);
     is_label_ = lower_case(name.extension) == kLabelExtension;
-    if (place_ && is_label_ && owner_.labels_[place_->class_index]) {
+    if (position_ && is_label_ && owner_.labels_[position_->class_index]) {
       has_label_ = true;
       label_.start();
       return true;
     }
-    const catalog::ScannedFile* file = place_ ? owner_.file_of(*place_, name.extension) : nullptr;
-    if (!file && place_ && owner_.facts_.noted && lower_case(name.extension) == "json") return false;
+    const catalog::ScannedFile* file = position_ ? owner_.file_of(*position_, name.extension) : nullptr;
+    if (!file && position_ && owner_.facts_.noted && lower_case(name.extension) == "json") return false;
     if (!file) {
       log_.add(ProblemCode::not_in_source, offset_, name_);
       return false;
     }
     found_.push_back(file);
-    owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
-    const catalog::ScannedClass& in_class = owner_.scan_.classes[place_->class_index];
-    if (owner_.facts_.resized && file == &in_class.files[place_->file]) return false;
+    owner_.seen_[owner_.first_[position_->class_index] + position_->file] = true;
+    const catalog::ScannedClass& in_class = owner_.scan_.classes[position_->class_index];
+    if (owner_.facts_.resized && file == &in_class.files[position_->file]) return false;
     return open(in_class, *file, entry.size);
   }
 
@@ -311,25 +311,25 @@ class SourceCheck::Comparer final : public MemberWatcher {
 
   void end() override {
     if (!is_label_) return;
-    const std::uint64_t expected = owner_.labels_[place_->class_index].value();
+    const std::uint64_t expected = owner_.labels_[position_->class_index].value();
     if (label_.label() == expected) return;
     log_.add(ProblemCode::label_not_of_source, offset_, name_,
              fmt::format("'{}', expected {} for class '{}'", label_.text(), expected,
-                         owner_.scan_.classes[place_->class_index].name));
+                         owner_.scan_.classes[position_->class_index].name));
   }
 
   /// Labels and side-cars of the source have to be there.
   void sample_end(const formats::Sample& sample) override {
     const bool has_label = std::exchange(has_label_, false);
     const std::vector<const catalog::ScannedFile*> found = std::exchange(found_, {});
-    const Place* place = owner_.find(sample.key);
-    if (place == nullptr) return;
-    const catalog::ScannedClass& in_class = owner_.scan_.classes[place->class_index];
-    if (owner_.labels_[place->class_index] && !has_label) {
+    const Position* position = owner_.find(sample.key);
+    if (position == nullptr) return;
+    const catalog::ScannedClass& in_class = owner_.scan_.classes[position->class_index];
+    if (owner_.labels_[position->class_index] && !has_label) {
       log_.add(ProblemCode::missing_label, sample.offset, sample.key,
                fmt::format("the source has it in class '{}'", in_class.name));
     }
-    for (const catalog::ScannedMember& member : owner_.members_of(*place)) {
+    for (const catalog::ScannedMember& member : owner_.members_of(*position)) {
       if (std::ranges::find(found, &member.file) != found.end()) continue;
       const std::string path = in_class.path_of(member.file);
       if (owner_.facts_.noted && lower_case(path).ends_with(".json")) continue;
@@ -342,7 +342,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   /// False if the sizes already differ.
   bool open(const catalog::ScannedClass& in_class, const catalog::ScannedFile& file, std::uint64_t size) {
     try {
-      file_ = owner_.open(*place_, file);
+      file_ = owner_.open(*position_, file);
     } catch (const Error& error) {  // the shard is not to blame
       note_difference(error.what());
       return false;
@@ -361,7 +361,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   SourceCheck& owner_;
   ProblemLog& log_;
   std::vector<std::byte> block_;
-  const Place* place_ = nullptr;
+  const Position* position_ = nullptr;
   bool is_label_ = false;
   bool has_label_ = false;                          ///< the current sample
   std::vector<const catalog::ScannedFile*> found_;  ///< of the current sample

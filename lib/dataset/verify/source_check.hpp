@@ -46,7 +46,7 @@ class SourceCheck {
               const catalog::FolderManifests& manifests, Context& ctx);
 
   /// Whether samples must have labels.
-  bool is_labelled() const { return scan_.labelled(); }
+  bool is_labeled() const { return scan_.labeled(); }
 
   /// Whether images come over the network: then many shards should be compared at a time.
   bool is_remote() const { return source_.store != nullptr; }
@@ -67,20 +67,20 @@ class SourceCheck {
 
  private:
   class Comparer;
-  struct Place {
+  struct Position {
     std::uint32_t class_index = 0;
     std::uint32_t file = 0;
   };
 
   std::size_t absent_files() const;
   void add_keys();
-  void add_key(std::string_view key, const Place& place);
-  const Place* find(std::string_view key) const;
+  void add_key(std::string_view key, const Position& position);
+  const Position* find(std::string_view key) const;
   /// The source file of a member; null if there is none.
-  const catalog::ScannedFile* file_of(const Place& place, std::string_view extension) const;
-  std::span<const catalog::ScannedMember> members_of(const Place& place) const;
+  const catalog::ScannedFile* file_of(const Position& position, std::string_view extension) const;
+  std::span<const catalog::ScannedMember> members_of(const Position& position) const;
   /// Opens one of the files of a class.
-  std::unique_ptr<ByteSource> open(const Place& place, const catalog::ScannedFile& file) const;
+  std::unique_ptr<ByteSource> open(const Position& position, const catalog::ScannedFile& file) const;
 
   catalog::SourceFolder source_;
   ConvertFacts facts_;
@@ -88,7 +88,7 @@ class SourceCheck {
   std::set<std::string> left_out_;                    ///< paths that convert left out
   std::vector<std::optional<std::uint64_t>> labels_;  ///< by class; empty for images without one
   std::vector<std::size_t> first_;                    ///< number of a class's first image among all
-  std::unordered_map<std::uint64_t, Place> keys_;     ///< by XXH3-64
+  std::unordered_map<std::uint64_t, Position> keys_;  ///< by XXH3-64
   std::vector<std::atomic<bool>> seen_;               ///< by image
 };
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -79,7 +78,7 @@ class Verification {
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes, "shards");
     try {
       check_shards();
-      set_checker_.finish(source_ && source_->is_labelled(), ctx_);
+      set_checker_.finish(source_ && source_->is_labeled(), ctx_);
       if (source_) source_->note_unreadable(set_checker_.log());
       if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
     } catch (const Error& error) {
@@ -245,6 +244,10 @@ class Verification {
                                     count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
                                     set_.manifest_path));
     }
+    if (manifests_.size() > 1)
+      checked.push_back(fmt::format(
+          "manifests of {} folders: {}", manifests_.size(),
+          have_same_classes(manifests_) ? "the same classes and labels" : "classes differ, or a manifest is missing"));
     if (staged_) {
       checked.push_back(fmt::format("{} of the {} of the set, staged by {}",
                                     count([](const ExpectedShard& e) { return e.manifest != nullptr; }),

@@ -28,7 +28,7 @@ inline std::string narrow_chroma_jpeg(std::uint32_t side = 64) {
   return as_string(encode_raw(make_picture(side, side), {.luma_h = 4}));
 }
 
-/// The same image with an Adobe marker that says how its colours are stored: 0 for RGB.
+/// The same image with an Adobe marker that says how its colors are stored: 0 for RGB.
 inline std::string with_adobe_marker(std::string jpeg, char transform) {
   std::string marker(
       "\xFF\xEE\x00\x0E"

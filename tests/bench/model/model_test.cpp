@@ -40,7 +40,7 @@ ErrorCode code_of(const ModelOptions& options) {
 }
 
 /// What model() makes of a result file with this text.
-ModelResult modelled_from(ModelOptions options, std::string_view text, Context& context) {
+ModelResult modeled_from(ModelOptions options, std::string_view text, Context& context) {
   const TempDir dir;
   options.from = dir.path("result.json");
   write_file(*options.from, text);
@@ -73,7 +73,7 @@ TEST_CASE("the worked example of docs/explain/model.md: what 8 GPUs require") {
   CHECK_FALSE(result.has_findings());
 }
 
-TEST_CASE("a supply that falls short names the stage, both utilisations and is a finding") {
+TEST_CASE("a supply that falls short names the stage, both utilizations and is a finding") {
   Context context;
   ModelOptions options = worked_example();
   options.read_rate = 2.6624e9;  // 20480/s
@@ -418,7 +418,7 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
   ModelOptions job = worked_example();
   const auto check = [&](std::string_view text, std::string_view line, const char* missing) {
     Context own;
-    const ModelResult result = modelled_from(job, text, own);
+    const ModelResult result = modeled_from(job, text, own);
     CHECK(result.text == line);
     CHECK(result.requirement == RequirementState::undecided);
     CHECK_FALSE(result.limiting_stage);
@@ -434,7 +434,7 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
   check(R"({"schema":"shardkit/decode","result":{"samples_per_second":20000}})",
         "decoding is enough: 20,000 samples/s available, 10,240 needed; reading was not measured", "read");
   job.decode_rate = 20'000;
-  CHECK(modelled_from(job, kRead, context).requirement == RequirementState::met);
+  CHECK(modeled_from(job, kRead, context).requirement == RequirementState::met);
   CHECK_FALSE(has_warning(context, "not_measured"));
 }
 
@@ -442,7 +442,7 @@ TEST_CASE("a measured stage that is short is a miss, whatever was not measured")
   Context context;
   ModelOptions job = worked_example();
   job.gpus = 80;
-  const ModelResult result = modelled_from(job, kRead, context);
+  const ModelResult result = modeled_from(job, kRead, context);
   CHECK(result.has_findings());
   CHECK(result.text.starts_with("read is the bottleneck: 20,000 samples/s available, 102,400 needed"));
   CHECK(has_warning(context, "not_measured"));
@@ -452,7 +452,7 @@ TEST_CASE("what is no image needs no decoding to be fed") {
   Context context;
   ModelOptions job;
   job.preset = "cosmoflow-a100";
-  const ModelResult result = modelled_from(job, kRead, context);
+  const ModelResult result = modeled_from(job, kRead, context);
   CHECK(result.requirement == RequirementState::met);
   CHECK(result.not_measured.empty());
   CHECK_FALSE(has_warning(context, "not_measured"));
@@ -463,7 +463,7 @@ TEST_CASE("decoding alone says nothing of samples that are not decoded: that is 
   ModelOptions job;
   job.preset = "unet3d-a100";
   const ModelResult result =
-      modelled_from(job, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
+      modeled_from(job, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
   CHECK(result.text ==
         "1 GPU takes 11 samples/s, 1.61 GB/s from storage; whether that is available is unknown: reading was not "
         "measured");
@@ -483,13 +483,13 @@ TEST_CASE("a rate of one sample is in the singular") {
 
 TEST_CASE("without a job one stage feeds images at most so many GPUs") {
   Context context;
-  const ModelResult read = modelled_from({}, kRead, context);
+  const ModelResult read = modeled_from({}, kRead, context);
   CHECK(read.text.starts_with("feeds 1 x unet3d-a100, "));
   CHECK(read.text.find(", at most 27 x resnet50-a100, ") != std::string::npos);  // 2.6e9 / 114660 / (0.9 * 919.5)
   CHECK(read.text.ends_with(" (judged only by storage); decoding was not measured"));
   CHECK(has_warning(context, "not_measured"));
   const ModelResult decode =
-      modelled_from({}, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
+      modeled_from({}, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
   CHECK(decode.text.starts_with("feeds at most 1 x resnet50-a100, "));
   CHECK(decode.text.ends_with(" (judged only by decoding); reading was not measured"));
 }
@@ -499,7 +499,7 @@ TEST_CASE("where samples of another size were measured the line says for which s
   ModelOptions job;
   job.preset = "unet3d-h100";
   job.gpus = 2;
-  CHECK(modelled_from(job, kRead, context)
+  CHECK(modeled_from(job, kRead, context)
             .text.starts_with("read is the bottleneck: 18 samples/s available, 43 needed (140 MiB per sample, measured "
                               "with 127 KiB), predicted AU 41 %"));
 }
@@ -509,9 +509,9 @@ TEST_CASE("a checkpoint that training waited for says nothing of copies, and its
   ModelOptions options = worked_example();
   options.checkpoint_every = 100;
   const ModelResult result =
-      modelled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":1000000000,"rows":[
+      modeled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":1000000000,"rows":[
       {"mode":"sync","bytes":1000000000,"block_seconds":4,"durable_seconds":4,"bytes_per_second":0.25e9}]}})",
-                    context);
+                   context);
   CHECK_FALSE(result.required->checkpoint->asynchronous_share_ratio);
   CHECK(result.text.starts_with("checkpoints take 16.7 % of the running time if training waits for them; 8 GPUs"));
   CHECK(context.warnings().empty());
@@ -522,10 +522,10 @@ TEST_CASE("a checkpoint that a budget cut short is taken whole at its rate, with
   ModelOptions options = worked_example();
   options.checkpoint_every = 100;
   const ModelResult result =
-      modelled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":4000000000,"rows":[
+      modeled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":4000000000,"rows":[
       {"mode":"sync","bytes":500000000,"block_seconds":2,"durable_seconds":2,"bytes_per_second":0.25e9},
       {"mode":"background","bytes":400000000,"block_seconds":1,"durable_seconds":2,"bytes_per_second":0.2e9}]}})",
-                    context);
+                   context);
   CHECK(result.required->checkpoint->write_seconds == Approx(16));
   CHECK(result.required->checkpoint->asynchronous_share_ratio.value() == Approx(1.0 / 21));  // all of it was copied
   CHECK(has_warning(context, "part_of_checkpoint"));
@@ -537,9 +537,9 @@ TEST_CASE("what a checkpoint's result needs beside it is told at once") {
   options.checkpoint_every = 100;
   options.sample_bytes.reset();
   try {
-    modelled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":1000,"rows":[
+    modeled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":1000,"rows":[
       {"mode":"sync","bytes":1000,"bytes_per_second":1000}]}})",
-                  context);
+                 context);
     FAIL("no error came");
   } catch (const Error& error) {
     CHECK(std::string(error.what()).find("--batch, --step-time and --sample-bytes") != std::string::npos);

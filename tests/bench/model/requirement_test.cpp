@@ -44,7 +44,7 @@ TEST_CASE("an asynchronous checkpoint costs its copy, and must be written before
   CHECK_FALSE(checkpoint_fits(2001, 1000, 2));
 }
 
-TEST_CASE("utilisation lies between full overlap and none") {
+TEST_CASE("utilization lies between full overlap and none") {
   const TrainingJob job{1, 400, 0.2, 100e3};  // demands 2000/s
   CHECK(overlapped_au(500, 2000) == Approx(0.25));
   CHECK(serial_au(job, 500) == Approx(0.2 / (0.2 + 0.8)));

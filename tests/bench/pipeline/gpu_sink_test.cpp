@@ -56,7 +56,7 @@ auto failure_with(const FakeDevice::Settings& device_settings, const LoaderSetti
 
 }  // namespace
 
-TEST_CASE("batches arrive on the GPU as they are on the host, bit for bit, wherever they are normalised") {
+TEST_CASE("batches arrive on the GPU as they are on the host, bit for bit, wherever they are normalized") {
   for (const TensorType type : {TensorType::u8, TensorType::f16, TensorType::f32}) {
     for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
       LoaderSettings settings = small_loader();
@@ -120,7 +120,7 @@ TEST_CASE("what is copied is counted, at the rate of the GPU's own clock when me
   }
 }
 
-TEST_CASE("normalised on the GPU, one byte a level and one a flip cross the bus") {
+TEST_CASE("normalized on the GPU, one byte a level and one a flip cross the bus") {
   LoaderSettings settings = small_loader();
   settings.form = SampleForm::crop;
   FakeDevice device;
@@ -175,13 +175,13 @@ TEST_CASE("a GPU that damages what is copied to it is found before anything is m
   CHECK(failure.says("GPU 0 (fake GPU) has 1 wrong bytes of"));
 }
 
-TEST_CASE("so is one that normalises otherwise than the processor") {
+TEST_CASE("so is one that normalizes otherwise than the processor") {
   LoaderSettings settings = small_loader();
   CHECK_FALSE(failure_with({.damaged_kernel = 0}, settings).failed);
   settings.form = SampleForm::crop;
   const auto failure = failure_with({.damaged_kernel = 0}, settings);
   CHECK(failure == ErrorCode::corrupt);
-  CHECK(failure.says("normalises differently from the CPU, from byte 0 of"));
+  CHECK(failure.says("normalizes differently from the CPU, from byte 0 of"));
 }
 
 TEST_CASE("batches that the GPU has no room for are refused with the options to change") {

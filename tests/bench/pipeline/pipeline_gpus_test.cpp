@@ -149,7 +149,7 @@ TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs"
   CHECK(failure.says("all GPUs must be of one model, but GPU 0 is 'fake GPU' and GPU 2 is 'another GPU'"));
 }
 
-TEST_CASE("normalising on the GPU takes a quarter of the bytes of f32 over the bus, and of the memory for batches") {
+TEST_CASE("normalizing on the GPU takes a quarter of the bytes of f32 over the bus, and of the memory for batches") {
   FakeDevice device;
   const PipelineResult on_cpu = measure(small_options(), {&device});
   const PipelineResult on_gpu = measure(with([](auto& o) { o.normalize = NormalizeKind::gpu; }), {&device});

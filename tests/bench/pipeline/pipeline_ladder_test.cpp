@@ -69,7 +69,7 @@ TEST_CASE("each rung is measured on the same data and says what it adds") {
     CHECK(row.au_ratio);
     CHECK_FALSE(row.limiting_stage.empty());
   }
-  CHECK(names == std::vector<std::string>{"naive", "pinned, one batch prefetched", "normalised on the GPU", "nvJPEG",
+  CHECK(names == std::vector<std::string>{"naive", "pinned, one batch prefetched", "normalized on the GPU", "nvJPEG",
                                           "all overlapped"});
   CHECK_FALSE(result.ladder[0].pinned);
   CHECK(result.ladder[0].prefetch == 0);

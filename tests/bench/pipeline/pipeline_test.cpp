@@ -233,7 +233,7 @@ TEST_CASE("images that cannot be decoded are counted by kind and left out") {
   CHECK(result.failures.total == 2);
 }
 
-TEST_CASE("one sample alone has a rate, no utilisation, and a warning") {
+TEST_CASE("one sample alone has a rate, no utilization, and a warning") {
   const TempDir dir;
   write_file(dir.path("a.jpg"), small_jpeg());
   PipelineOptions options = options_for(dir.path());

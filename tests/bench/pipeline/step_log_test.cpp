@@ -22,14 +22,14 @@ StepLog log_of(int steps, double wait, double step, double checkpoint = 0, std::
 
 }  // namespace
 
-TEST_CASE("utilisation is computing over running time, the first step left out") {
+TEST_CASE("utilization is computing over running time, the first step left out") {
   // MLPerf Storage: a step of 3 s after a wait of 1 s is 75 %.
   const StepLog log = log_of(5, 1, 3);
   CHECK(*log.au() == doctest::Approx(0.75));
   CHECK(*log.stall() == doctest::Approx(0.25));
 }
 
-TEST_CASE("a first step that waited long changes neither utilisation nor latency") {
+TEST_CASE("a first step that waited long changes neither utilization nor latency") {
   StepLog log(1);
   log.next_epoch();
   log.add({0, 100, 101, 101, 8});
@@ -56,7 +56,7 @@ TEST_CASE("checkpoints are running time in which nothing computes and nobody wai
   CHECK(log.samples_per_second() == doctest::Approx(10 / 4.0));
 }
 
-TEST_CASE("utilisation, waiting and checkpoints are all of the time") {
+TEST_CASE("utilization, waiting and checkpoints are all of the time") {
   const StepLog log = log_of(9, 0.2, 0.5, 0.3);
   CHECK(*log.au() + *log.stall() + log.checkpoint_share() == doctest::Approx(1));
 }
@@ -103,7 +103,7 @@ TEST_CASE("one step alone has a rate and no ratios; none has nothing") {
   CHECK_FALSE(none.au());
 }
 
-TEST_CASE("without a step time there is no utilisation to speak of") { CHECK_FALSE(log_of(5, 1, 0).au()); }
+TEST_CASE("without a step time there is no utilization to speak of") { CHECK_FALSE(log_of(5, 1, 0).au()); }
 
 TEST_CASE("how late the tool was is reported, and is nobody's time") {
   StepLog log(1);

@@ -1,6 +1,8 @@
 #include <filesystem>
 #include <map>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -144,4 +146,26 @@ TEST_CASE("a stopped context ends the listing") {
   stop.request_stop();
   Context context(stop.get_token());
   CHECK(error_code_of([&] { read(folder_options(dir.path("t")), context); }) == ErrorCode::cancelled);
+}
+
+TEST_CASE("a stop gives the rate of the files until then") {
+  constexpr int kFiles = 20'000;
+  const TempDir dir;
+  write_file(dir.path("t/cat/0.jpg"), "x");
+  for (int i = 1; i < kFiles; ++i)
+    std::filesystem::create_hard_link(dir.path("t/cat/0.jpg"), dir.path("t/cat/" + std::to_string(i) + ".jpg"));
+  std::stop_source stop;
+  Context context(stop.get_token());
+  const std::jthread stopper([&](const std::stop_token& end) {
+    while (!end.stop_requested() && (context.progress().items == 0 || context.progress().items_total == 0))
+      std::this_thread::yield();
+    stop.request_stop();
+  });
+  ReadOptions options = folder_options(dir.path("t"));
+  options.threads = 1;
+  const ReadResult result = read(options, context);
+  CHECK(result.interrupted);
+  CHECK(result.samples.value_or(0) > 0);
+  CHECK(result.samples.value_or(0) < kFiles);
+  CHECK(result.samples_per_second.value_or(0) > 0);
 }

@@ -43,11 +43,11 @@ TEST_CASE("a permutation of billions takes no memory and leaves no number out of
   }
 }
 
-TEST_CASE("neighbours are spread: few numbers stand next to their successor") {
+TEST_CASE("neighbors are spread: few numbers stand next to their successor") {
   const auto values = all_of(Permutation(10000, 3), 10000);
-  int neighbours = 0;
-  for (std::size_t i = 1; i < values.size(); ++i) neighbours += values[i] == values[i - 1] + 1 ? 1 : 0;
-  CHECK(neighbours < 20);
+  int neighbors = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) neighbors += values[i] == values[i - 1] + 1 ? 1 : 0;
+  CHECK(neighbors < 20);
 }
 
 TEST_CASE("a grid has each whole piece of each file once and leaves out what lies behind the last") {

@@ -118,7 +118,7 @@ TEST_CASE("large files are read in parts, so that all threads have work, and sti
   CHECK(result.mean_sample.value() == 130 * kMiB);
   CHECK_FALSE(has_hint(result, "had something to read"));
   options.threads = 4;
-  CHECK(has_hint(read_quietly(options), "only 3 of the 4 threads"));
+  CHECK(has_hint(read_quietly(options), "only 3 of the 4 reading threads"));
 }
 
 TEST_CASE("samples of an indexed shard count by their share of the bytes") {

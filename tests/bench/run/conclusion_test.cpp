@@ -187,7 +187,7 @@ TEST_CASE("of several turns the ladder has medians and their intervals over the 
   CHECK_FALSE(median_node(turns).pipeline_samples_per_second);
 }
 
-TEST_CASE("a lower utilisation may be enough, and then the limit is reported without a finding") {
+TEST_CASE("a lower utilization may be enough, and then the limit is reported without a finding") {
   const Conclusion conclusion = conclude(small_node(), thousand_each(1, 0.8), float_crops());
   CHECK(conclusion.verdict.ok);
   CHECK(conclusion.verdict.limiting_stage == "decode");

@@ -141,7 +141,7 @@ TEST_CASE("with a requirement the verdict is to stream or to stage, and staging 
   CHECK(slow.has_findings());
 }
 
-TEST_CASE("the requirement is a rate, or what a job reads at the utilisation it wants") {
+TEST_CASE("the requirement is a rate, or what a job reads at the utilization it wants") {
   StoreReadOptions options;
   CHECK_FALSE(options.required());
   options.batch = 256;

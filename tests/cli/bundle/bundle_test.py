@@ -72,14 +72,14 @@ class Bundle(FolderTest):
     def test_no_library_of_the_host_is_used(self):
         self.assertEqual([path for path in self.libraries_in_use() if not path.startswith(str(self.root))], [])
 
-    def test_it_holds_manuals_completion_and_licences(self):
+    def test_it_holds_manuals_completion_and_licenses(self):
         names = {name.partition("/")[2] for name in self.names}
         for wanted in ("share/man/man1/shardctl-convert.1", "share/bash-completion/completions/iobench",
                        "share/doc/shardkit/LICENSE", "share/doc/shardkit/docs/tutorial.md",
                        "share/doc/shardkit/docs/schema/gate.json", "share/doc/shardkit/samples/slurm/prolog.sh"):
             self.assertIn(wanted, names)
-        licences = list((self.root / "share/doc/shardkit/licences").iterdir())
-        self.assertGreater(len(licences), 5)
+        licenses = list((self.root / "share/doc/shardkit/licenses").iterdir())
+        self.assertGreater(len(licenses), 5)
 
     def test_help_names_the_page_in_the_bundle(self):
         (page,) = re.findall(r"^More: (.+)$", self.run_here("iobench", "run", "--help").stdout, re.M)

@@ -31,10 +31,10 @@ class Converting(CompatibilityTest):
     def test_a_split_is_refused_because_its_rule_is_another(self):
         before = tree(self.folder / "split")
         refused = self.program("shardctl", "convert", "src", "split", "--split", "train=0.7,val=0.3", "--stratify")
-        self.assert_error(refused, 4, "'split/train'", "--group-by was not given, is key", "empty folder")
+        self.assert_error(refused, 4, "'split/train'", "no --group-by", "asks for --group-by key", "empty folder")
         self.assertEqual(tree(self.folder / "split"), before)
 
-    def test_a_finished_set_is_recognised(self):
+    def test_a_finished_set_is_recognized(self):
         result = self.shardctl("convert", "src", "set", "--samples", "3", *INDEXES)
         self.assertEqual((result["shards_written"], result["shards_reused"]), (0, 3))
 
@@ -54,7 +54,7 @@ class Converting(CompatibilityTest):
     def test_another_option_is_refused(self):
         for target in ("half-killed", "half-part", "set"):
             with self.subTest(target):
-                self.assert_refused("convert", "src", target, "--samples", "2", texts=["samples was 3, is 2", "empty folder"])
+                self.assert_refused("convert", "src", target, "--samples", "2", texts=["used --samples 3, but this one asks for --samples 2", "empty folder"])
 
     def test_another_source_is_refused(self):
         (self.folder / "src/n00000001/n00000001_1.JPEG").unlink()
@@ -82,7 +82,7 @@ class Resharding(CompatibilityTest):
         for target in ("half-reshard-killed", "half-reshard-part", "resharded"):
             with self.subTest(target):
                 other = ("reshard", "set", target, "--shuffle", "8", "--samples", "4")
-                self.assert_refused(*other, texts=["shuffle was 7, is 8", "empty folder"])
+                self.assert_refused(*other, texts=["used --shuffle 7, but this one asks for --shuffle 8", "empty folder"])
 
 
 class Looking(CompatibilityTest):
@@ -192,7 +192,7 @@ class NodeCache(CompatibilityTest):
         self.assert_error(finished, 5, "leased by job-1")
         self.assertEqual(self.shardctl("cache", "check", "cache/leased")["errors"], 0)
 
-    def test_sets_are_recognised(self):
+    def test_sets_are_recognized(self):
         for source, name, *options in (("split/val", "leased"), ("listed", "over"), ("pool", "free", "--manifest", "none")):
             with self.subTest(name):
                 result = self.shardctl("stage", source, f"cache/{name}", "--cache", "cache", "--lease", "0", *options)

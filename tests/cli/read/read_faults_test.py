@@ -159,7 +159,7 @@ class ReadFaults(FolderTest):
         self.assertIn("never written", run("iobench", "read", hole).stderr)
 
     @unittest.skipUnless(can_mount() and os.geteuid() == 0, "needs root and mounts")
-    def test_an_overlay_is_labelled_and_never_read_directly(self):
+    def test_an_overlay_is_labeled_and_never_read_directly(self):
         script = (f"mkdir -p {self.folder}/l {self.folder}/u {self.folder}/w {self.folder}/m && cp {self.file} {self.folder}/l && "
                   f"mount -t overlay none -o lowerdir={self.folder}/l,upperdir={self.folder}/u,workdir={self.folder}/w "
                   f"{self.folder}/m || exit 77; {PROGRAMS}/iobench read {self.folder}/m/data.bin --quiet --json - ")

@@ -142,11 +142,30 @@ TEST_CASE("rm removes sets that nobody leases, and nothing else") {
   CHECK(cache.holds("old/mine"));
   CHECK_FALSE(cache.holds("old/1.tar"));
   const auto failure = failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); });
-  CHECK(failure == ErrorCode::conflict);
+  CHECK(failure == ErrorCode::in_use);
   CHECK(failure.says("leased by a (test) until"));
   CHECK(cache.holds("sub/new/1.tar"));
   CHECK(failure_of([&] { cache_rm({cache.dir.path("old")}, ctx); }) == ErrorCode::not_found);
   std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
   release_all_leases(*io::posix_file_system(), cache.dir.path("sub/new"));
   CHECK(failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); }).says("has no journal"));
+}
+
+TEST_CASE("rm removes what a stage left that was killed at any moment before its first file") {
+  const SampleCache cache;
+  const auto rm = [&] {
+    Context ctx;
+    return cache_rm({cache.dir.path("begun")}, ctx);
+  };
+  std::filesystem::create_directories(cache.dir.path("begun/.shardkit"));
+  write_file(cache.dir.path("begun/.shardkit/stage.lock"), "");
+  CHECK(failure_of(rm) == ErrorCode::not_found);  // nothing of a set is there
+  std::filesystem::create_directories(cache.dir.path("begun/.shardkit/staging"));
+  CHECK(rm().bytes == 0);
+  CHECK_FALSE(cache.holds("begun/.shardkit/staging"));
+  std::filesystem::create_directories(cache.dir.path("begun/.shardkit/staging"));
+  write_file(cache.dir.path("begun/.shardkit/stage.journal"), "");
+  rm();
+  CHECK_FALSE(cache.holds("begun/.shardkit/stage.journal"));
+  CHECK(failure_of(rm) == ErrorCode::not_found);
 }

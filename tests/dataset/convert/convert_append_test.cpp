@@ -345,7 +345,7 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   SUBCASE("other options, also where nothing is new") {
     fs::remove_all(source.dir.path("src/class_1"));
     options.sharding.samples = 7;
-    CHECK(contains(refusal(options, ErrorCode::conflict), "--samples was 6, is 7"));
+    CHECK(contains(refusal(options, ErrorCode::conflict), "used --samples 6, but this one asks for --samples 7"));
   }
   SUBCASE("the label of a listed image is another") {
     write_file(source.dir.path("list.csv"), "path,label\nclass_0/img_000.jpg,cat\nclass_0/img_001.jpg,dog\n");
@@ -359,7 +359,7 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   }
   SUBCASE("other options") {
     options.sharding.samples = 7;
-    CHECK(contains(refusal(options, ErrorCode::conflict), "--samples was 6, is 7"));
+    CHECK(contains(refusal(options, ErrorCode::conflict), "used --samples 6, but this one asks for --samples 7"));
   }
   SUBCASE("another label by a class map") {
     write_file(source.dir.path("map"), "class_2\nclass_1\nclass_0\n");

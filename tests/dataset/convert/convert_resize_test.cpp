@@ -132,7 +132,7 @@ TEST_CASE("resized shards are the same bytes for any number of threads and parts
   CHECK(run(photos.options()).shards_reused == 2);
   options = photos.options();
   options.sharding.quality = 50;
-  CHECK_THROWS_WITH_AS(run(options), doctest::Contains("--quality was 90, is 50"), Error);
+  CHECK_THROWS_WITH_AS(run(options), doctest::Contains("used --quality 90, but this one asks for --quality 50"), Error);
 }
 
 TEST_CASE("an image that would come out larger gets a lower quality, and is counted") {

@@ -173,7 +173,7 @@ TEST_CASE("a split works in parts, resumes, and refuses other ratios") {
   options.split = {"train=0.75", "val=0.25"};
   CHECK(run(options).shards_reused == 6);
   options.split = {"train=0.5", "val=0.5"};
-  CHECK(contains(refusal(options, ErrorCode::conflict), "--split was train=0.75,val=0.25"));
+  CHECK(contains(refusal(options, ErrorCode::conflict), "used --split train=0.75,val=0.25"));
 }
 
 TEST_CASE("several sets do not go into the folder of one") {

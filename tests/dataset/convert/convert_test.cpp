@@ -265,10 +265,13 @@ TEST_CASE("a changed option or source is refused with what changed, and nothing 
   const auto before = f.content("out");
   ConvertOptions options = f.options("out");
   options.sharding.samples = 30;
-  CHECK(says(failure(options), "--samples was 25, is 30"));
-  options = f.options("out");
-  options.sharding.shuffle = 5;
-  CHECK(says(failure(options), "--shuffle was 0, is 5"));
+  CHECK(says(failure(options), "the earlier run used --samples 25, but this one asks for --samples 30;"));
+  options.sharding.samples = {};  // as --size alone lifts the default of --samples
+  options.sharding.size = 64'000'000;
+  options.sharding.no_shuffle = true;
+  CHECK(says(failure(options),
+             "the earlier run used --samples 25 and --shuffle 0 and no --size, but this one asks for no --samples and "
+             "--no-shuffle and --size 64MB;"));
 
   write_file(f.tree.path(2, 3), "other");
   CHECK(failure(f.options("out")).code() == ErrorCode::conflict);

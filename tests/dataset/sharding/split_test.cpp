@@ -61,8 +61,8 @@ TEST_CASE(
     CHECK(std::ranges::is_sorted(sets[i]));
     CHECK(std::abs(static_cast<double>(sets[i].size()) - kSamples * shares[i].ratio) < five_deviations(kSamples));
     for (std::uint32_t label = 0; label < 4; ++label) {
-      const auto labelled = std::ranges::count_if(sets[i], [&](std::uint32_t s) { return s % 4 == label; });
-      CHECK(std::abs(static_cast<double>(labelled) - kSamples / 4.0 * shares[i].ratio) <
+      const auto labeled = std::ranges::count_if(sets[i], [&](std::uint32_t s) { return s % 4 == label; });
+      CHECK(std::abs(static_cast<double>(labeled) - kSamples / 4.0 * shares[i].ratio) <
             five_deviations(kSamples / 4.0));
     }
     all.insert(sets[i].begin(), sets[i].end());

@@ -78,7 +78,7 @@ TEST_CASE("a rank without a shard is refused where webdataset would stop") {
   CHECK(failure_of([] { of({}, {0, 0, 1}, RankSplit::webdataset); }) == ErrorCode::usage);
 }
 
-TEST_CASE("DALI divides the samples, so neighbours may share a shard") {
+TEST_CASE("DALI divides the samples, so neighbors may share a shard") {
   CHECK(of(tens(3), {0, 0, 2}, RankSplit::dali) == Shards{0, 1});
   CHECK(of(tens(3), {1, 1, 2}, RankSplit::dali) == Shards{1, 2});
   CHECK(of(tens(4), {1, 1, 2}, RankSplit::dali) == Shards{2, 3});

@@ -185,10 +185,14 @@ TEST_CASE("another finished set is replaced with --limit alone, and never while 
     release_all_leases(*posix_file_system(), first.target);
     CHECK_FALSE(replace().failed);
   }
-  SUBCASE("one's own is not") {
+  SUBCASE("one's own is not, and the result names the set that is gone") {
     second.share.limit = 5000;
     second.share.lease_id = "first";
-    CHECK_FALSE(replace().failed);
+    const StageResult result = run(second);
+    REQUIRE(result.evicted.size() == 1);
+    CHECK(result.evicted[0].starts_with("'" + first.target + "' ("));
+    CHECK(result.evicted[0].find("/src/a'") != std::string::npos);
+    CHECK(run(second).evicted.empty());
   }
   SUBCASE("nor are newer files brought while another leases the older ones") {
     write_file(node.dir.path("src/a/1.bin"), Node::text(2000));

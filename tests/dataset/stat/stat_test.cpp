@@ -26,7 +26,7 @@ Stat stat_folder(const std::string& path, std::optional<std::uint64_t> threads =
 }
 
 /// A shard whose samples "<prefix><i>" have these labels and images of these sizes.
-TarBuilder labelled(const std::string& prefix, const std::vector<int>& labels, std::size_t size = 10) {
+TarBuilder labeled(const std::string& prefix, const std::vector<int>& labels, std::size_t size = 10) {
   TarBuilder builder;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     builder.sample(prefix + std::to_string(i), std::string(size, 'i'), std::to_string(labels[i]));
@@ -38,15 +38,15 @@ TarBuilder labelled(const std::string& prefix, const std::vector<int>& labels, s
 
 TEST_CASE("stat counts samples, members, sizes and classes from headers") {
   ShardFolder folder;
-  folder.write("a.tar", labelled("a", {0, 1, 0, 2}, 99));
-  folder.write("b.tar", labelled("b", {1, 0}, 4999));
+  folder.write("a.tar", labeled("a", {0, 1, 0, 2}, 99));
+  folder.write("b.tar", labeled("b", {1, 0}, 4999));
   const StatResult result = stat_folder(folder.path()).result;
   CHECK(result.shards == 2);
   CHECK(result.shards_by_index == 0);
   CHECK(result.samples == 6);
   CHECK(result.members == 12);
   CHECK(result.bytes == folder.read("a.tar").size() + folder.read("b.tar").size());
-  CHECK(result.unlabelled == 0);
+  CHECK(result.unlabeled == 0);
   CHECK(result.sample_size.min == 100);
   CHECK(result.sample_size.median == 100);
   CHECK(result.sample_size.max == 5000);
@@ -68,8 +68,8 @@ TEST_CASE("stat counts samples, members, sizes and classes from headers") {
 
 TEST_CASE("the histogram counts every sample once") {
   ShardFolder folder;
-  folder.write("a.tar", labelled("a", {0, 1, 0, 2}, 99));
-  folder.write("b.tar", labelled("b", {1, 0}, 4999));
+  folder.write("a.tar", labeled("a", {0, 1, 0, 2}, 99));
+  folder.write("b.tar", labeled("b", {1, 0}, 4999));
   const StatResult result = stat_folder(folder.path()).result;
   CHECK(result.sample_size.histogram.front().from == 64);
   CHECK(result.sample_size.histogram.front().count == 4);
@@ -131,7 +131,7 @@ TEST_CASE("shuffled shards need the buffer that plan names, those in name order 
 
 TEST_CASE("a single class is no sign of missing shuffle") {
   ShardFolder folder;
-  folder.write("a.tar", labelled("a", {3, 3, 3, 3}));
+  folder.write("a.tar", labeled("a", {3, 3, 3, 3}));
   CHECK(stat_folder(folder.path()).result.mixed);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("without labels there is no class balance") {
   folder.write("a.tar", TarBuilder().file("a.jpg", "i").file("b.jpg", "i").end());
   const StatResult result = stat_folder(folder.path()).result;
   CHECK(result.samples == 2);
-  CHECK(result.unlabelled == 2);
+  CHECK(result.unlabeled == 2);
   CHECK_FALSE(result.class_balance);
   CHECK_FALSE(result.classes_per_shard);
   CHECK(result.shuffle_buffer.samples == 2);

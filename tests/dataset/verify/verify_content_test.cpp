@@ -149,10 +149,9 @@ TEST_CASE("labels and side-cars of the source have to be in the shards") {
   TarBuilder none;
   for (const char* key : {"cat/a", "cat/b", "dog/c"}) none.file(image(key), image(key));
   folder.write("s.tar", none.end());
-  const auto unlabelled = against();
-  CHECK(codes(unlabelled) ==
-        Codes{"missing_label", "missing_label", "missing_label", "missing_field", "missing_field"});
-  CHECK(unlabelled.has_findings());
+  const auto unlabeled = against();
+  CHECK(codes(unlabeled) == Codes{"missing_label", "missing_label", "missing_label", "missing_field", "missing_field"});
+  CHECK(unlabeled.has_findings());
 
   TarBuilder some;
   some.sample("cat/a", "cat/a.jpg", "0").file("cat/b.jpg", "cat/b.jpg");

@@ -47,7 +47,7 @@ inline void index_folder(const ShardFolder& folder) {
   shardkit::dataset::index({.shards = {folder.path()}, .threads = std::nullopt}, ctx);
 }
 
-/// A good archive of samples "<prefix>0" up, labelled by their number.
+/// A good archive of samples "<prefix>0" up, labeled by their number.
 inline TarBuilder good_samples(int count, const std::string& prefix = "k") {
   TarBuilder builder;
   for (int i = 0; i < count; ++i) {

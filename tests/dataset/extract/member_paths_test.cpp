@@ -52,12 +52,12 @@ TEST_CASE("every hostile name is refused with its reason") {
 }
 
 TEST_CASE("a known path is where the image goes back to, side-cars beside it, labels nowhere") {
-  const MemberPaths places(std::nullopt);
+  const MemberPaths paths(std::nullopt);
   const ListedSample owner = sample("c/img~2Ev2", 5, "c/sub/img.v2.JPEG");
-  CHECK(*places.place(owner, member("c/img~2Ev2.jpg", "jpg")) == "c/sub/img.v2.JPEG");
-  CHECK(*places.place(owner, member("c/img~2Ev2.json", "json")) == "c/sub/img.v2.json");
-  CHECK(places.place(owner, member("c/img~2Ev2.cls", "cls"))->empty());
-  CHECK_FALSE(places.place(sample("c/x", 5, "../x.jpg"), member("c/x.jpg", "jpg")));
+  CHECK(*paths.path_of(owner, member("c/img~2Ev2.jpg", "jpg")) == "c/sub/img.v2.JPEG");
+  CHECK(*paths.path_of(owner, member("c/img~2Ev2.json", "json")) == "c/sub/img.v2.json");
+  CHECK(paths.path_of(owner, member("c/img~2Ev2.cls", "cls"))->empty());
+  CHECK_FALSE(paths.path_of(sample("c/x", 5, "../x.jpg"), member("c/x.jpg", "jpg")));
 }
 
 TEST_CASE("a file with a path of its own goes there, never above the target") {
@@ -65,41 +65,41 @@ TEST_CASE("a file with a path of its own goes there, never above the target") {
   const ListedSample owner = sample("c/a", 5, "c/a.jpg");
   const MemberPaths beside(std::nullopt);
   mask.path = "c/a_mask.png";
-  CHECK(*beside.place(owner, mask) == "c/a_mask.png");
+  CHECK(*beside.path_of(owner, mask) == "c/a_mask.png");
   mask.path = "../masks/c/a.png";
-  CHECK(*beside.place(owner, mask) == "masks/c/a.png");
+  CHECK(*beside.path_of(owner, mask) == "masks/c/a.png");
   mask.path = "x/../../../../etc/a.png";
-  CHECK(*beside.place(owner, mask) == "etc/a.png");
+  CHECK(*beside.path_of(owner, mask) == "etc/a.png");
 
   formats::Manifest manifest = manifest_of({{"c", 5, 1}});
   manifest.options["source_folder"] = "images";
   const MemberPaths below(manifest);
   mask.path = "../masks/c/a.png";
-  CHECK(*below.place(owner, mask) == "masks/c/a.png");
-  CHECK(*below.place(owner, member("c/a.jpg", "jpg")) == "images/c/a.jpg");
+  CHECK(*below.path_of(owner, mask) == "masks/c/a.png");
+  CHECK(*below.path_of(owner, member("c/a.jpg", "jpg")) == "images/c/a.jpg");
   manifest.options["source_folder"] = "../..";
-  CHECK_FALSE(MemberPaths(manifest).place(owner, member("c/a.jpg", "jpg")));
+  CHECK_FALSE(MemberPaths(manifest).path_of(owner, member("c/a.jpg", "jpg")));
 }
 
 TEST_CASE("without a path the class is the manifest's name or the label, and is not named twice") {
-  const MemberPaths places(manifest_of({{"dog house", 0, 1}, {"cat", 1, 1}}));
-  CHECK(*places.place(sample("x/1", 1), member("x/1.JPG", "jpg")) == "cat/x/1.JPG");
-  CHECK(*places.place(sample("cat/1", 1), member("cat/1.jpg", "jpg")) == "cat/1.jpg");
-  CHECK(*places.place(sample("dog~20house/1", 0), member("dog~20house/1.jpg", "jpg")) == "dog house/1.jpg");
-  CHECK(*places.place(sample("x", 7), member("x.jpg", "jpg")) == "7/x.jpg");
-  CHECK(*places.place(sample("c/x", {}), member("c/x.jpg", "jpg")) == "c/x.jpg");
-  CHECK(places.knows_class(1));
-  CHECK_FALSE(places.knows_class(7));
+  const MemberPaths paths(manifest_of({{"dog house", 0, 1}, {"cat", 1, 1}}));
+  CHECK(*paths.path_of(sample("x/1", 1), member("x/1.JPG", "jpg")) == "cat/x/1.JPG");
+  CHECK(*paths.path_of(sample("cat/1", 1), member("cat/1.jpg", "jpg")) == "cat/1.jpg");
+  CHECK(*paths.path_of(sample("dog~20house/1", 0), member("dog~20house/1.jpg", "jpg")) == "dog house/1.jpg");
+  CHECK(*paths.path_of(sample("x", 7), member("x.jpg", "jpg")) == "7/x.jpg");
+  CHECK(*paths.path_of(sample("c/x", {}), member("c/x.jpg", "jpg")) == "c/x.jpg");
+  CHECK(paths.knows_class(1));
+  CHECK_FALSE(paths.knows_class(7));
 }
 
 TEST_CASE("a label of several classes has no name") {
-  const MemberPaths places(manifest_of({{"dog", 0, 1}, {"wolf", 0, 1}}));
-  CHECK(*places.place(sample("x", 0), member("x.jpg", "jpg")) == "0/x.jpg");
+  const MemberPaths paths(manifest_of({{"dog", 0, 1}, {"wolf", 0, 1}}));
+  CHECK(*paths.path_of(sample("x", 0), member("x.jpg", "jpg")) == "0/x.jpg");
 }
 
 TEST_CASE("a class that is no folder name, or a member's name that hides behind its class, is refused") {
-  const MemberPaths places(manifest_of({{"..", 0, 1}, {"a/b", 1, 1}, {"", 2, 1}}));
-  for (const std::uint64_t label : {0U, 1U, 2U}) CHECK_FALSE(places.place(sample("x", label), member("x.jpg", "jpg")));
-  CHECK_FALSE(places.place(sample("/etc/x", 9), member("/etc/x.jpg", "jpg")));
-  CHECK_FALSE(places.place(sample("../x", 9), member("../x.jpg", "jpg")));
+  const MemberPaths paths(manifest_of({{"..", 0, 1}, {"a/b", 1, 1}, {"", 2, 1}}));
+  for (const std::uint64_t label : {0U, 1U, 2U}) CHECK_FALSE(paths.path_of(sample("x", label), member("x.jpg", "jpg")));
+  CHECK_FALSE(paths.path_of(sample("/etc/x", 9), member("/etc/x.jpg", "jpg")));
+  CHECK_FALSE(paths.path_of(sample("../x", 9), member("../x.jpg", "jpg")));
 }

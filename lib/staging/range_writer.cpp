@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "formats/shard_hash.hpp"
+#include "staging/stage_copier.hpp"
+
+namespace shardkit::staging {
+namespace {
+
+bool is_aligned(Bytes bytes) {
+  return reinterpret_cast<std::uintptr_t>(bytes.data()) % io::AlignedBuffer::kAlignment == 0;
+}
+
+}  // namespace
+
+void RangeWriter::begin(FileCopy& copy, std::uint64_t offset) {
+  copy_ = &copy;
+  gathered_ = 0;
+  stored_ = offset;
+  whole_part_ = false;
+  stored_at_ = std::chrono::steady_clock::now();
+}
+
+void RangeWriter::take(Bytes bytes) {
+  // Blocks of a file come whole and need no copy.
+  while (gathered_ == 0 && bytes.size() >= kBlock && is_aligned(bytes)) {
+    store(bytes.first(kBlock));
+    bytes = bytes.subspan(kBlock);
+  }
+  while (!bytes.empty()) {
+    const std::size_t some = std::min(bytes.size(), kBlock - gathered_);
+    std::memcpy(buffer_.get(kBlock).data() + gathered_, bytes.data(), some);
+    gathered_ += some;
+    bytes = bytes.subspan(some);
+    if (gathered_ == kBlock) flush();
+  }
+  if (std::chrono::steady_clock::now() - stored_at_ >= copy_->save_every()) store_old();
+}
+
+/// Whole pages, so that the next block can bypass the page cache as well.
+void RangeWriter::store_old() {
+  constexpr std::size_t kPage = io::AlignedBuffer::kAlignment;
+  const std::size_t whole = gathered_ / kPage * kPage;
+  if (whole == 0) return;
+  const std::span<std::byte> block = buffer_.get(kBlock);
+  store(block.first(whole));
+  std::memmove(block.data(), block.data() + whole, gathered_ - whole);
+  gathered_ -= whole;
+}
+
+void RangeWriter::flush() {
+  const std::size_t bytes = std::exchange(gathered_, 0);
+  if (bytes > 0) store(buffer_.get(kBlock).first(bytes));
+}
+
+void RangeWriter::store(Bytes bytes) {
+  copy_->write(stored_, bytes);
+  if (copy_->has_parts()) {
+    hash_parts(bytes);
+  } else {
+    stored_ += bytes.size();
+  }
+  stored_at_ = std::chrono::steady_clock::now();
+}
+
+void RangeWriter::hash_parts(Bytes bytes) {
+  const std::uint64_t file_bytes = copy_->file().object.size;
+  while (!bytes.empty()) {
+    if (stored_ % formats::kPartBytes == 0) {
+      part_.reset();
+      whole_part_ = true;
+    }
+    const Bytes some =
+        bytes.first(std::min<std::uint64_t>(bytes.size(), formats::kPartBytes - stored_ % formats::kPartBytes));
+    part_.update(some);
+    bytes = bytes.subspan(some.size());
+    stored_ += some.size();
+    const bool is_end = stored_ % formats::kPartBytes == 0 || stored_ == file_bytes;
+    if (is_end && whole_part_) copy_->compare_part((stored_ - 1) / formats::kPartBytes, part_.digest());
+  }
+}
+
+}  // namespace shardkit::staging
