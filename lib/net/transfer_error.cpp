@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include <curl/curl.h>
 #include <fmt/format.h>
 
 namespace shardkit::net {
@@ -51,7 +52,8 @@ std::string trusted_certificates(const HttpOptions& options) {
 
 }  // namespace
 
-Error transfer_error(CURLcode code, const char* detail, const Url& url, const HttpOptions& options, long os_error) {
+Error transfer_error(int curl_code, const char* detail, const Url& url, const HttpOptions& options, long os_error) {
+  const auto code = static_cast<CURLcode>(curl_code);
   const ErrorCode kind = error_code_of_curl(code);
   std::string what = *detail != '\0' ? detail : curl_easy_strerror(code);
   if (const std::string words = everyday_words(code, os_error); !words.empty()) {

@@ -117,7 +117,7 @@ struct CopySteps {
   /// Whether the page cache may keep written data; it counts towards a pod's memory.
   bool keep_cached = false;
   /// Maximum time between two such moments, so that slow copies make progress despite repeated kills.
-  std::chrono::milliseconds save_every{3000};
+  std::chrono::milliseconds save_every{2000};
 
   /// Files of at least this size get a separate sync, and bypass the page cache.
   std::uint64_t large_bytes() const { return save_bytes / 4; }

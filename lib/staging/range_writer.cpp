@@ -35,7 +35,7 @@ void RangeWriter::take(Bytes bytes) {
     bytes = bytes.subspan(some);
     if (gathered_ == kBlock) flush();
   }
-  if (std::chrono::steady_clock::now() - stored_at_ >= copy_->save_every()) store_old();
+  if (std::chrono::steady_clock::now() - stored_at_ >= copy_->save_every() / 2) store_old();
 }
 
 /// Whole pages, so that the next block can bypass the page cache as well.

@@ -23,7 +23,7 @@ FORBIDDEN = {
 LIBRARIES = {
     r"CLI/.*": {"lib/cli/parse.cpp"},
     r"archive.*\.h": {"lib/catalog/unpacked_tar.cpp"},
-    r"curl/.*": {"lib/net/http_client.cpp"},
+    r"curl/.*": {"lib/net/http_client.cpp", "lib/net/transfer_error.cpp"},
     r"pugixml\.hpp": {"lib/net/aws_xml.cpp"},
     r"cuda.*|cufile\.h|nvjpeg\.h|nvml\.h|nvtx3/.*": "lib/gpu",
     r"nlohmann/json\.hpp": "any .cpp",

@@ -200,7 +200,7 @@ class Room(CacheTest):
 
     def test_a_quota_that_is_used_up_is_exit_5_and_protects_nothing(self):
         (self.folder / "src/a/2.bin").write_bytes(os.urandom(8 * MIB))  # large enough to be reserved
-        for calls in ("pwrite64,copy_file_range", "fallocate", "syncfs"):
+        for calls in ("pwrite64,copy_file_range", "fallocate", "fdatasync"):
             with self.subTest(calls):
                 full = strace("-f", "-o", "/dev/null", "-e", f"trace={calls}", "-e",
                               f"inject={calls}:error=EDQUOT")
