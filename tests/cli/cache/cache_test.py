@@ -207,7 +207,8 @@ class Room(CacheTest):
                 finished = subprocess.run([*full, str(PROGRAMS / "shardctl"), *map(str, self.command("a"))],
                                           capture_output=True, text=True, timeout=60)
                 self.assertEqual(finished.returncode, 5, finished.stderr)
-                self.assertEqual([row["live_leases"] for row in self.listed().values()], [0])
+                # Not even a set may be there if nothing could be made durable.
+                self.assertEqual(sum(row["live_leases"] for row in self.listed().values()), 0)
                 self.assertEqual(self.verb("gc", "--limit", "0").returncode, 0)
 
     def test_a_killed_stage_of_an_unknown_job_reserves_nothing_and_one_of_a_job_what_it_comes_back_for(self):
