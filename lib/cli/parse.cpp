@@ -103,7 +103,7 @@ class Binder final : public FieldVisitor {
 
   const std::vector<OperandSlot>& operands() const { return operands_; }
 
-  /// "--cache direct" for "--direct": the option that has this value; empty if there is none.
+  /// "--cache direct" for "--direct": the option that has this value; empty for no value.
   std::string as_value(const std::string& flag) const {
     const auto found = choices_.find(flag.substr(std::min<std::size_t>(flag.size(), 2)));
     return found == choices_.end() ? std::string() : fmt::format("{} {}", found->second, found->first);

@@ -59,7 +59,7 @@ std::optional<double> parse_decimal(std::string_view text);
 std::optional<double> leading_decimal(std::string_view text, std::string_view* after = nullptr);
 
 /// The candidate that `word` probably means: the only one that begins with it, or the nearest one with at most two
-/// letters inserted, removed or replaced. Empty if there is none.
+/// letters inserted, removed or replaced. Empty if no candidate is.
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// True for a text that begins with `scheme` ("s3://"), in any case.

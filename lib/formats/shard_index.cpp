@@ -104,7 +104,7 @@ std::string implied_path(std::string_view sample_path, std::string_view extensio
 }
 
 ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, IndexNeeds needs)
-    : sink_(sink) {
+    : sink_(sink), needs_(needs) {
   summary_.name = shard;
   summary_.plan = plan;
   line_ = fmt::format("{}\t{}\t", kMagic, needs.parts ? kPartsVersion : needs.paths ? kPathsVersion : kVersion);
@@ -152,7 +152,7 @@ void ShardIndexWriter::add(const IndexSkip& skip) {
 ShardSummary ShardIndexWriter::finish(std::uint64_t tar_bytes, const Hash128& tar_hash, std::vector<Hash128> parts) {
   summary_.bytes = tar_bytes;
   summary_.xxh3_128 = tar_hash;
-  summary_.parts = std::move(parts);
+  if (needs_.parts) summary_.parts = std::move(parts);
   line_ = fmt::format("end\t{}\t{}\t{}\t{}", summary_.samples, summary_.skipped, tar_bytes, to_hex(tar_hash));
   if (!summary_.parts.empty()) line_ += "\t" + part_hash_text(summary_.parts);
   hash_.update(as_bytes(line_));

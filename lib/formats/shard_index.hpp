@@ -56,7 +56,7 @@ struct ShardSummary : ManifestShard {
 /// What an index needs beyond version 1: older releases read those that need nothing more.
 struct IndexNeeds {
   bool paths = false;  ///< members may have paths
-  bool parts = false;  ///< ShardIndexWriter::finish() gets hashes of parts
+  bool parts = false;  ///< finish() may get hashes of parts
 };
 
 class ShardIndexWriter {
@@ -67,13 +67,15 @@ class ShardIndexWriter {
   void add(const IndexSample& sample);
   void add(const IndexSkip& skip);
 
-  /// Writes the closing line and returns the summary. Nothing may follow.
+  /// Writes the closing line and returns the summary. Nothing may follow. Hashes of parts that were not announced are
+  /// left out: the head has the version that is without them.
   ShardSummary finish(std::uint64_t tar_bytes, const Hash128& tar_hash, std::vector<Hash128> parts = {});
 
  private:
   void line();
 
   ByteSink& sink_;
+  const IndexNeeds needs_;
   Xxh3Stream hash_;
   ShardSummary summary_;
   std::string line_;

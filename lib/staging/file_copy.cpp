@@ -109,6 +109,11 @@ bool read_ranges(std::string_view line, std::uint64_t size, RangeSet& ranges) {
   return true;
 }
 
+ByteRange range_of_part(std::size_t part, std::uint64_t file_bytes) {
+  const std::uint64_t begin = part * formats::kPartBytes;
+  return {begin, std::min(begin + formats::kPartBytes, file_bytes)};
+}
+
 /// Takes the first line off `text`; false when there is no whole one left.
 bool next_line(std::string_view& text, std::string_view& line) {
   const std::size_t end = text.find('\n');
@@ -284,8 +289,7 @@ void FileCopy::compare_part(std::size_t part, const Hash128& hash) {
 void FileCopy::drop_part(std::size_t part) {
   parts_[part] = PartState::wrong_once;
   ++parts_refetched_;
-  const std::uint64_t begin = part * formats::kPartBytes;
-  const ByteRange range{begin, std::min(begin + formats::kPartBytes, file_.object.size)};
+  const ByteRange range = range_of_part(part, file_.object.size);
   have_.remove(range);
   taken_.remove(range);
 }
@@ -300,8 +304,7 @@ std::optional<Hash128> FileCopy::finish_hash(const std::stop_token& stop) {
 bool FileCopy::check_parts(const std::stop_token& stop) {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     if (parts_[part] == PartState::right) continue;
-    const std::uint64_t begin = part * formats::kPartBytes;
-    const ByteRange range{begin, std::min(begin + formats::kPartBytes, file_.object.size)};
+    const ByteRange range = range_of_part(part, file_.object.size);
     Xxh3Stream hash;
     hash_stored(hash, range, stop);
     const std::scoped_lock lock(mutex_);
@@ -358,18 +361,18 @@ void FileCopy::save() {
   const std::unique_lock alone(save_mutex_, std::try_to_lock);
   if (!alone.owns_lock()) return;
   RangeSet durable;
-  std::uint64_t hashed = 0;
+  std::uint64_t read_again_from = 0;  // for the hash
   {
     const std::scoped_lock lock(mutex_);
     if (outdated_ || whole_only_) return;
     durable = have_;
-    hashed = has_parts() ? have_.end_of_run(0) : hashed_;
+    read_again_from = has_parts() ? have_.end_of_run(0) : hashed_;
     unsaved_ = 0;
     saved_at_ = std::chrono::steady_clock::now();
   }
   gate_.sync([this] { out_->sync(); });
   log_.record(identity(), durable);
-  if (!steps_.keep_cached) out_->drop_cached(hashed);
+  if (!steps_.keep_cached) out_->drop_cached(read_again_from);
 }
 
 }  // namespace shardkit::staging

@@ -23,6 +23,13 @@ Exit run_in_terminal(const std::vector<std::string>& environment) {
   return Process({kProgram, "count"}, Process::Terminal::yes, environment).finish();
 }
 
+/// How a process ends that gets `signal` while it works.
+Exit stopped(Process process, int signal = SIGTERM) {
+  REQUIRE(process.wait_for("working"));
+  process.send(signal);
+  return process.finish();
+}
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -30,10 +37,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST_CASE("a command that heeds its stop token ends by the signal's code and says how to go on") {
   for (const auto& [signal, code, name] :
        {std::tuple{SIGTERM, 143, "SIGTERM"}, std::tuple{SIGINT, 130, "SIGINT"}, std::tuple{SIGHUP, 129, "SIGHUP"}}) {
-    Process process({kProgram, "patient"});
-    REQUIRE(process.wait_for("working"));
-    process.send(signal);
-    const Exit exit = process.finish();
+    const Exit exit = stopped(Process({kProgram, "patient"}), signal);
     CHECK(exit.code == code);
     CHECK(contains(exit.output, std::string("stopped by ") + name));
     CHECK(contains(exit.output, "run the same command again to continue"));
@@ -43,10 +47,7 @@ TEST_CASE("a command that heeds its stop token ends by the signal's code and say
 TEST_CASE(
     "a command that is stopped gives what it had, and both the exit code and the JSON say that it is incomplete") {
   const TempDir dir;
-  Process process({kProgram, "honest", "--json", dir.path("result.json")});
-  REQUIRE(process.wait_for("working"));
-  process.send(SIGTERM);
-  const Exit exit = process.finish();
+  const Exit exit = stopped(Process({kProgram, "honest", "--json", dir.path("result.json")}));
   CHECK(exit.code == 143);
   CHECK(contains(exit.output, "stopped by SIGTERM"));
   CHECK(contains(exit.output, "samples: 7\n"));
@@ -58,10 +59,7 @@ TEST_CASE(
 
 TEST_CASE("a command that ignores the stop is left behind") {
   for (const char* verb : {"stuck", "tangled"}) {
-    Process process({kProgram, verb});
-    REQUIRE(process.wait_for("working"));
-    process.send(SIGTERM);
-    const Exit exit = process.finish();
+    const Exit exit = stopped(Process({kProgram, verb}));
     CHECK(exit.code == 143);
     CHECK(contains(exit.output, "stopping before the work is complete"));
     CHECK(contains(exit.output, "run the same command again to continue"));
@@ -71,10 +69,7 @@ TEST_CASE("a command that ignores the stop is left behind") {
 TEST_CASE("with --log json a stop is told in JSON, whether the command heeds it or not") {
   for (const auto& [verb, text] : {std::pair{"patient", "stopped by SIGTERM"},
                                    std::pair{"stuck", "interrupted; stopping before the work is complete"}}) {
-    Process process({kProgram, verb, "--log", "json"});
-    REQUIRE(process.wait_for("working"));
-    process.send(SIGTERM);
-    const Exit exit = process.finish();
+    const Exit exit = stopped(Process({kProgram, verb, "--log", "json"}));
     CHECK(exit.code == 143);
     CHECK(contains(exit.output, std::string(R"("level":"info","event":"stopped","signal":"SIGTERM","exit_code":143,)") +
                                     R"("text":")" + text + "; run the same command again to continue\"}\n"));
@@ -87,10 +82,7 @@ TEST_CASE("a stop leaves its reason and how to go on for Kubernetes, whether the
                                    std::pair{"stuck", "interrupted; stopping before the work is complete"}}) {
     const TempDir dir;
     write_file(dir.path("log"), "");
-    Process process({kProgram, verb}, Process::Terminal::no, {"FAKE_TERMINATION_LOG=" + dir.path("log")});
-    REQUIRE(process.wait_for("working"));
-    process.send(SIGTERM);
-    process.finish();
+    stopped(Process({kProgram, verb}, Process::Terminal::no, {"FAKE_TERMINATION_LOG=" + dir.path("log")}));
     CHECK(read_file(dir.path("log")) ==
           std::string("fake: ") + text + "\nfake: run the same command again to continue\n");
   }

@@ -145,6 +145,13 @@ TEST_CASE("the summary has the hashes of parts, however many they are") {
   }
 }
 
+TEST_CASE("an index that did not announce hashes of parts has none") {
+  StringSink sink;
+  ShardIndexWriter writer(sink, "s.tar", "");
+  CHECK(writer.finish(2 * kPartBytes, {1, 2}, {{3, 4}, {5, 6}}).parts.empty());
+  CHECK(sink.text().find(to_hex(Hash128{3, 4})) == std::string::npos);
+}
+
 TEST_CASE("indexes of earlier versions are read") {
   for (const char* version : {"1", "2"}) {
     std::string text = fmt::format("shardkit-index\t{}\ts.tar\t\nend\t0\t0\t4096\t{}", version, to_hex(Hash128{1, 2}));

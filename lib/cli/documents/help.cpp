@@ -85,7 +85,7 @@ std::string examples(const CommandText& text) {
 }
 
 /// The path of a page that was installed with the running program, or is in the source tree that it was built in. If
-/// there is none, the page's name in the source tree.
+/// neither exists, the page's name in the source tree.
 std::string page_to_read(std::string_view page) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -8,7 +8,7 @@
 namespace shardkit::dataset {
 
 /// All options in which two plans differ, such as "the earlier run used --size 256MiB, but this one asks for --size
-/// 64MiB"; empty if there is none.
+/// 64MiB"; empty if they agree.
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now);
 
 /// One line that describes how two plans differ, options first. Empty if only the reasons differ for which files were

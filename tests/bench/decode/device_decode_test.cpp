@@ -217,16 +217,29 @@ TEST_CASE("another GPU is taken when it is named, and one that is not there is r
   CHECK(failure.says("--device 2: there is no such GPU"));
 }
 
-TEST_CASE("a stop ends it, and nothing stays on the GPU") {
+TEST_CASE("a stop during the measurement keeps what was decoded, and nothing stays on the GPU") {
   DeviceDecodeBench bench;
   write_usual_images(bench, 3);
   bench.options.min_seconds = 60;
   std::stop_source stop;
   Context stopped(stop.get_token());
   std::jthread stopper([&] {
-    while (std::string_view(stopped.progress().phase.load()) != "decoding") std::this_thread::yield();
+    while (std::string_view(stopped.progress().phase.load()) != "decoding" || stopped.progress().items == 0)
+      std::this_thread::yield();
     stop.request_stop();
   });
+  const DecodeResult result = bench.run(stopped);
+  CHECK(result.interrupted);
+  CHECK(result.decoded > 0);
+  CHECK(bench.device.allocations() == 0);
+}
+
+TEST_CASE("a stop before the first image is an error, and nothing stays on the GPU") {
+  DeviceDecodeBench bench;
+  write_usual_images(bench, 3);
+  std::stop_source stop;
+  stop.request_stop();
+  Context stopped(stop.get_token());
   CHECK(failure_of([&] { bench.run(stopped); }) == ErrorCode::cancelled);
   CHECK(bench.device.allocations() == 0);
 }

@@ -169,11 +169,15 @@ class Rates(EngineTest):
 
 
 class Disks(EngineTest):
-    def test_after_sigterm_no_write_or_sync_begins(self):
+    def make_files(self, count, size):
         source = self.folder / "files"
         source.mkdir()
-        for i in range(4):
-            (source / f"x-{i}.bin").write_bytes(os.urandom(60_000_000))
+        for i in range(count):
+            (source / f"x-{i}.bin").write_bytes(os.urandom(size))
+        return source
+
+    def test_after_sigterm_no_write_or_sync_begins(self):
+        source = self.make_files(4, 60_000_000)
         trace = self.folder / "trace"
         calls = "pwrite64,fdatasync,fsync,syncfs,sync,sync_file_range"
         prefix = strace("-ttt", "-o", str(trace), "-e", f"trace={calls}", "-e", "inject=pwrite64:delay_enter=50000")
@@ -189,10 +193,7 @@ class Disks(EngineTest):
         self.assertEqual(late, [])
 
     def test_small_files_are_synced_without_the_rest_of_the_file_system(self):
-        source = self.folder / "files"
-        source.mkdir()
-        for i in range(20):
-            (source / f"{i}.bin").write_bytes(os.urandom(1000))
+        source = self.make_files(20, 1000)
         trace = self.folder / "trace"
         prefix = strace("-o", str(trace), "-e", "trace=fdatasync,syncfs,sync")
         self.assertEqual(self.start(source, self.out, "--manifest", "none", prefix=prefix).wait(60), 0)
