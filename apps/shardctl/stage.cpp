@@ -22,6 +22,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
     answer.next = {command_to_run("shardctl stage", options)};
     return answer;
   }
+  const std::string verified = result.verified == "store_checksum" ? "checksums of the store" : result.verified;
   answer.headline = fmt::format("{} staged, {}", format_count(result.files, "file"), format_size(result.bytes));
   answer.facts = {
       {"fetched", result.bytes_fetched > 0
@@ -30,8 +31,8 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
       {"resumed", result.resumed.value_or("")},
       {"verified",
        result.files_by_size == 0 || result.verified == "size"
-           ? result.verified
-           : fmt::format("{}; {} only by size", result.verified, format_count(result.files_by_size, "other file"))},
+           ? verified
+           : fmt::format("{}; {} only by size", verified, format_count(result.files_by_size, "other file"))},
       {"evicted", fmt::format("{}", fmt::join(result.evicted, ", "))},
       {"left out", cli::count_text(result.left_out, "file")},
       {"lease", result.lease_id ? fmt::format("{} until {}", *result.lease_id, *result.lease_expires_at) : ""},

@@ -1,8 +1,10 @@
 #include "core/hash.hpp"
 
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 #include <xxhash.h>
 
@@ -13,6 +15,7 @@
 #endif
 
 #include "core/error.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace shardkit {
@@ -56,20 +59,99 @@ Hash128 Xxh3Stream::digest() const {
 
 std::uint64_t Xxh3Stream::digest64() const { return XXH3_64bits_digest(state_.get()); }
 
-Md5Stream::Md5Stream() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-  if (EVP_DigestInit_ex(context_.get(), EVP_md5(), nullptr) == 1) return;
-  throw Error(ErrorCode::unsupported, "this system's OpenSSL does not allow MD5, which wids indexes need");
+namespace {
+
+template <typename Word>
+using CrcTables = std::array<std::array<Word, 256>, 8>;
+
+/// Table k advances a CRC by a byte that k others follow.
+template <typename Word>
+constexpr CrcTables<Word> crc_tables(Word polynomial) {
+  CrcTables<Word> tables{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    Word crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1U) ^ ((crc & 1U) != 0 ? polynomial : 0);
+    tables[0][byte] = crc;
+  }
+  for (std::size_t k = 1; k < tables.size(); ++k) {
+    for (unsigned byte = 0; byte < 256; ++byte)
+      tables[k][byte] = (tables[k - 1][byte] >> 8U) ^ tables[0][tables[k - 1][byte] & 0xFFU];
+  }
+  return tables;
 }
 
-void Md5Stream::update(Bytes bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+// The polynomials with their bits reversed.
+constexpr auto kCrc32 = crc_tables<std::uint32_t>(0xEDB88320U);
+constexpr auto kCrc32c = crc_tables<std::uint32_t>(0x82F63B78U);
+constexpr auto kCrc64Nvme = crc_tables<std::uint64_t>(0x9A6C9329AC4BC9B5U);
 
-std::string Md5Stream::finish() {
+template <typename Word>
+std::uint64_t advance_crc(const CrcTables<Word>& tables, std::uint64_t crc, Bytes bytes) {
+  while (bytes.size() >= 8) {
+    std::uint64_t next = 0;
+    for (std::size_t i = 0; i < 8; ++i) next |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    next ^= crc;
+    crc = 0;
+    for (std::size_t i = 0; i < 8; ++i) crc ^= tables[7 - i][(next >> (8 * i)) & 0xFFU];
+    bytes = bytes.subspan(8);
+  }
+  for (const std::byte byte : bytes)
+    crc = (crc >> 8U) ^ tables[0][(crc ^ std::to_integer<std::uint64_t>(byte)) & 0xFFU];
+  return crc;
+}
+
+/// Null for a CRC.
+const EVP_MD* digest_of(ChecksumKind kind) {
+  switch (kind) {
+    case ChecksumKind::md5:
+      return EVP_md5();
+    case ChecksumKind::sha1:
+      return EVP_sha1();
+    case ChecksumKind::sha256:
+      return EVP_sha256();
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+ChecksumStream::ChecksumStream(ChecksumKind kind)
+    : kind_(kind),
+      crc_(kind == ChecksumKind::crc64nvme ? ~std::uint64_t{0} : ~std::uint32_t{0}),
+      context_(nullptr, EVP_MD_CTX_free) {
+  const EVP_MD* digest = digest_of(kind);
+  if (digest == nullptr) return;
+  context_.reset(EVP_MD_CTX_new());
+  if (EVP_DigestInit_ex(context_.get(), digest, nullptr) == 1) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("this system's OpenSSL does not allow {}, which {} need", enum_name(kind),
+                          kind == ChecksumKind::md5 ? "wids indexes and --verify etag" : "checksums of object stores"));
+}
+
+void ChecksumStream::update(Bytes bytes) {
+  switch (kind_) {
+    case ChecksumKind::crc32:
+      crc_ = advance_crc(kCrc32, crc_, bytes);
+      break;
+    case ChecksumKind::crc32c:
+      crc_ = advance_crc(kCrc32c, crc_, bytes);
+      break;
+    case ChecksumKind::crc64nvme:
+      crc_ = advance_crc(kCrc64Nvme, crc_, bytes);
+      break;
+    default:
+      EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
+  }
+}
+
+std::string ChecksumStream::finish() {
+  if (kind_ == ChecksumKind::crc64nvme) return to_hex(~crc_);
+  if (!context_) return fmt::format("{:08x}", ~static_cast<std::uint32_t>(crc_));
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  return fmt::format("{:02x}", fmt::join(std::span(digest).first(size), ""));
 }
 
 }  // namespace shardkit

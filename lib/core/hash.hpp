@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/bytes.hpp"
 
@@ -57,18 +59,34 @@ class Xxh3Stream {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-/// Streaming MD5 (RFC 1321), for formats of other programs that need it. It only detects accidents, and is much slower
-/// than XXH3. Throws Error{unsupported} if the system's OpenSSL forbids it (FIPS mode).
-class Md5Stream {
+/// Checksums of other programs: of object stores, and MD5 (RFC 1321) of wids indexes. CRCs are reflected, with all bits
+/// set at the start and inverted at the end: CRC-32 of gzip, CRC-32C of RFC 3720, CRC-64 of NVM Express.
+enum class ChecksumKind { crc32, crc32c, crc64nvme, md5, sha1, sha256 };
+constexpr auto enum_names(ChecksumKind) {
+  return std::to_array<std::string_view>({"crc32", "crc32c", "crc64nvme", "md5", "sha1", "sha256"});
+}
+
+/// A checksum of a whole file.
+struct Checksum {
+  ChecksumKind kind = ChecksumKind::md5;
+  std::string digits;  ///< as ChecksumStream::finish() gives them
+  bool operator==(const Checksum&) const = default;
+};
+
+/// Streaming checksum. All of them only detect accidents here, and are slower than XXH3. Throws Error{unsupported} if
+/// the system's OpenSSL forbids the algorithm (FIPS mode).
+class ChecksumStream {
  public:
-  Md5Stream();
+  explicit ChecksumStream(ChecksumKind kind);
 
   void update(Bytes bytes);
-  /// 32 lower-case hexadecimal digits, as md5sum prints them. Nothing may follow.
+  /// Lower-case hexadecimal digits of the checksum of all bytes. Nothing may follow.
   std::string finish();
 
  private:
-  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
+  ChecksumKind kind_;
+  std::uint64_t crc_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;  ///< null for a CRC
 };
 
 }  // namespace shardkit

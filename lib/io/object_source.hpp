@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/hash.hpp"
 
 namespace shardkit::io {
 
@@ -18,6 +19,7 @@ struct ObjectInfo {
   std::string name;  ///< relative to the source, folders separated by '/'
   std::uint64_t size = 0;
   std::string version;  ///< changes with the bytes as far as the source can tell: an ETag, or size and mtime of a file
+  std::optional<Checksum> checksum = {};  ///< that the source knows of this version
 };
 
 /// Outcome of a request for bytes.
@@ -51,6 +53,9 @@ class ObjectSource {
   /// One object now; empty if it does not exist, or is a folder. Throws Error{unsupported} for anything else, such as a
   /// pipe.
   virtual std::optional<ObjectInfo> find(const std::string& name) = 0;
+
+  /// Whether find() may know checksums, which list() does not.
+  virtual bool knows_checksums() const { return false; }
 
   /// Passes the bytes [offset, offset + length) of exactly that version to `write`, in order and each once. The range
   /// is inside object.size; an empty version matches any. Throws the errors of the source and `write`; Error{cancelled}

@@ -1,8 +1,16 @@
 #include "net/object_store.hpp"
 
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/evp.h>
 
 #include "core/error.hpp"
+#include "core/fields.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -81,6 +89,34 @@ std::string object_version(const HttpHeaders& headers) {
   if (const auto etag = headers.find("etag"); etag && !etag->empty()) return std::string(*etag);
   const std::string_view date = headers.get("last-modified");
   return date.empty() ? "" : std::string(kByDate) + std::string(date);
+}
+
+namespace {
+
+/// Empty for anything but `size` bytes in base64.
+std::string hex_of_base64(std::string_view text, std::size_t size) {
+  std::vector<unsigned char> bytes(text.size() / 4 * 3);
+  const int length = static_cast<int>(text.size());
+  const std::size_t padding = text.size() - std::min(text.size(), text.find_last_not_of('=') + 1);
+  if (EVP_DecodeBlock(bytes.data(), reinterpret_cast<const unsigned char*>(text.data()), length) < 0) return {};
+  if (bytes.size() < padding || bytes.size() - padding != size) return {};
+  return fmt::format("{:02x}", fmt::join(std::span(bytes).first(size), ""));
+}
+
+}  // namespace
+
+std::optional<Checksum> object_checksum(const HttpHeaders& headers) {
+  if (headers.get("x-amz-checksum-type") == "COMPOSITE") return std::nullopt;
+  constexpr std::array<std::pair<ChecksumKind, std::size_t>, 5> kinds{{{ChecksumKind::crc64nvme, 8},
+                                                                       {ChecksumKind::crc32c, 4},
+                                                                       {ChecksumKind::crc32, 4},
+                                                                       {ChecksumKind::sha256, 32},
+                                                                       {ChecksumKind::sha1, 20}}};
+  for (const auto& [kind, size] : kinds) {
+    const std::string_view value = headers.get(fmt::format("x-amz-checksum-{}", enum_name(kind)));
+    if (std::string digits = hex_of_base64(value, size); !digits.empty()) return Checksum{kind, std::move(digits)};
+  }
+  return std::nullopt;
 }
 
 void pin_version(HttpHeaders& headers, const std::string& version) {

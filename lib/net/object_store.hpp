@@ -43,8 +43,12 @@ class ObjectStore {
   virtual void list(const std::string& prefix, const std::string& delimiter,
                     const std::function<void(const ObjectPage&)>& each, const std::stop_token& stop) = 0;
 
-  /// One object now, with the version that pins it (object_version()); empty if it does not exist.
+  /// One object now, with the version that pins it (object_version()), and its checksum if the store reports one; empty
+  /// if it does not exist.
   virtual std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) = 0;
+
+  /// Whether find() may report checksums.
+  virtual bool knows_checksums() const { return false; }
 
   /// Passes the bytes [offset, offset + length) of exactly that version to `write`, in order and each once, with as
   /// many requests as necessary: after a broken connection it continues where it ended. An empty version pins nothing.
@@ -62,6 +66,9 @@ class ObjectStore {
 ///
 /// The ETag as received, with its quotes; without one "last-modified DATE"; without both nothing.
 std::string object_version(const HttpHeaders& headers);
+
+/// The checksum of the whole object among x-amz-checksum-* headers; empty without one, and for one of parts.
+std::optional<Checksum> object_checksum(const HttpHeaders& headers);
 
 /// Requests only that version, if HTTP allows it: If-Match for a strong ETag, If-Unmodified-Since for a date. (A weak
 /// ETag never matches: RFC 9110, 13.1.1. The version of the answer is compared in any case.)

@@ -146,15 +146,20 @@ class S3Store final : public RemoteStore {
 
   /// By HEAD. A refusal is repeated with GET for the reason, which HEAD cannot contain.
   std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
+    Request request{key, "HEAD"};
+    if (knows_checksums()) request.headers.add("x-amz-checksum-mode", "ENABLED");
     const Answer answer = persist(
-        {key, "HEAD"}, [](const HttpResponse&) { return BodyWriter(); }, stop);
+        request, [](const HttpResponse&) { return BodyWriter(); }, stop);
     if (answer.response.status == 404) return std::nullopt;
     if (answer.error) throw Error(*answer.error);
-    const auto size = answer.response.content_length();
-    if (size) return io::ObjectInfo{key, *size, object_version(answer.response.headers)};
+    const HttpHeaders& headers = answer.response.headers;
+    if (const auto size = answer.response.content_length())
+      return io::ObjectInfo{key, *size, object_version(headers), object_checksum(headers)};
     throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not report its size", name_of(key)),
                 name_of(key));
   }
+
+  bool knows_checksums() const override { return location_.starts_with("s3:"); }
 
  private:
   RemoteStore::Answer attempt(const Request& request, const HeadHandler& on_success,

@@ -67,6 +67,8 @@ class StoreSource final : public io::ObjectSource {
     return found;
   }
 
+  bool knows_checksums() const override { return open_.store->knows_checksums(); }
+
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
                     const std::stop_token& stop) override {
     return open_.store->get_range(in_store(object), offset, length, write, stop);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "formats/shard_hash.hpp"
 #include "formats/tsv.hpp"
@@ -164,10 +165,33 @@ void DiskGate::pass(sync::LoanPool<Turn>& turns, const std::function<void()>& ac
   action();
 }
 
+FileHash::FileHash(const std::optional<Checksum>& of_store) : expected_(of_store) {
+  if (expected_) stream_.emplace(expected_->kind);
+}
+
+void FileHash::update(Bytes bytes) {
+  xxh3_.update(bytes);
+  if (stream_) stream_->update(bytes);
+}
+
+std::optional<std::string> FileHash::fault() {
+  if (!stream_) return std::nullopt;
+  const std::string digits = stream_->finish();
+  if (digits == expected_->digits) return std::nullopt;
+  return fmt::format("the store has {} {}, but the bytes have {}", enum_name(expected_->kind), expected_->digits,
+                     digits);
+}
+
 FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps,
                    DiskGate& gate)
-    : file_(std::move(file)), steps_(steps), gate_(gate), out_(std::move(out)), log_(std::move(log)) {
-  have_ = log_.read(identity());
+    : file_(std::move(file)),
+      steps_(steps),
+      gate_(gate),
+      out_(std::move(out)),
+      whole_only_(!file_.is_pinned()),
+      hash_(file_.object.checksum),
+      log_(std::move(log)) {
+  if (!whole_only_) have_ = log_.read(identity());
   const std::uint64_t there = out_->file().size();
   // Shorter than the log says: another process has changed it.
   if (const auto ranges = have_.ranges(); !ranges.empty() && ranges.back().end > there) have_.clear();
@@ -248,9 +272,7 @@ void FileCopy::forget() {
   const std::scoped_lock lock(mutex_);
   have_.clear();
   taken_.clear();
-  std::ranges::fill(parts_, PartState::unknown);
-  hash_ = Xxh3Stream();
-  hashed_ = 0;
+  forget_hashes();
   unsaved_ = 0;
   resumed_ = 0;
   outdated_ = false;
@@ -271,8 +293,13 @@ void FileCopy::start_over_as_whole() {
 void FileCopy::rewind() {
   const std::scoped_lock lock(mutex_);
   have_.clear();
+  forget_hashes();
+}
+
+/// Called with the lock held.
+void FileCopy::forget_hashes() {
   std::ranges::fill(parts_, PartState::unknown);
-  hash_ = Xxh3Stream();
+  hash_ = FileHash(file_.object.checksum);
   hashed_ = 0;
 }
 
@@ -296,8 +323,8 @@ void FileCopy::drop_part(std::size_t part) {
 
 std::optional<Hash128> FileCopy::finish_hash(const std::stop_token& stop) {
   if (has_parts()) return check_parts(stop) ? file_.hash : std::nullopt;
-  hash_stored(hash_, {hashed_, file_.object.size}, stop);
-  return hash_.digest();
+  hash_stored([this](Bytes bytes) { hash_.update(bytes); }, {hashed_, file_.object.size}, stop);
+  return hash_.xxh3();
 }
 
 /// False if parts are wrong for the first time; then it is no longer settling.
@@ -306,7 +333,7 @@ bool FileCopy::check_parts(const std::stop_token& stop) {
     if (parts_[part] == PartState::right) continue;
     const ByteRange range = range_of_part(part, file_.object.size);
     Xxh3Stream hash;
-    hash_stored(hash, range, stop);
+    hash_stored([&](Bytes bytes) { hash.update(bytes); }, range, stop);
     const std::scoped_lock lock(mutex_);
     if (hash.digest() == file_.parts[part]) {
       parts_[part] = PartState::right;
@@ -327,14 +354,14 @@ void FileCopy::close() {
 }
 
 /// Reads stored bytes back into a hash that only the caller touches.
-void FileCopy::hash_stored(Xxh3Stream& hash, ByteRange range, const std::stop_token& stop) {
+void FileCopy::hash_stored(const BodyWriter& hash, ByteRange range, const std::stop_token& stop) {
   std::vector<std::byte> block(std::min<std::uint64_t>(kBlock, range.size()));
   while (!range.empty()) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
     const std::size_t want = std::min<std::uint64_t>(block.size(), range.size());
     const std::size_t got = out_->file().read_at(range.begin, std::span(block).first(want));
     if (got == 0) return;  // shorter than before: the hash will differ
-    hash.update(Bytes(block).first(got));
+    hash(Bytes(block).first(got));
     range.begin += got;
   }
 }
@@ -350,7 +377,7 @@ void FileCopy::catch_up(const std::stop_token& stop) {
       if (catching_up_ || ready.empty()) return;
       catching_up_ = true;
     }
-    hash_stored(hash_, ready, stop);
+    hash_stored([this](Bytes bytes) { hash_.update(bytes); }, ready, stop);
     const std::scoped_lock lock(mutex_);
     hashed_ = ready.end;
     catching_up_ = false;

@@ -123,6 +123,23 @@ struct CopySteps {
   std::uint64_t large_bytes() const { return save_bytes / 4; }
 };
 
+/// Hashes of a file whose bytes come in order: of stages, and the checksum of its store if that reports one. One thread
+/// at a time.
+class FileHash {
+ public:
+  explicit FileHash(const std::optional<Checksum>& of_store);
+
+  void update(Bytes bytes);
+  Hash128 xxh3() const { return xxh3_.digest(); }
+  /// The difference from the store's checksum, in words; empty if there is none. Nothing may follow.
+  std::optional<std::string> fault();
+
+ private:
+  Xxh3Stream xxh3_;
+  std::optional<Checksum> expected_;
+  std::optional<ChecksumStream> stream_;
+};
+
 /// One file on its way into the folder: which of its bytes have arrived, which are being fetched, and whether they are
 /// right. A file with hashes of its parts is compared part by part as they arrive. Of any other, the hash of its
 /// beginning is computed as bytes arrive in order, and catches up otherwise. Thread-safe.
@@ -182,6 +199,8 @@ class FileCopy {
   /// they arrived. Empty if some must be fetched a second time, which others may do then. Throws WrongPart for one that
   /// is wrong even so.
   std::optional<Hash128> finish_hash(const std::stop_token& stop);
+  /// After finish_hash(), once: how the bytes differ from the checksum of the store, in words; empty if they do not.
+  std::optional<std::string> fault_by_store() { return hash_.fault(); }
   /// Parts that were fetched a second time.
   unsigned parts_refetched() const { return parts_refetched_; }
   /// When settling: makes the whole file durable.
@@ -196,7 +215,8 @@ class FileCopy {
   void prepare();
   void forget();
   void catch_up(const std::stop_token& stop);
-  void hash_stored(Xxh3Stream& hash, ByteRange range, const std::stop_token& stop);
+  void hash_stored(const BodyWriter& hash, ByteRange range, const std::stop_token& stop);
+  void forget_hashes();
   bool check_parts(const std::stop_token& stop);
   void drop_part(std::size_t part);
   PartialOf identity() const { return {file_.object.name, file_.pin(), file_.object.size}; }
@@ -216,7 +236,7 @@ class FileCopy {
   RangeSet taken_;  ///< arrived, or claimed
   unsigned claims_ = 0;
   bool settling_ = false;
-  Xxh3Stream hash_;
+  FileHash hash_;
   std::uint64_t hashed_ = 0;  ///< the hash is of [0, hashed_)
   bool catching_up_ = false;
   enum class PartState : char { unknown, right, wrong_once };

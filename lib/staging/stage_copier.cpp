@@ -280,7 +280,9 @@ void StageCopier::finish(const std::shared_ptr<FileCopy>& copy, const std::stop_
     return start_over(copy, reason);
   }
   if (!hash) return queue_->wake();
-  if (const auto wrong = mismatch(file, target_.partial_path(file.object.name), *hash)) {
+  auto wrong = mismatch(file, target_.partial_path(file.object.name), *hash);
+  if (!wrong) wrong = copy->fault_by_store();
+  if (wrong) {
     return start_over(copy, corrupt_error(path, *wrong));
   }
   if (const unsigned parts = copy->parts_refetched(); parts > 0) {

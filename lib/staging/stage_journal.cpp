@@ -31,6 +31,7 @@ std::string write_staged_marker(const StagedMarker& marker) {
   root["version"] = kVersion;
   root["source"] = marker.source;
   root["verified"] = marker.verified;
+  if (!marker.verified_at.empty()) root["verified_at"] = marker.verified_at;
   root["manifest_xxh3_128"] = to_hex(marker.manifest);
   root["files"] = marker.files;
   root["bytes"] = marker.bytes;
@@ -55,6 +56,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
     }
     root.at("source").get_to(marker.source);
     root.at("verified").get_to(marker.verified);
+    if (root.contains("verified_at")) root.at("verified_at").get_to(marker.verified_at);
     marker.files = count("files");
     marker.bytes = count("bytes");
     if (root.contains("subsets")) root.at("subsets").get_to(marker.subsets);

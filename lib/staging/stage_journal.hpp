@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,14 +32,19 @@ constexpr const char* kHitsPath = ".shardkit/leases/.hits";
 /// Maximum depth of staged folders below a node cache.
 constexpr int kDeepestStagedFolder = 4;
 
+/// What the bytes of a set were compared with, from the least to the most: only their sizes; all of them at least with
+/// the checksum of their store; all shards with a manifest.
+inline constexpr std::array<std::string_view, 3> kVerifiedLevels{"size", "store_checksum", "checksum"};
+
 struct StagedMarker {
-  std::string source;       ///< source of the files
-  std::string verified;     ///< "checksum": compared with a manifest; "size": only sizes
-  Hash128 manifest;         ///< XXH3-128 of manifest.json; without one, of the list of names, sizes and versions
-  std::uint64_t files = 0;  ///< number of files in the folder
+  std::string source = {};       ///< source of the files
+  std::string verified = {};     ///< one of kVerifiedLevels
+  std::string verified_at = {};  ///< RFC 3339: when the last bytes were compared; empty in earlier releases
+  Hash128 manifest = {};         ///< XXH3-128 of manifest.json; without one, of the list of names, sizes and versions
+  std::uint64_t files = 0;       ///< number of files in the folder
   std::uint64_t bytes = 0;
-  std::vector<std::string>
-      subsets;  ///< complete parts of the set, such as "ranks 0-3 of 8 by webdataset"; empty: all of it
+  std::vector<std::string> subsets =
+      {};  ///< complete parts of the set, such as "ranks 0-3 of 8 by webdataset"; empty: all of it
   bool operator==(const StagedMarker&) const = default;
 };
 

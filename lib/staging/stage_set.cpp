@@ -15,6 +15,7 @@
 #include "catalog/object_set.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/fields.hpp"
 #include "core/remedies.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/shard_index.hpp"
@@ -64,6 +65,8 @@ Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
   return hash.digest();
 }
 
+constexpr std::string_view kPinnedChecksum = " checksum ";
+
 bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
 
 /// The files beside a shard for its readers.
@@ -80,7 +83,16 @@ std::vector<std::string> companions(const std::string& shard) {
 std::string StageFile::pin() const {
   if (hash) return to_hex(*hash);
   // A shard's checksum belongs to its index's pin: an index of other bytes must not be taken over.
-  return indexed ? fmt::format("{}/{}", to_hex(indexed->xxh3_128), object.version) : object.version;
+  if (indexed) return fmt::format("{}/{}", to_hex(indexed->xxh3_128), object.version);
+  // Bytes that were only compared by size are not taken over as compared with a checksum.
+  if (!object.checksum) return object.version;
+  return fmt::format("{}{}{} {}", object.version, kPinnedChecksum, enum_name(object.checksum->kind),
+                     object.checksum->digits);
+}
+
+bool is_same_version(std::string_view pin, std::string_view version) {
+  return pin.starts_with(version) &&
+         (pin.size() == version.size() || pin.substr(version.size()).starts_with(kPinnedChecksum));
 }
 
 io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
@@ -355,12 +367,42 @@ bool is_offered(io::ObjectSource& source, StageFile& index) try {
   return false;
 }
 
+/// Of that version. Empty also if the store does not answer: the copy will show whether it has the object.
+std::optional<Checksum> find_checksum(io::ObjectSource& source, const io::ObjectInfo& object) try {
+  const auto now = source.find(object.name);
+  return now && now->version == object.version ? now->checksum : std::nullopt;
+} catch (const Error& error) {
+  if (error.code() == ErrorCode::cancelled) throw;
+  return std::nullopt;
+}
+
+/// The MD5 in an ETag of 32 digits; empty for others, such as those of uploads in parts.
+std::optional<Checksum> md5_in(std::string_view etag) {
+  Hash128 value;
+  if (etag.size() != 34 || !parse_hex(etag.substr(1, 32), value)) return std::nullopt;
+  return Checksum{ChecksumKind::md5, to_hex(value)};
+}
+
 }  // namespace
 
-std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::stop_token& stop) const {
+std::vector<StageFile> StageSet::unlisted(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const {
   std::vector<StageFile> files;
-  std::vector<StageFile> indexes;
   for (const io::ObjectInfo& object : objects_) files.push_back({object, {}, {}});
+  if (source.knows_checksums()) {
+    sync::for_each_index(files.size(), kLookUps, stop, [&](std::size_t at, std::size_t) {
+      io::ObjectInfo& object = files[at].object;
+      if (!object.checksum) object.checksum = find_checksum(source, object);
+    });
+  }
+  for (StageFile& file : files) {
+    if (use_etags && !file.object.checksum) file.object.checksum = md5_in(file.object.version);
+  }
+  return files;
+}
+
+std::vector<StageFile> StageSet::files(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const {
+  std::vector<StageFile> files = unlisted(source, use_etags, stop);
+  std::vector<StageFile> indexes;
   for (const ManifestSet& set : sets_) {
     for (const formats::ManifestShard& shard : set.shards) {
       files.push_back({{set.folder + shard.name, shard.bytes, {}}, shard.xxh3_128, {}, shard.parts});

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/manifest.hpp"
@@ -22,7 +23,12 @@ struct StageFile {
 
   /// Identifies the bytes in journals: bytes copied with another pin are discarded.
   std::string pin() const;
+  /// Whether requests for parts of it get bytes of one version, or others are noticed. If not, one request is for all.
+  bool is_pinned() const { return hash || !object.version.empty(); }
 };
+
+/// Whether `pin` is that of a file without hash in this version.
+bool is_same_version(std::string_view pin, std::string_view version);
 
 /// The object now. Throws Error{not_found} if it no longer exists, Error{corrupt} if its size differs from the
 /// manifest, and the errors of the source.
@@ -34,7 +40,7 @@ std::string advice_for_source(const std::string& shard);
 /// A file that a target must contain.
 struct ExpectedFile {
   std::string name;
-  std::optional<std::string> pin;  ///< StageFile::pin(); empty if not yet known, for an index
+  std::optional<std::string> pin;  ///< StageFile::pin(), or the version; empty if not yet known, for an index
 };
 
 /// What to stage from a source.
@@ -102,8 +108,8 @@ class StageSet {
   void keep_shards(const std::vector<std::string>& kept);
 
   /// The files to copy, without the manifests themselves. Looks up each index; one that is missing or denied is left
-  /// out.
-  std::vector<StageFile> files(io::ObjectSource& source, const std::stop_token& stop) const;
+  /// out. Files that no manifest lists get the checksum of the store, or with `use_etags` the MD5 that an ETag may be.
+  std::vector<StageFile> files(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const;
 
  private:
   void add_set(const std::string& folder, std::string manifest, const std::string& path);
@@ -111,6 +117,7 @@ class StageSet {
   void take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
   std::vector<io::ObjectInfo> beside_manifest(io::ObjectSource& source, const std::stop_token& stop);
   void find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects, const std::stop_token& stop);
+  std::vector<StageFile> unlisted(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const;
   void filter(const StageWanted& wanted, const std::string& location);
   void keep(const std::function<bool(const std::string& shard)>& is_kept);
   Hash128 compute_hash() const;

@@ -27,6 +27,10 @@ void add_once(std::vector<std::string>& all, const std::vector<std::string>& mor
   }
 }
 
+std::string weaker(const std::string& a, const std::string& b) {
+  return std::ranges::find(kVerifiedLevels, a) < std::ranges::find(kVerifiedLevels, b) ? a : b;
+}
+
 }  // namespace
 
 StageTarget::StageTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {
@@ -57,7 +61,7 @@ bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>&
   if (!found || !(found->manifest == set.hash)) return false;
   const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
   const auto is_right = [&](const ExpectedFile& file) {
-    return is_there(file.name, state) && (!file.pin || state.files.at(file.name).pin == *file.pin);
+    return is_there(file.name, state) && (!file.pin || is_same_version(state.files.at(file.name).pin, *file.pin));
   };
   return state.set && state.set->is(set) && std::ranges::all_of(expected, is_right);
 }
@@ -101,7 +105,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
   if (found && !(found->manifest == set.hash)) {
     check_replace(*found, true);
   } else if (!found && state.set && !state.set->is(set)) {
-    check_replace({state.set->source, "", state.set->hash, 0, 0, {}}, false);
+    check_replace({.source = state.set->source, .manifest = state.set->hash}, false);
   }
   contained_->folder(kPartialFolderPath, true);
   for (const std::string& folder : {folder_, path_of(kStateFolderPath), path_of(kPartialFolderPath)}) {
@@ -204,7 +208,10 @@ void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker mark
   sync_names(wanted);
   const StageJournal::State state = journal_->state();
   const auto before = this->marker();
-  if (before && before->manifest == marker.manifest && all_there(state)) add_once(marker.subsets, before->subsets);
+  if (before && before->manifest == marker.manifest && all_there(state)) {
+    if (!marker.subsets.empty()) marker.verified = weaker(before->verified, marker.verified);
+    add_once(marker.subsets, before->subsets);
+  }
   if (std::ranges::all_of(whole, [&](const std::string& name) { return is_there(name, state); })) {
     marker.subsets.clear();
   }

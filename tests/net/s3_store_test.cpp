@@ -112,6 +112,24 @@ TEST_CASE("an object is found with size and version, or is not there") {
   CHECK_FALSE(s3.store->find("b", {}));
 }
 
+TEST_CASE("a checksum of the whole object that the store reports is found, others are not") {
+  S3Fixture s3;
+  const auto found = [&](const std::string& headers) {
+    s3.server.next({ObjectServer::answer(200, headers + "Content-Length: 3\r\n")});
+    return s3.store->find("a", {})->checksum;
+  };
+  CHECK(found("x-amz-checksum-crc32: NSRBwg==\r\n") == Checksum{ChecksumKind::crc32, "352441c2"});
+  CHECK(found("x-amz-checksum-sha256: ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=\r\n") ==
+        Checksum{ChecksumKind::sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"});
+  CHECK_FALSE(found(""));
+  CHECK_FALSE(found("x-amz-checksum-crc32: NSRBwg==\r\nx-amz-checksum-type: COMPOSITE\r\n"));
+  for (const char* wrong : {"NSRBwg==-3", "NSRB", "", "????????", "NSRBwg=="}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(found(fmt::format("x-amz-checksum-sha1: {}\r\n", wrong)));
+  }
+  CHECK(s3.server.requests()[0].header("x-amz-checksum-mode") == "ENABLED");
+}
+
 TEST_CASE("a refused HEAD, which has no body, is asked again by GET for the reason") {
   S3Fixture s3;
   s3.server.next({ObjectServer::answer(403), ObjectServer::s3_error(403, "InvalidAccessKeyId")});

@@ -8,7 +8,12 @@ using namespace shardkit::staging;
 
 namespace {
 
-const StagedMarker kMarker{"/mnt/train", "checksum", {0x0123456789abcdef, 7}, 12, 34'000'000'000, {}};
+const StagedMarker kMarker{.source = "/mnt/train",
+                           .verified = "checksum",
+                           .verified_at = "2026-11-22T10:00:00Z",
+                           .manifest = {0x0123456789abcdef, 7},
+                           .files = 12,
+                           .bytes = 34'000'000'000};
 
 }  // namespace
 
@@ -43,7 +48,7 @@ TEST_CASE("a marker of another format, version or type of field is corrupt") {
   CHECK_THROWS_AS(read_staged_marker(replaced("\"version\": 1", "\"version\": 2"), "m"), Error);
   for (const char* number : {"\"12\"", "12555555555555555555555555555555536", "-12", "1.2"}) {
     CAPTURE(number);
-    CHECK_THROWS_AS(read_staged_marker(replaced("12", number), "m"), Error);
+    CHECK_THROWS_AS(read_staged_marker(replaced("\"files\": 12", std::string("\"files\": ") + number), "m"), Error);
   }
   CHECK_THROWS_AS(read_staged_marker(replaced("0123456789abcdef", "0123"), "m"), Error);
 }

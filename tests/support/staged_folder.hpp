@@ -33,7 +33,7 @@ struct StagedSample {
     }
     write_file(path(shardkit::staging::kStageLockPath), "");
     shardkit::staging::StageJournal::rewrite(*files, path(shardkit::staging::kStageJournalPath), journal);
-    const shardkit::staging::StagedMarker marker{source, "checksum", journal.set->hash, content.size(), bytes, {}};
+    const shardkit::staging::StagedMarker marker{source, "checksum", "", journal.set->hash, content.size(), bytes, {}};
     if (complete)
       write_file(path(shardkit::staging::kStagedMarkerPath), shardkit::staging::write_staged_marker(marker));
     touch(complete ? shardkit::staging::kStagedMarkerPath : shardkit::staging::kStageJournalPath, used);

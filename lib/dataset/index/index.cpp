@@ -235,8 +235,8 @@ class Indexing {
     ReaderIndexWriter others(*files_, folder_, shard.name, kinds_);
     ReaderIndexScan scan(others);
     ShardIndexer indexer(index, scan, shard.path);
-    std::optional<Md5Stream> md5;
-    if (need_md5(kinds_)) md5.emplace();
+    std::optional<ChecksumStream> md5;
+    if (need_md5(kinds_)) md5.emplace(ChecksumKind::md5);
     formats::ShardHasher hash;
     const auto hash_bytes = [&](Bytes bytes) {
       hash.update(bytes);

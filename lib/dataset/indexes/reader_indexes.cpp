@@ -210,7 +210,7 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
     if (auto md5 = formats::read_shard_md5(io::read_text_file(kept), shard)) return *md5;
   }
   const std::string path = io::join_path(folder, shard.name);
-  Md5Stream md5;
+  ChecksumStream md5(ChecksumKind::md5);
   Xxh3Stream hash;
   io::FileSource(path).stream_all([&](Bytes piece) {
     ctx.throw_if_stopped();

@@ -72,7 +72,7 @@ class ShardWriter {
         tar_(files, io::join_path(folder_, shard)),
         index_file_(files, io::join_path(folder_, formats::shard_index_path(shard))),
         index_(index_file_, shard, to_hex(setup.plan.hash()), {setup.plan.head().paths, bytes > formats::kPartBytes}) {
-    if (setup.md5) md5_.emplace();
+    if (setup.md5) md5_.emplace(ChecksumKind::md5);
   }
 
   /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
@@ -153,7 +153,7 @@ class ShardWriter {
   io::AtomicFile index_file_;
   formats::ShardIndexWriter index_;
   formats::ShardHasher hash_;
-  std::optional<Md5Stream> md5_;
+  std::optional<ChecksumStream> md5_;
   std::uint64_t offset_ = 0;  ///< bytes of the tar so far
   std::uint64_t written_back_ = 0;
   formats::ShardSummary summary_;

@@ -92,13 +92,17 @@ class Stage {
         share_(files, target_, options.share, system::system_clock(), ctx) {}
 
   StageResult run() {
-    warn_of_missing_manifest();
     warn_of_left_out();
     keep_ranks();
     const staging::StagedSetId id{set_.hash(), 0, source_.location()};
     const auto holds_all = [&] { return target_.holds(id, set_.expected()); };
-    if (holds_all() && (options_.dry_run || share_.keep(holds_all))) return result_in_place();
-    wanted_ = set_.files(source_, ctx_.stop_token());
+    if (!is_to_compare_again() && holds_all() && (options_.dry_run || share_.keep(holds_all))) {
+      StageResult result = result_in_place();
+      if (result.verified == "size") warn_of_missing_manifest();
+      return result;
+    }
+    wanted_ = set_.files(source_, uses_etags(), ctx_.stop_token());
+    if (verified() == "size") warn_of_missing_manifest();
     warn_of_missing_indexes();
     refuse_own_files();
     share_.check_limit(bytes_in_the_end(id));
@@ -167,10 +171,11 @@ class Stage {
     if (!set_.has_manifest()) return;
     const std::size_t missing = set_.expected().size() - set_.sets().size() - wanted_.size();
     if (missing == 0) return;
-    ctx_.warn("indexes_missing",
-              fmt::format("'{}' lacks, or denies, {} that its manifest names: staged without; shards are still compared "
-                          "with the manifest",
-                          source_.location(), format_count(missing, "index file")));
+    ctx_.warn(
+        "indexes_missing",
+        fmt::format("'{}' lacks, or denies, {} that its manifest names: staged without; shards are still compared "
+                    "with the manifest",
+                    source_.location(), format_count(missing, "index file")));
   }
 
   /// Files that --only-manifest, --include and --exclude leave out are named, so that none is missed later.
@@ -222,6 +227,8 @@ class Stage {
     }
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
+    for (const io::ObjectInfo& now : copier.changed())
+      std::ranges::find(wanted_, now.name, [](const auto& file) { return file.object.name; })->object = now;
     if (copier.failures().empty()) {
       target_.finish(set_.sets(), marker(), wanted_, set_.whole());
     } else {
@@ -230,6 +237,7 @@ class Stage {
     share_.take_lease();
     StageResult result = this->result();
     result.take(copier.failures());
+    if (const auto marker = target_.marker(); marker && !result.failure) result.verified_at = marker->verified_at;
     result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
     result.bytes_reused = copier.bytes_reused();
     if (const auto kept = copier.files_reused(); kept > 0)
@@ -266,14 +274,30 @@ class Stage {
   }
 
   staging::StagedMarker marker() const {
-    staging::StagedMarker marker{source_.location(), verified(), set_.hash(), 0, 0, {}};
+    staging::StagedMarker marker{.source = source_.location(),
+                                 .verified = verified(),
+                                 .verified_at = system::rfc3339(system::system_clock().now()),
+                                 .manifest = set_.hash()};
     if (!subset_.empty()) marker.subsets = {subset_};
     if (subset_.empty() && (is_named_ || set_.is_part()))
       marker.subsets = {fmt::format("{} by name", format_count(wanted_.size(), "file"))};
     return marker;
   }
 
-  std::string verified() const { return set_.are_shards_listed() ? "checksum" : "size"; }
+  bool uses_etags() const { return options_.verify == StageVerify::etag; }
+
+  /// The folder may have been staged by sizes alone.
+  bool is_to_compare_again() const {
+    const auto marker = uses_etags() ? target_.marker() : std::nullopt;
+    return marker && marker->verified == "size";
+  }
+
+  static bool has_checksum(const staging::StageFile& file) { return file.hash || file.indexed || file.object.checksum; }
+
+  std::string verified() const {
+    if (set_.are_shards_listed()) return "checksum";
+    return std::ranges::all_of(wanted_, has_checksum) ? "store_checksum" : "size";
+  }
 
   std::uint64_t manifest_bytes() const {
     std::uint64_t sum = 0;
@@ -294,10 +318,8 @@ class Stage {
     result.verified = verified();
     result.left_out = set_.left_out().size();
     result.evicted = share_.evicted();
-    result.files_by_size = result.files - set_.sets().size() -
-                           static_cast<std::uint64_t>(std::ranges::count_if(wanted_, [](const auto& file) {
-                             return file.hash.has_value() || file.indexed.has_value();
-                           }));
+    result.files_by_size =
+        result.files - set_.sets().size() - static_cast<std::uint64_t>(std::ranges::count_if(wanted_, has_checksum));
     result.manifest_xxh3_128 = to_hex(set_.hash());
     if (const auto& lease = share_.lease()) {
       result.lease_id = lease->owner;
@@ -312,6 +334,15 @@ class Stage {
     const std::vector<staging::ExpectedFile> files = set_.expected();
     result.files = files.size();
     result.bytes = 0;
+    if (const auto marker = target_.marker()) {
+      result.verified = marker->verified;
+      if (!marker->verified_at.empty()) result.verified_at = marker->verified_at;
+    }
+    const auto journal = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
+    result.files_by_size = static_cast<std::uint64_t>(std::ranges::count_if(files, [&](const auto& file) {
+      Hash128 hash;
+      return file.pin && !parse_hex(*file.pin, hash) && journal.files.at(file.name).pin == *file.pin;
+    }));
     for (const staging::ExpectedFile& file : files)
       result.bytes += staging::size_on_disk(target_.path_of(file.name)).value_or(0);
     result.bytes_reused = result.bytes;

@@ -22,6 +22,10 @@ namespace shardkit::dataset {
 /// Memory that each connection takes: libcurl's buffers, TLS, a block, the touched part of a stack.
 inline constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
 
+/// What vouches for files that no manifest lists.
+enum class StageVerify { store, etag };
+constexpr auto enum_names(StageVerify) { return std::to_array<std::string_view>({"store", "etag"}); }
+
 struct StageOptions {
   std::vector<std::string> sources;
   std::string target;
@@ -38,6 +42,7 @@ struct StageOptions {
   std::optional<std::uint64_t> bandwidth;
   double jitter = 0;
   bool keep_cached = false;
+  StageVerify verify = StageVerify::store;
   bool keep_going = false;
   bool dry_run = false;
   catalog::StoreAccess access;
@@ -72,6 +77,7 @@ struct StageResult {
   double bytes_per_second = 0;
   std::uint64_t retries = 0;
   std::string verified;
+  std::optional<std::string> verified_at;
   std::uint64_t files_by_size = 0;
   std::uint64_t left_out = 0;
   std::uint64_t failed = 0;

@@ -136,6 +136,11 @@ void StageOptions::describe(FieldVisitor& v) {
   share.describe(v);
   describe_speed(v, *this);
   v.topic("What is copied");
+  v.field(
+      {"verify",
+       "what files that no manifest lists are compared with: store, the checksum that the store reports, if any; "
+       "etag: without one also an ETag of 32 digits, taken as MD5, which it is not for files that the store encrypts"},
+      verify);
   v.field({"keep-going",
            "if a file fails at the source, stage the others and list it; then exit 4 if a repetition does not help, "
            "otherwise 1, without a marker"},
@@ -181,9 +186,11 @@ void StageResult::describe(FieldVisitor& v) {
            "requests that were repeated, and files fetched twice because their bytes were wrong or changed"},
           retries);
   v.field({"verified",
-           "what the shards were compared with: checksum (of a manifest that lists all of them) or size; empty with "
-           "--dry-run"},
+           "what the shards were compared with: checksum (of a manifest that lists all of them), store_checksum (of "
+           "the store, for each file) or size; empty with --dry-run"},
           verified);
+  v.field({"verified_at", "when the last of them were compared, RFC 3339; null if an earlier release staged them"},
+          verified_at);
   v.field({"files_by_size", Unit::count, "files that no checksum of the source describes: they have the right size"},
           files_by_size);
   v.field({"evicted", "sets that were evicted for this one, also the previous one in DST: folder, bytes, source"},

@@ -77,6 +77,20 @@ class Setups(WebTest):
         result = self.stage_result(f"{server.url}/shards", self.out)
         self.assertEqual((staged(self.out), result["bytes_fetched"]), (tree(shards), result["bytes"]))
 
+    def test_a_file_without_etag_and_date_is_fetched_by_one_request_and_not_continued(self):
+        source = self.make_files(1, LARGE)
+        server = self.serve("etag off; add_header Last-Modified ''; limit_rate 20m;")
+        address = f"{server.url}/files/x-{{0..0}}.bin"
+        process = self.start_stage(address, self.out)
+        process.terminate()
+        self.assertEqual(self.ended(process).returncode, 143)
+        (source / "x-0.bin").write_bytes(os.urandom(LARGE))
+        server.answers()
+        result = self.stage_result(address, self.out)
+        self.assertEqual((self.out / "x-0.bin").read_bytes(), (source / "x-0.bin").read_bytes())
+        self.assertEqual((result["verified"], result["bytes_reused"]), ("size", 0))
+        self.assertIn((200, "/files/x-0.bin"), server.answers())
+
     def test_compression_on_the_way_is_not_asked_for(self):
         shards = self.make_shards()
         source = self.make_files()

@@ -42,7 +42,7 @@ std::vector<std::uint64_t> offsets(const std::string& bytes) {
 }
 
 std::string md5(const std::string& bytes) {
-  Md5Stream stream;
+  ChecksumStream stream(ChecksumKind::md5);
   stream.update(as_bytes(bytes));
   return stream.finish();
 }

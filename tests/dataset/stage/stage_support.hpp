@@ -50,13 +50,17 @@ class FakeSource final : public ObjectSource {
   void at_every_read(std::function<void()> action) { after_read_ = std::move(action); }
 
   std::map<std::string, std::string> content;
+  std::map<std::string, Checksum> checksums;  ///< that find() knows, of these names
+  enum class Versions { hash, md5, none };
+  Versions versions = Versions::hash;
   std::uint64_t bytes_read = 0;
+  unsigned whole_reads = 0;
 
   const std::string& location() const override { return location_; }
   std::vector<ObjectInfo> list(const std::string& folder) override {
     std::vector<ObjectInfo> found;
     for (const auto& [name, bytes] : content) {
-      if (folder.empty() || name.starts_with(folder + "/")) found.push_back(*find(name));
+      if (folder.empty() || name.starts_with(folder + "/")) found.push_back({name, bytes.size(), version_of(bytes)});
     }
     return found;
   }
@@ -73,8 +77,11 @@ class FakeSource final : public ObjectSource {
   std::optional<ObjectInfo> find(const std::string& name) override {
     const auto found = content.find(name);
     if (found == content.end()) return std::nullopt;
-    return ObjectInfo{name, found->second.size(), to_hex(xxh3_64(as_bytes(found->second)))};
+    ObjectInfo object{name, found->second.size(), version_of(found->second)};
+    if (const auto known = checksums.find(name); known != checksums.end()) object.checksum = known->second;
+    return object;
   }
+  bool knows_checksums() const override { return !checksums.empty(); }
   Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
                 const std::stop_token& stop) override {
     std::string block;
@@ -99,10 +106,19 @@ class FakeSource final : public ObjectSource {
   }
   Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
                       const std::stop_token& stop) override {
+    ++whole_reads;
     return fetch(object, 0, object.size, start(), stop);
   }
 
  private:
+  std::string version_of(const std::string& bytes) const {
+    if (versions == Versions::none) return {};
+    if (versions == Versions::hash) return to_hex(xxh3_64(as_bytes(bytes)));
+    ChecksumStream md5(ChecksumKind::md5);
+    md5.update(as_bytes(bytes));
+    return '"' + md5.finish() + '"';
+  }
+
   struct Flip {
     std::string name;
     std::uint64_t byte;
