@@ -25,9 +25,11 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
   const std::string verified = result.verified == "store_checksum" ? "checksums of the store" : result.verified;
   answer.headline = fmt::format("{} staged, {}", format_count(result.files, "file"), format_size(result.bytes));
   answer.facts = {
-      {"fetched", result.bytes_fetched > 0
-                      ? fmt::format("{}, {}", format_size(result.bytes_fetched), format_rate(result.bytes_per_second))
-                      : "nothing: all files were in place"},
+      {"fetched", result.bytes_fetched > 0 ? fmt::format("{} in {}, {}", format_size(result.bytes_fetched),
+                                                         format_duration(static_cast<double>(result.bytes_fetched) /
+                                                                         result.bytes_per_second),
+                                                         format_rate(result.bytes_per_second))
+                                           : "nothing: all files were in place"},
       {"resumed", result.resumed.value_or("")},
       {"verified",
        result.files_by_size == 0 || result.verified == "size"

@@ -172,10 +172,15 @@ void Messages::more_warnings() {
 void Messages::repeated(const RepeatedRequest& request) {
   std::string text = without_secrets(request.reason);
   if (text.find(request.address) == std::string::npos) text = fmt::format("'{}': {}", request.address, text);
-  text += fmt::format(" (attempt {} of {}; {} {})", request.attempt, request.attempts,
-                      request.asked_to_wait ? "the server asks to wait" : "the next one in",
-                      format_duration(request.wait_seconds));
-  if (request.more > 0) text += fmt::format("; {} more repeated", format_count(request.more, "request"));
+  const std::string next =
+      request.wait_seconds == 0
+          ? "the next one now"
+          : fmt::format("{} {}", request.asked_to_wait ? "the server asks to wait" : "the next one in",
+                        format_duration(request.wait_seconds));
+  text += fmt::format(" (attempt {} of {}; {})", request.attempt, request.attempts, next);
+  if (request.more > 0)
+    text +=
+        fmt::format("; {} more {} repeated", format_count(request.more), request.more == 1 ? "request" : "requests");
   if (!json_) return put(titled(fmt::format("retry: {}", printable(text))));
   put(line("info", "retry",
            {{"text", text},

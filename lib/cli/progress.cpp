@@ -49,6 +49,7 @@ namespace {
 constexpr double kPlainInterval = 5.0;
 constexpr double kBarInterval = 0.1;
 constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate is meaningful
+constexpr double kSureAfter = 30.0;    // seconds after which a rate is used for the ETA, however little is done
 constexpr double kRateWindow = 5.0;    // seconds: long enough for a steady rate, short enough to show a change
 constexpr double kMomentEvery = 1.0;
 constexpr std::size_t kWidestBar = 24;
@@ -85,7 +86,7 @@ ProgressSample sample(const Progress& progress) {
 bool ProgressLine::due(const ProgressSample& now, double seconds) const {
   if (now.phase.empty()) return false;
   if (style_ == Style::bar) return !shown_at_ || seconds - *shown_at_ >= kBarInterval;
-  return seconds - shown_at_.value_or(phase_start_) >= kPlainInterval;
+  return seconds - shown_at_.value_or(first_) >= kPlainInterval;
 }
 
 void ProgressLine::remember(const ProgressSample& now, double seconds) {
@@ -97,6 +98,7 @@ std::string ProgressLine::update(const ProgressSample& now, double seconds, std:
   if (recent_.empty() || now.starts != recent_.back().sample.starts) {
     recent_.clear();
     phase_start_ = seconds;
+    if (first_ < 0) first_ = seconds;
   }
   remember(now, seconds);
   if (!due(now, seconds)) return {};
@@ -150,12 +152,14 @@ std::string ProgressLine::numbers(const ProgressSample& now, double seconds) con
     const double rate = by_bytes ? bytes_rate : items_rate;
     const std::uint64_t total = by_bytes ? now.bytes_total : now.items_total;
     const std::uint64_t done = by_bytes ? now.bytes : now.items;
-    if (rate > 0 && total > done) {
+    const bool is_representative = elapsed >= kSureAfter || done >= total / 100;
+    if (rate > 0 && total > done && is_representative) {
       const double needed = static_cast<double>(total - done) / rate;
       left = left > 0 ? std::min(left, needed) : needed;
     }
   }
   if (left > 0) text += "  ETA " + time_to_go(left);
+  if (text.empty() && elapsed >= kTrustedAfter) text = "  " + format_duration(std::floor(elapsed));
   return text;
 }
 

@@ -64,6 +64,7 @@ class ProgressLine {
   std::optional<double> shown_at_;
   std::deque<Moment> recent_;  ///< the last seconds of this phase, from which rates are calculated
   double phase_start_ = 0;
+  double first_ = -1;  ///< seconds at the first update; negative before
   bool bar_visible_ = false;
 };
 

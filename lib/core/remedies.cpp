@@ -35,7 +35,8 @@ constexpr std::array kTable{
     Row{"evict", "shardctl cache gc {} --limit 0"},
     Row{"release", "shardctl cache release {} --all"},
     Row{"check_repair", "shardctl cache check {} --repair"},
-    Row{"stage", "shardctl stage {} {}"},
+    Row{"stage", "shardctl stage {} {} --lease 0"},
+    Row{"stage_in_cache", " --cache {}"},
     Row{"stage_by_size", " --manifest none"},
 };
 
@@ -103,8 +104,10 @@ std::string forget_set(const std::string& folder) {
 std::string release(const std::string& folder) { return filled("release", {shell_word(folder)}); }
 std::string check_and_repair(const std::string& folder) { return filled("check_repair", {shell_word(folder)}); }
 
-std::string stage(const std::string& source, const std::string& folder, bool by_size) {
-  return filled("stage", {word(source, "SRC"), shell_word(folder)}) + (by_size ? filled("stage_by_size") : "");
+std::string stage(const std::string& source, const std::string& folder, const std::string& cache, bool by_size) {
+  return filled("stage", {word(source, "SRC"), shell_word(folder)}) +
+         (cache.empty() ? "" : filled("stage_in_cache", {shell_word(cache)})) +
+         (by_size ? filled("stage_by_size") : "");
 }
 
 std::string with_merge_classes(const std::string& command) { return command + filled("merge_classes"); }

@@ -61,8 +61,9 @@ std::string evict(const std::string& folder);
 std::string release(const std::string& folder);
 /// Removes damaged files of a staged folder.
 std::string check_and_repair(const std::string& folder);
-/// Fetches the missing files of a staged folder. `by_size`: it was staged without a manifest.
-std::string stage(const std::string& source, const std::string& folder, bool by_size);
+/// Fetches the missing files of a staged folder, without a lease. `cache`: of the folder; empty: none. `by_size`: it
+/// was staged without a manifest.
+std::string stage(const std::string& source, const std::string& folder, const std::string& cache, bool by_size);
 
 // The refused command with an additional option. `command` is the whole command (command_text()).
 

@@ -23,11 +23,11 @@
 namespace shardkit::net {
 
 bool StallWatch::waited(system::Seconds duration, double bytes_per_second) {
-  waited_ += duration;
-  if (waited_ < limit_.window) return false;
-  if (bytes_ < bytes_per_second * limit_.window.count()) return true;
-  bytes_ = 0;
-  waited_ = system::Seconds(0);
+  const system::Seconds quarter = limit_.window / quarters_.size();
+  for (waited_ += duration; waited_ >= quarter; waited_ -= quarter) {
+    if (++looks_ >= quarters_.size() && bytes() < bytes_per_second * limit_.window.count()) return true;
+    quarters_[looks_ % quarters_.size()] = 0;  // the oldest
+  }
   return false;
 }
 
@@ -65,7 +65,11 @@ std::shared_ptr<X509_STORE> read_authorities(const HttpOptions& options) {
   if (store == nullptr || (!file.empty() && X509_STORE_load_file(store.get(), file.c_str()) != 1) ||
       (!folder.empty() && X509_STORE_load_path(store.get(), folder.c_str()) != 1)) {
     throw Error(ErrorCode::denied,
-                fmt::format("cannot read the certificates of authorities in '{}' and '{}'", file, folder), file);
+                fmt::format("cannot read the certificates of authorities in '{}'{} and '{}'{}; correct or unset what "
+                            "names them",
+                            file, options.ca_name.empty() ? "" : fmt::format(" ({})", options.ca_name), folder,
+                            options.ca_folder.empty() ? "" : " (SSL_CERT_DIR)"),
+                file);
   }
   X509_STORE_set_flags(store.get(), X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN);
   return store;
@@ -181,11 +185,11 @@ class HttpPool::Connection {
   }
 
   const char* detail() const { return detail_.data(); }
-  /// errno of the connection that failed last; 0 without.
-  long os_error() const {
-    long error = 0;
-    curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &error);
-    return error;
+  TransferFailure failure() const {
+    TransferFailure failure;
+    curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &failure.os_error);
+    curl_easy_getinfo(easy_, CURLINFO_SSL_VERIFYRESULT, &failure.certificate);
+    return failure;
   }
 
  private:
@@ -304,12 +308,11 @@ HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_he
   }
   if (!transfer.reader.refused()) {
     if (code == CURLE_COULDNT_RESOLVE_HOST && is_unknown_host(request.url.host, stop)) {
-      throw UnknownHost(ErrorCode::network,
-                        fmt::format("'{}': name not found ({})", request.url.display(), connection->detail()),
+      throw UnknownHost(ErrorCode::network, fmt::format("'{}': name not found", request.url.display()),
                         request.url.display());
     }
     if (*code != CURLE_OK)
-      throw transfer_error(*code, connection->detail(), request.url, options_, connection->os_error());
+      throw transfer_error(*code, connection->detail(), request.url, options_, connection->failure());
     if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url, options_);
   }
   note_rate(transfer, system::system_clock().monotonic() - start);
@@ -338,7 +341,8 @@ std::shared_ptr<void> HttpPool::trust(const Url& url) {
 
 /// Why a connection is to be given up; empty if it is not.
 std::string HttpPool::fault_of(const HttpRequest& request, Transfer& transfer, system::Seconds waited) {
-  if (transfer.stall.waited(waited)) return "the connection timed out: almost no data arrived for a while";
+  if (transfer.stall.waited(waited))
+    return fmt::format("almost no data arrived for {:.0f} s", options_.stall.window.count());
   if (!request.may_be_given_up) return {};
   const std::scoped_lock lock(mutex_);
   const double usual = usual_rate_;
@@ -348,7 +352,7 @@ std::string HttpPool::fault_of(const HttpRequest& request, Transfer& transfer, s
       length >= transfer.body_bytes && static_cast<double>(length - transfer.body_bytes) <= transfer.slow.bytes();
   if (transfer.reader.has_head() && ends_soon) return {};
   usual_rate_ /= 2;
-  return fmt::format("the connection is slow: {}, usual are {}",
+  return fmt::format("the connection is too slow: {}, usually {}",
                      format_rate(transfer.slow.bytes() / options_.slow.window.count()), format_rate(usual));
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,22 +24,24 @@ struct StallLimit {
 };
 
 /// Distinguishes a stalled connection from one whose reader pauses: only time spent waiting for the other side counts,
-/// not the time in which a rate limit or a full disk delayed the reader.
+/// not the time in which a rate limit or a full disk delayed the reader. Looks four times in each window, so that a
+/// stall is noticed at most a quarter of it late.
 class StallWatch {
  public:
   explicit StallWatch(const StallLimit& limit) : limit_(limit) {}
 
-  void came(std::uint64_t bytes) { bytes_ += static_cast<double>(bytes); }
+  void came(std::uint64_t bytes) { quarters_[looks_ % quarters_.size()] += static_cast<double>(bytes); }
   /// Adds a wait; true if the connection is stalled.
   bool waited(system::Seconds duration) { return waited(duration, limit_.bytes_per_second); }
   /// The same with another limit than at first.
   bool waited(system::Seconds duration, double bytes_per_second);
-  /// Received in the current window.
-  double bytes() const { return bytes_; }
+  /// Received in the latest window.
+  double bytes() const { return std::accumulate(quarters_.begin(), quarters_.end(), 0.0); }
 
  private:
   StallLimit limit_;
-  double bytes_ = 0;
+  std::array<double, 4> quarters_{};  ///< bytes in each of the latest quarters of a window
+  std::size_t looks_ = 0;
   system::Seconds waited_{0};
 };
 

@@ -13,6 +13,11 @@ namespace {
 constexpr const char* kLoginRemedy =
     "; give a bearer token with --token-file or in SHARDKIT_TOKEN (sent only over https), or a login in ~/.netrc";
 
+const char* remedy_for(int status) {
+  if (status == 403) return "; the server denies it: check the token or login, and who may read this file there";
+  return status == 401 ? kLoginRemedy : "";
+}
+
 /// N of a 416's "bytes */N".
 std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range) {
   constexpr std::string_view unit = "bytes */";
@@ -89,7 +94,7 @@ class HttpStore final : public RemoteStore {
     if (answer.verdict.remedy != AnswerRemedy::done) {
       answer.error.emplace(answer.verdict.code,
                            fmt::format("'{}': the server answered with status {}{}", name, answer.response.status,
-                                       answer.response.status == 401 ? kLoginRemedy : ""),
+                                       remedy_for(answer.response.status)),
                            name);
     }
     return answer;

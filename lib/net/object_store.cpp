@@ -43,15 +43,15 @@ class RangeReader {
     }
     const std::string text(head.headers.get("content-range"));
     const auto range = parse_content_range(text);
+    if (range && is_other_version(head, *range)) {
+      outcome_ = io::Fetched::changed;
+      return {};
+    }
     if (!range || range->first != next_ || range->last != end_ - 1) {
       throw Error(
           ErrorCode::corrupt,
           fmt::format("'{}': the server was asked for bytes {}-{} and answered with '{}'", url, next_, end_ - 1, text),
           url, next_);
-    }
-    if (is_other_version(head, *range)) {
-      outcome_ = io::Fetched::changed;
-      return {};
     }
     return [this, url](Bytes bytes) { take(bytes, url); };
   }

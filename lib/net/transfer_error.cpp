@@ -5,9 +5,15 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <openssl/x509_vfy.h>
 
 namespace shardkit::net {
 namespace {
+
+/// The other side answers a TLS greeting with plain text.
+bool is_without_tls(CURLcode code, std::string_view detail) {
+  return code == CURLE_SSL_CONNECT_ERROR && detail.find("wrong version number") != std::string_view::npos;
+}
 
 ErrorCode error_code_of_curl(CURLcode code) {
   switch (code) {
@@ -32,7 +38,8 @@ ErrorCode error_code_of_curl(CURLcode code) {
 /// refused or why else it failed.
 std::string everyday_words(CURLcode code, long os_error) {
   if (code == CURLE_COULDNT_RESOLVE_HOST) return "no answer about this name from the name server";
-  if (code == CURLE_OPERATION_TIMEDOUT) return "timed out";
+  if (code == CURLE_PARTIAL_FILE) return "the connection was closed before the end of the answer";
+  if (code == CURLE_GOT_NOTHING) return "the connection was closed without an answer";
   if (code != CURLE_COULDNT_CONNECT || os_error == 0) return {};
   if (os_error == ECONNREFUSED) return "connection refused";
   return std::error_code(static_cast<int>(os_error), std::generic_category()).message();
@@ -50,17 +57,29 @@ std::string trusted_certificates(const HttpOptions& options) {
                      folder);
 }
 
+/// What to do about a certificate that is not accepted.
+std::string certificate_remedy(const HttpOptions& options, long verdict) {
+  if (verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID)
+    return "renew the certificate on the server, or correct the clock of this machine";
+  if (verdict == X509_V_OK) return "use a host name that the certificate of the server lists";
+  return trusted_certificates(options);
+}
+
 }  // namespace
 
-Error transfer_error(int curl_code, const char* detail, const Url& url, const HttpOptions& options, long os_error) {
+Error transfer_error(int curl_code, const char* detail, const Url& url, const HttpOptions& options,
+                     const TransferFailure& failure) {
   const auto code = static_cast<CURLcode>(curl_code);
-  const ErrorCode kind = error_code_of_curl(code);
-  std::string what = *detail != '\0' ? detail : curl_easy_strerror(code);
-  if (const std::string words = everyday_words(code, os_error); !words.empty()) {
-    what = fmt::format("{} ({})", words, what);
+  if (is_without_tls(code, detail)) {
+    return Error(ErrorCode::unsupported,
+                 fmt::format("'{}': this port of the server does not use TLS; use http://", url.display()),
+                 url.display());
   }
+  const ErrorCode kind = error_code_of_curl(code);
+  std::string what = everyday_words(code, failure.os_error);
+  if (what.empty()) what = *detail != '\0' ? detail : curl_easy_strerror(code);
   if (kind == ErrorCode::denied) {
-    what += "; " + trusted_certificates(options);
+    what += "; " + certificate_remedy(options, failure.certificate);
   } else if (kind == ErrorCode::corrupt) {
     what = fmt::format("the answer is not HTTP, or has an endless header line ({})", what);
   }

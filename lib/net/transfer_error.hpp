@@ -5,8 +5,15 @@
 
 namespace shardkit::net {
 
+/// What libcurl knows of a transfer that failed.
+struct TransferFailure {
+  long os_error = 0;     ///< errno of the connection that failed; 0: none
+  long certificate = 0;  ///< OpenSSL's verdict on the certificates (X509_V_*); 0 also if only the host name was wrong
+};
+
 /// The error of a transfer that libcurl ended with `code`, a CURLcode, in well-known words and with the remedy for
-/// certificates. `detail` is libcurl's text, `os_error` the errno of a connection that failed, or 0.
-Error transfer_error(int code, const char* detail, const Url& url, const HttpOptions& options, long os_error = 0);
+/// certificates. `detail` is libcurl's text.
+Error transfer_error(int code, const char* detail, const Url& url, const HttpOptions& options,
+                     const TransferFailure& failure = {});
 
 }  // namespace shardkit::net

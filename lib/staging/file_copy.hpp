@@ -152,9 +152,10 @@ class FileCopy {
   FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps, DiskGate& gate);
 
   const StageFile& file() const { return file_; }
-  bool has_bytes() const {
+  /// That arrived, or that an earlier copy had stored.
+  std::uint64_t stored_bytes() const {
     const std::scoped_lock lock(mutex_);
-    return have_.total() > 0;
+    return have_.total();
   }
   /// Usable bytes of an earlier copy.
   std::uint64_t resumed_bytes() const { return resumed_; }

@@ -101,9 +101,8 @@ std::size_t remove_leases(io::FileSystem& files, const std::string& folder, cons
 std::string describe(const LeaseFile& file) {
   if (!file.lease) return fmt::format("leased by an unreadable lease ({})", file.fault);
   const std::string purpose = file.lease->purpose.empty() ? "" : fmt::format(" ({})", file.lease->purpose);
-  return fmt::format("leased by {}{} {}until {}", file.lease->owner, purpose,
-                     file.lease->holder.empty() ? "" : "while its `cache hold` runs, now ",
-                     system::rfc3339(file.lease->expires_at));
+  return fmt::format("leased by {}{} until {}{}", file.lease->owner, purpose, system::rfc3339(file.lease->expires_at),
+                     file.lease->holder.empty() ? "" : ", which its `cache hold` renews");
 }
 
 std::string write_lease(const Lease& lease) {

@@ -202,25 +202,25 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, system::Wall
   return survey;
 }
 
-Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
-  const std::string bound = survey.by_disk ? fmt::format("its file system has space for {}", format_size(survey.bound))
-                                           : fmt::format("--limit allows {}", exact_size(survey.bound));
+std::string no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
+  const std::string bound =
+      survey.by_disk ? fmt::format("the disk of cache '{}' has space for {}", root, format_size(survey.bound))
+                     : fmt::format("--limit allows {} in cache '{}'", exact_size(survey.bound), root);
   const std::string used = describe_uses(survey.others, now);
-  return Error(ErrorCode::no_space,
-               fmt::format("{} needed in '{}', but in '{}' {}{}{}{}; or {}", format_size(wanted.bytes), wanted.folder,
-                           root, bound, used.empty() ? "" : ", where ", used, release_advice(survey.others, now),
-                           survey.by_disk ? "choose a larger disk" : "give a higher --limit"),
-               root);
+  const std::string release = release_advice(survey.others, now);
+  return fmt::format("{} are needed for '{}', but {}{}{}{}; {}{}", format_size(wanted.bytes), wanted.folder, bound,
+                     used.empty() ? "" : "; ", used, release, release.empty() ? "" : "or ",
+                     survey.by_disk ? "choose a larger disk" : "give a higher --limit");
 }
 
 /// Throws if the wanted files cannot fit, even after all evictions.
 Survey fitting_survey(const std::string& root, const RoomWanted& wanted, system::WallTime now,
                       const std::stop_token& stop) {
   Survey survey = survey_of(root, wanted, now, stop);
-  if (wanted.bytes > survey.bound) throw no_room(root, wanted, survey, now);
+  if (wanted.bytes > survey.bound) throw NeverFits(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
   const std::uint64_t left = survey.bound - wanted.bytes;
   if (survey.held > left + held_bytes(to_evict(survey.others, left, now), now)) {
-    throw no_room(root, wanted, survey, now);
+    throw Error(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
   }
   return survey;
 }
@@ -286,7 +286,7 @@ void make_room(io::FileSystem& files, const std::string& root, const RoomWanted&
     if (gone) evicted(folder);
     return gone;
   });
-  if (held_bytes(survey.others, now) > left) throw no_room(root, wanted, survey, now);
+  if (held_bytes(survey.others, now) > left) throw Error(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
 }
 
 bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now,
@@ -343,7 +343,8 @@ bool is_evictable(const StagedFolder& folder, system::WallTime now) {
 
 std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   const std::string start = fmt::format("'{}' ({})", folder.path, format_size(folder.held_bytes(now)));
-  std::string use = folder.at_work ? " is being staged" : "";
+  std::string use;
+  if (folder.at_work) use = folder.marker ? " is in use by another command" : " is being staged";
   std::vector<LeaseFile> leases = folder.leases;
   std::erase_if(leases, [&](const LeaseFile& lease) { return !lease.lives_at(now); });
   if (!leases.empty()) {

@@ -45,6 +45,12 @@ struct Leftovers {
 Leftovers sweep_leftovers(io::FileSystem& files, const std::string& folder, system::WallTime now, bool remove);
 
 /// Space that a folder of the cache needs.
+/// Thrown if the space would not be enough even without any other set: waiting does not help.
+class NeverFits final : public Error {
+ public:
+  using Error::Error;
+};
+
 struct RoomWanted {
   std::string folder;                  ///< folder that is not evicted; empty: none, only the limit applies
   std::uint64_t bytes = 0;             ///< final size, including existing bytes

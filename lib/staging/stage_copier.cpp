@@ -35,7 +35,7 @@ io::ObjectInfo find_again(io::ObjectSource& source, const FileCopy& copy) {
   try {
     return find_at_source(source, file);
   } catch (const Error& error) {
-    const bool existed = !file.hash || copy.has_bytes();
+    const bool existed = !file.hash || copy.stored_bytes() > 0;
     if (error.code() != ErrorCode::not_found || !existed) throw;
     throw Error(ErrorCode::io,
                 fmt::format("'{}' was removed from the source after it was listed; run the same command again to stage "
@@ -188,6 +188,7 @@ io::Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWrite
   io::Fetched fetched = io::Fetched::whole;
   if (copy.whole_only()) {
     const auto start = [&] {
+      forget_progress(copy);
       copy.rewind();
       writer.begin(copy, 0);
       return write;
@@ -228,6 +229,13 @@ void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   workers_.moved(bytes);
 }
 
+/// Bytes that are fetched again do not count as copied.
+void StageCopier::forget_progress(const FileCopy& copy) {
+  const std::uint64_t bytes = copy.stored_bytes();
+  ctx_.progress().bytes -= bytes;
+  left_ += bytes;
+}
+
 /// Whether the others should be copied without this file: for a failure of the source that is not a failure of all of
 /// it.
 bool StageCopier::leave_out(FileCopy& copy, const Error& error) {
@@ -266,6 +274,7 @@ void StageCopier::finish(const std::shared_ptr<FileCopy>& copy, const std::stop_
   const StageFile& file = copy->file();
   const std::string path = source_.address_of(file.object.name);
   if (copy->rangeless() && !copy->whole_only()) {
+    forget_progress(*copy);
     copy->start_over_as_whole();
     return queue_->wake();
   }
@@ -319,6 +328,7 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
     const std::scoped_lock lock(changed_mutex_);
     changed_.push_back(now);
   }
+  forget_progress(*copy);
   copy->start_over(file.hash ? file.object : now);
   queue_->wake();
 }

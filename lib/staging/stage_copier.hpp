@@ -244,6 +244,7 @@ class StageCopier {
   io::Fetched fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop);
   io::Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
   void came(std::uint64_t bytes, const std::stop_token& stop);
+  void forget_progress(const FileCopy& copy);
   bool leave_out(FileCopy& copy, const Error& error);
   bool is_left_out(const FileCopy& copy) const;
   void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);

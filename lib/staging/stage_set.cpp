@@ -53,6 +53,26 @@ void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSou
               fmt::format("'{}' is a name that stage uses itself; leave it out of the files to stage", path), path);
 }
 
+/// Folders that a convert or reshard has not finished, or from which another stage would copy what a stage brought so
+/// far.
+void refuse_unfinished(const io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects) {
+  std::unordered_set<std::string_view> names;
+  for (const io::ObjectInfo& object : objects) names.insert(object.name);
+  const auto refuse = [&](std::string_view state, const char* work, const char* end) {
+    for (const io::ObjectInfo& object : objects) {
+      if (!object.name.ends_with(state)) continue;
+      const std::string folder = object.name.substr(0, object.name.size() - state.size());
+      if ((!folder.empty() && !folder.ends_with('/')) || names.contains(folder + end)) continue;
+      const std::string path = folder.empty() ? source.location() : source.address_of(folder);
+      throw Error(ErrorCode::conflict,
+                  fmt::format("the {} into '{}' has not finished: finish it, or name the shards to stage", work, path),
+                  path);
+    }
+  };
+  refuse(".shardkit/plan", "convert or reshard", formats::kManifestName);
+  refuse(kStageJournalPath, "stage", kStagedMarkerPath);
+}
+
 Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
   std::ranges::sort(objects, {}, &io::ObjectInfo::name);
   Xxh3Stream hash;
@@ -170,6 +190,7 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
 /// All files below the source, by their manifests if they have one.
 void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
   std::vector<io::ObjectInfo> objects = has_manifest() ? beside_manifest(source, stop) : source.list();
+  if (wanted.use_manifests) refuse_unfinished(source, objects);
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (objects.empty() && !has_manifest()) {
     throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());

@@ -136,8 +136,15 @@ TEST_CASE("a whole object in place of a range is reported and not read") {
   CHECK(s3.fetched == Fetched::no_ranges);
 }
 
+TEST_CASE("an answer with another size of the object is about another version") {
+  S3Fixture s3;
+  s3.server.next({ObjectServer::answer(206, "Content-Range: bytes 0-8/9\r\n", "012345678")});
+  CHECK(s3.get(0, 10).empty());
+  CHECK(s3.fetched == Fetched::changed);
+}
+
 TEST_CASE("an answer about other bytes than those asked for is never taken") {
-  for (const char* range : {"bytes 0-8/10", "bytes 1-9/10", "bytes 1-10/11", "bytes */10", "0-9/10", ""}) {
+  for (const char* range : {"bytes 0-8/10", "bytes 1-9/10", "bytes 1-10/*", "bytes */10", "0-9/10", ""}) {
     CAPTURE(range);
     S3Fixture s3;
     const Failure failure =

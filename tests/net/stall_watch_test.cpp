@@ -15,6 +15,18 @@ TEST_CASE("a connection is dead when next to nothing came while it was waited fo
   CHECK(watch.waited(Seconds(30)));
 }
 
+TEST_CASE("a connection that stops after many bytes is dead a window and a quarter later") {
+  StallWatch watch({1, Seconds(32)});
+  for (int i = 0; i < 100; ++i) {
+    watch.came(1000);
+    CHECK_FALSE(watch.waited(Seconds(1)));
+  }
+  int seconds = 0;
+  while (!watch.waited(Seconds(1))) ++seconds;
+  CHECK(seconds >= 31);
+  CHECK(seconds <= 40);
+}
+
 TEST_CASE("time in which nobody waited does not count") {
   StallWatch watch({1, Seconds(30)});
   CHECK_FALSE(watch.waited(Seconds(29)));

@@ -177,7 +177,7 @@ TEST_CASE("the leases of running holders are counted: the last one ends that of 
   }
   CHECK(read_leases(dir.path()).size() == 4);
   CHECK(read_lease(write_lease(first), "x") == first);
-  CHECK(describe({"x", first, {}}).starts_with("leased by a while its `cache hold` runs, now until "));
+  CHECK(describe({"x", first, {}}).ends_with(", which its `cache hold` renews"));
   release_holder(*files, dir.path(), first);
   CHECK(read_leases(dir.path()).size() == 3);
   CHECK(release_lease(*files, dir.path(), "a"));

@@ -89,10 +89,11 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
                 : static_cast<void>(cache.make_room_for(cache.wanted(101, 300)));
     });
     CHECK(failure == ErrorCode::no_space);
-    CHECK(failure.says("101 B needed"));
+    CHECK(failure.says("101 B are needed"));
     CHECK(failure.says("--limit allows 300"));
     CHECK(failure.says("old' (100 B) is leased by job-7 (training) until 2026-01-01T01:00:00Z"));
-    CHECK(failure.says("new' (100 B) is being staged, leased by job-8 until 2026-01-01T02:00:00Z and by 1 more"));
+    CHECK(failure.says(
+        "new' (100 B) is in use by another command, leased by job-8 until 2026-01-01T02:00:00Z and by 1 more"));
     CHECK(failure.says("shardctl cache release"));
   }
   for (const char* name : {"old", "new", "sub/middle"}) CHECK(cache.holds(name));
@@ -139,7 +140,7 @@ TEST_CASE("without a limit the file system is what bounds") {
   const std::uint64_t never = std::uint64_t{1} << 60U;
   const auto failure = failure_of([&] { cache.make_room_for({cache.dir.path("dst"), never, {}}); });
   CHECK(failure == ErrorCode::no_space);
-  CHECK(failure.says("its file system has space for"));
+  CHECK(failure.says("has space for"));
   CHECK(cache.holds("old"));
 }
 

@@ -169,7 +169,7 @@ class CacheCheck {
   }
 
   /// The command that stages it again; for a part of a source, whose command is unknown, a description of it.
-  static std::string stage_again(const staging::StagedFolder& folder) {
+  std::string stage_again(const staging::StagedFolder& folder) const {
     const std::string target = shell_word(folder.path);
     const std::string source = folder.source.empty() ? "SRC" : shell_word(folder.source);
     const bool is_part = folder.marker && !folder.marker->subsets.empty();
@@ -178,7 +178,7 @@ class CacheCheck {
                          is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
     }
     const bool by_size = folder.marker && folder.marker->verified == "size";
-    return remedy::stage(folder.source, folder.path, by_size) +
+    return remedy::stage(folder.source, folder.path, folder.path == options_.folder ? "" : options_.folder, by_size) +
            "  # with its original options: fetches what is missing";
   }
 

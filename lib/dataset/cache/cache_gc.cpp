@@ -72,13 +72,16 @@ class Collection {
   }
 
   Error limit_not_reached() const {
-    return Error(
-        ErrorCode::no_space,
-        fmt::format("{} {} of {}, but {} remain, more than --limit {}: {}{}; or give a higher --limit",
-                    options_.dry_run ? "would evict" : "evicted", format_count(result_.evicted.size(), "folder"),
-                    format_size(result_.evicted_bytes), format_size(result_.bytes_left), exact_size(*options_.limit),
-                    staging::describe_uses(folders_, now_), staging::release_advice(folders_, now_)),
-        options_.folder);
+    const std::string evicted =
+        result_.evicted.empty()
+            ? ""
+            : fmt::format("{} {} of {}, but ", options_.dry_run ? "would evict" : "evicted",
+                          format_count(result_.evicted.size(), "folder"), format_size(result_.evicted_bytes));
+    return Error(ErrorCode::no_space,
+                 fmt::format("{}{} remain, more than --limit {}: {}{}; or give a higher --limit", evicted,
+                             format_size(result_.bytes_left), exact_size(*options_.limit),
+                             staging::describe_uses(folders_, now_), staging::release_advice(folders_, now_)),
+                 options_.folder);
   }
 
   const CacheGcOptions& options_;

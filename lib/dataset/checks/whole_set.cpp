@@ -1,6 +1,7 @@
 #include "dataset/checks/whole_set.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
@@ -50,6 +51,7 @@ std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::strin
 std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::string& folder,
                                       const std::optional<formats::Manifest>& manifest,
                                       const std::set<std::string_view>& there) {
+  if (auto unfinished = unfinished_stage(folder)) return unfinished;
   if (!manifest) {
     const std::uint64_t missing = planned_and_missing(set, folder, there);
     if (missing == 0) return std::nullopt;
@@ -66,16 +68,56 @@ std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::s
 
 }  // namespace
 
-std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::string& folder) {
+namespace {
+
+/// The staged folder that a set lies in: its own, or one above it, such as that of train/ and val/.
+struct StagedRoot {
+  std::string path;
+  std::string below;  ///< the set's folder in it; empty, or with a slash at its end
+  staging::StageJournal::State journal;
+
+  bool has_files() const {
+    const auto first = journal.files.lower_bound(below);
+    return first != journal.files.end() && first->first.starts_with(below);
+  }
+};
+
+std::optional<StagedRoot> staged_root(const std::string& folder) {
   if (catalog::is_address(folder)) return std::nullopt;
-  auto marker = staging::find_staged_marker(folder);
+  StagedRoot root{std::filesystem::absolute(folder).lexically_normal(), "", {}};
+  if (root.path.ends_with('/')) root.path.pop_back();
+  for (int up = 0; up <= staging::kDeepestStagedFolder && root.path.size() > 1; ++up) {
+    const std::string journal = io::join_path(root.path, staging::kStageJournalPath);
+    if (std::filesystem::exists(journal)) {
+      root.journal = staging::StageJournal::read(journal);
+      return root.below.empty() || root.has_files() ? std::optional(std::move(root)) : std::nullopt;
+    }
+    root.below = std::filesystem::path(root.path).filename().string() + "/" + root.below;
+    root.path = io::parent_folder(root.path);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::string& folder) {
+  const auto root = staged_root(folder);
+  auto marker = root ? staging::find_staged_marker(root->path) : std::nullopt;
   if (!marker || marker->subsets.empty()) return std::nullopt;
-  const std::string manifest = inputs.text(io::join_path(folder, formats::kManifestName));
-  if (!(marker->manifest == xxh3_128(as_bytes(manifest)))) return std::nullopt;
+  const Hash128 manifest = xxh3_128(as_bytes(inputs.text(io::join_path(folder, formats::kManifestName))));
+  const auto staged = root->journal.files.find(root->below + formats::kManifestName);
+  if (staged == root->journal.files.end() || !(staged->second.hash == manifest)) return std::nullopt;
   StagedPart part{std::move(marker->subsets), {}};
-  const std::string journal = io::join_path(folder, staging::kStageJournalPath);
-  for (const auto& [name, file] : staging::StageJournal::read(journal).files) part.files.insert(name);
+  for (const auto& [name, file] : root->journal.files) {
+    if (name.starts_with(root->below)) part.files.insert(name.substr(root->below.size()));
+  }
   return part;
+}
+
+std::optional<std::string> unfinished_stage(const std::string& folder) {
+  const auto root = staged_root(folder);
+  if (!root || staging::find_staged_marker(root->path)) return std::nullopt;
+  return fmt::format("the stage into '{}' has not finished: run it again", root->path);
 }
 
 std::vector<std::string> missing_shards(const formats::Manifest& manifest, const std::optional<StagedPart>& part,

@@ -10,7 +10,7 @@
 
 namespace shardkit::dataset {
 
-/// The part of a set that stage copied, such as the shards of one node's ranks.
+/// The part of a set that stage copied to its folder, or to one above it, such as the shards of one node's ranks.
 struct StagedPart {
   std::vector<std::string> parts;  ///< in words
   std::set<std::string> files;     ///< names of all expected files
@@ -24,6 +24,9 @@ std::vector<std::string> missing_shards(const formats::Manifest& manifest, const
 
 /// Paths of the existing plans in a folder, in the order in which they were followed.
 std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder);
+
+/// A message that the stage that brought the folder's files is not complete; empty if none did, or it is.
+std::optional<std::string> unfinished_stage(const std::string& folder);
 
 /// A message that a convert --append into the folder is not complete; empty if there is none.
 std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,

@@ -93,6 +93,12 @@ void CacheShareOptions::describe(FieldVisitor& v) {
 
 void check(const CacheShareOptions& options, const std::string& target) {
   check_ranges(options);
+  if (!options.cache.empty() && depth_in(options.cache, target) == 0) {
+    throw Error(ErrorCode::usage,
+                fmt::format("the target '{}' is the cache itself; give a folder for the set in it, such as '{}'",
+                            target, io::join_path(target, "train")),
+                target);
+  }
   if (!options.cache.empty() && depth_in(options.cache, target) < 0) {
     throw Error(ErrorCode::usage,
                 fmt::format("the target '{}' is not inside the cache '{}' at most {} levels down without hidden "
@@ -140,6 +146,9 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
   while (true) {
     try {
       return attempt();
+    } catch (const staging::NeverFits&) {
+      drop_lease();
+      throw;
     } catch (const Error& error) {
       const system::Seconds left = deadline - clock_.monotonic();
       if (error.code() != ErrorCode::no_space) throw;
@@ -147,7 +156,7 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
       if (left.count() <= 0) throw;
       target_.leave();
       if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
-      ctx_.progress().start("wait for space");
+      ctx_.progress().start_for("wait for space", left.count());
       clock_.sleep(std::min(left, system::Seconds(kLookEvery)), ctx_.stop_token());
     }
   }

@@ -46,8 +46,9 @@ std::uint64_t check_free_space(const staging::StageTarget& target, const std::ve
   const std::uint64_t free = system::free_bytes(target.folder());
   if (need <= free) return free;
   throw Error(ErrorCode::no_space,
-              fmt::format("{} more are needed, but the file system of '{}' has only {} free", format_size(need),
-                          target.folder(), format_size(free)),
+              fmt::format("{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
+                          "a larger disk, or evict old sets with --cache",
+                          format_size(need), target.folder(), format_size(free)),
               target.folder());
 }
 
@@ -120,7 +121,11 @@ class Stage {
     } catch (const Error& error) {
       // No repetition can copy it, or only when there is space again.
       if (is_bad_file(error.code()) || error.code() == ErrorCode::no_space) share_.drop_lease();
-      throw;
+      if (error.code() != ErrorCode::no_space) throw;
+      throw Error(ErrorCode::no_space,
+                  fmt::format("{}; {} of the set are missing: free space, then run the same command again",
+                              error.what(), format_size(missing_bytes(target_, wanted_))),
+                  error.path());
     }
   }
 
@@ -195,6 +200,9 @@ class Stage {
     const RankSplit split = options_.split.value_or(RankSplit::webdataset);
     std::vector<std::string> kept;
     std::set<std::string> warned;
+    if (set_.groups().empty())
+      ctx_.warn("nothing_to_divide",
+                fmt::format("--rank has no effect: '{}' has no shards (*.tar)", source_.location()));
     for (const staging::ShardGroup& group : set_.groups()) {
       RankShards part = shards_of_ranks(group.shards.size(), group.samples, *ranks, split, source_.location());
       for (const std::size_t number : part.shards) kept.push_back(group.shards[number]);
@@ -416,7 +424,13 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   staging::CopyLimits limits = copy_limits(options, remote);
   limits.throttled = [&] { return throttled.exchange(false); };
   const auto files = io::posix_file_system();
-  return Stage(*files, *set.source, wanted_of(set, options, ctx), options, std::move(limits), retries, ctx).run();
+  try {
+    return Stage(*files, *set.source, wanted_of(set, options, ctx), options, std::move(limits), retries, ctx).run();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt || options.manifest.empty() || options.manifest == "none") throw;
+    throw Error(ErrorCode::corrupt, fmt::format("{}; or --manifest is that of another set", error.what()),
+                error.path());
+  }
 }
 
 StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,

@@ -121,12 +121,16 @@ void StageOptions::describe(FieldVisitor& v) {
           manifest);
   v.field({"only-manifest", "copy only what a manifest lists, with its indexes; report other files below SRC"},
           only_manifest);
-  v.field(
-      {"include", "copy only files whose name, relative to SRC, matches this shell pattern; may be repeated", "GLOB"},
-      include);
-  v.field(
-      {"exclude", "leave out files whose name, relative to SRC, matches this shell pattern; may be repeated", "GLOB"},
-      exclude);
+  v.field({"include",
+           "copy only shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
+           "manifests follow their shards; may be repeated",
+           "GLOB"},
+          include);
+  v.field({"exclude",
+           "leave out shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
+           "manifests follow their shards; may be repeated",
+           "GLOB"},
+          exclude);
   v.field({"rank", "copy only the shards that these ranks of the job read: all ranks of this node", "R|R-S"}, rank);
   v.field({"world", Unit::count, "ranks of the whole job, for --rank", at_least(1)}, world);
   v.field(
@@ -180,7 +184,8 @@ void StageResult::describe(FieldVisitor& v) {
   v.field(
       {"bytes_reused", Unit::bytes, "bytes that already existed in the target, or that another stage copied meanwhile"},
       bytes_reused);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes fetched divided by the time from start until durable"},
+  v.field({"bytes_per_second", Unit::bytes_per_second,
+           "bytes fetched divided by the time of copying them, until they are durable"},
           bytes_per_second);
   v.field({"retries", Unit::count,
            "requests that were repeated, and files fetched twice because their bytes were wrong or changed"},

@@ -218,6 +218,8 @@ void SetChecker::compare_shard_lists() {
       log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
     return;
   }
+  if (const auto stage = set_.of_folder ? unfinished_stage(set_.folder) : std::nullopt)
+    return log_.add(ProblemCode::set_unfinished, std::nullopt, "", *stage);
   const auto unfinished = unfinished_append(*set_.inputs, set_.folder, *set_.manifest);
   if (unfinished) log_.add(ProblemCode::set_unfinished, std::nullopt, "", *unfinished);
   std::set<std::string_view> there;

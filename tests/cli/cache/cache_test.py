@@ -411,7 +411,7 @@ class Releasing(CacheTest):
         holder.stdout.readline()
         holder.kill()
         holder.wait()
-        self.assert_error(self.verb("gc", "--limit", "0"), 5, "while its `cache hold` runs")
+        self.assert_error(self.verb("gc", "--limit", "0"), 5, "which its `cache hold` renews")
         time.sleep(3)
         self.assertEqual(self.verb("gc", "--limit", "0").returncode, 0)
 

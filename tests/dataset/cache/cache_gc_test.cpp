@@ -73,7 +73,7 @@ TEST_CASE("a limit that leases and stages hold back is no_space, after the rest 
   CHECK(failure == ErrorCode::no_space);
   CHECK(failure.says("evicted 1 folder"));
   CHECK(failure.says("old' (1000 B) is leased by job-7"));
-  CHECK(failure.says("new' (2.93 KiB) is being staged"));
+  CHECK(failure.says("new' (2.93 KiB) is in use by another command"));
   CHECK_FALSE(cache.holds("more/1.tar"));
   CHECK(cache.holds("old/1.tar"));
   CHECK(cache.holds("sub/new/2.tar"));

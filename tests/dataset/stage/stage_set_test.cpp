@@ -171,6 +171,32 @@ TEST_CASE("named files that the manifest does not list are staged by their size"
   CHECK(result.verified == "size");
 }
 
+TEST_CASE("a source that a convert or a stage has not finished is refused, except file by file") {
+  for (const char* state : {".shardkit/plan", ".shardkit/stage.journal"}) {
+    CAPTURE(state);
+    Source one;
+    one.source.content.erase("manifest.json");
+    one.source.content[state] = "";
+    const auto failure = failure_of([&] { one.stage(StageWanted{}); });
+    CHECK(failure == ErrorCode::conflict);
+    CHECK(failure.says("has not finished"));
+    CHECK_FALSE(std::filesystem::exists(one.shards.dir.path("out/.shardkit/staged.json")));
+    one.stage({.names = Names{"shard-000001.tar"}});
+    CHECK(one.tars() == Names{"shard-000001.tar"});
+  }
+}
+
+TEST_CASE("--rank without shards to divide is a warning") {
+  Source one;
+  one.source.content = {{"a.txt", "a"}, {"b.txt", "b"}};
+  StageOptions options = one.options();
+  options.rank = "0";
+  options.world = 2;
+  one.stage(options, {});
+  CHECK(std::ranges::find(one.warnings, "nothing_to_divide") != one.warnings.end());
+  CHECK(one.copy().size() == 2);
+}
+
 TEST_CASE("DALI divides samples, which only a manifest counts") {
   Source one;
   StageOptions options = one.options();

@@ -210,7 +210,34 @@ TEST_CASE("a folder that holds the shards of some ranks is sound, and says so") 
   const catalog::ShardSet set = catalog::resolve_shards({folder.path("node")});
   CHECK(what_is_missing(set, catalog::manifests_by_folder(set)).value_or("").find("'s-3.tar'") != std::string::npos);
   fs::remove(folder.path("node/.shardkit/staged.json"));
-  CHECK(verify_path(folder.path("node")).problems.size() == 7);
+  const auto unfinished = verify_path(folder.path("node"));
+  CHECK(codes(unfinished) == Codes{"set_unfinished"});
+  CHECK(unfinished.problems[0].text.find("the stage into") != std::string::npos);
+}
+
+TEST_CASE("each set below a root that was staged by rank is sound by itself, and unfinished with its root") {
+  ShardFolder folder;
+  for (const char* set : {"train", "val"}) {
+    for (int i = 0; i < 4; ++i)
+      folder.write(fmt::format("src/{}/s-{}.tar", set, i), good_samples(2, fmt::format("{}{}", set, i)));
+  }
+  Context ctx;
+  for (const char* set : {"src/train", "src/val"})
+    shardkit::dataset::index({.shards = {folder.path(set)}, .threads = {}}, ctx);
+  StageOptions options;
+  options.sources = {folder.path("src")};
+  options.target = folder.path("node");
+  options.rank = "1";
+  options.world = 4;
+  stage(options, ctx);
+  for (const char* set : {"node/train", "node/val"}) {
+    const auto result = verify_path(folder.path(set));
+    CHECK(codes(result) == Codes{});
+    CHECK(result.shards == 1);
+    CHECK(result.staged_parts == std::vector<std::string>{"ranks 1-1 of 4 by webdataset"});
+  }
+  fs::remove(folder.path("node/.shardkit/staged.json"));
+  CHECK(codes(verify_path(folder.path("node/val"))) == Codes{"set_unfinished"});
 }
 
 TEST_CASE("the verdict says in one line whether the shards are sound") {
