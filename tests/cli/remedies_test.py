@@ -719,6 +719,16 @@ class Table(RemedyTest):
 
     test_row_stage = test_row_check_repair  # its last command
 
+    def test_row_stage_in_cache(self):
+        target = self.staged()
+        (target / "a.tar").unlink()
+        finished = self.call("shardctl", "cache", "check", target.parent, "--json", "-")
+        remedies = [line for line in result_of(finished)["result"]["remedies"] if "--cache" in line]
+        self.assertEqual(len(remedies), 1)
+        for command in result_of(finished)["result"]["remedies"]:
+            self.assertIn(self.shell(command).returncode, (0, 3), command)
+        self.sound(target)
+
     def test_row_stage_by_size(self):
         self.write_shards(a=self.samples(1, 2))
         target = self.folder / f"node {AWKWARD}"
