@@ -244,13 +244,8 @@ ModelResult model(const ModelOptions& given, Context& context) {
 void ModelOptions::describe(FieldVisitor& v) {
   v.topic("Training job");
   v.field({"list-presets", "list the presets and the input rate that each needs"}, list_presets);
-  v.field({"preset", "a published workload, such as resnet50-h100", "NAME"}, preset);
-  v.field({"gpus", Unit::count, "GPUs that train together; default: 1", at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
+  JobOptions::describe(v);
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
-  v.field({"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", above(0, 1)},
-          min_au);
   v.topic("Loader");
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
   v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);

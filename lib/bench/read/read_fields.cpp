@@ -49,18 +49,11 @@ void StoreReadOptions::describe(FieldVisitor& v) {
   v.field({"required-rate", Unit::bytes_per_second,
            "for stores: the rate that the job reads, for the verdict stream or stage", kMayDiffer, above(0)},
           required_rate);
-  v.field({"preset", "for stores: the job that reads, such as resnet50-h100", "NAME", kMayDiffer}, preset);
-  v.field({"gpus", Unit::count, "for stores: GPUs of that job; default: 1", kMayDiffer, at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "for stores: samples per GPU and training step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "for stores: time that a GPU computes one batch", above(0), kOfTrainingStep},
-          step_time);
+  JobOptions::describe(v);
   v.field({"sample-bytes", Unit::bytes,
            "for stores: mean size of the stored samples; for local files: read samples of this size",
            between(1, 1ULL << 40U)},
           sample_bytes);
-  v.field(
-      {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
-      min_au);
   access.describe(v);
 }
 

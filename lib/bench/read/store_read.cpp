@@ -316,7 +316,7 @@ StreamingVerdict judge_streaming(double supply, double required, std::uint64_t s
 }
 
 std::optional<double> StoreReadOptions::required() const {
-  const auto requirement = job_requirement({preset, gpus, batch, step_time, sample_bytes, min_au});
+  const auto requirement = job_requirement(*this);
   if (requirement && required_rate) {
     throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) exclude each other");
   }

@@ -161,6 +161,16 @@ void check_alone(bool given, const char* option) {
 
 }  // namespace
 
+void JobOptions::describe(FieldVisitor& v) {
+  v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);
+  v.field({"gpus", Unit::count, "GPUs that train together; default: 1", kMayDiffer, at_least(1)}, gpus);
+  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
+  v.field(
+      {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
+      min_au);
+}
+
 std::optional<JobRequirement> job_requirement(const JobOptions& options) {
   if (!options.preset && !options.batch && !options.step_time) {
     check_alone(options.gpus.has_value(), "--gpus");

@@ -320,13 +320,8 @@ constexpr auto enum_names(RunCache) {
   return std::to_array<std::string_view>({"auto", "cold", "direct", "warm", "any"});
 }
 
-struct RunOptions {
+struct RunOptions : JobOptions {
   std::vector<std::string> paths;
-  std::optional<std::string> preset;
-  std::optional<std::uint64_t> gpus;
-  std::optional<std::uint64_t> batch;
-  std::optional<double> step_time;
-  std::optional<double> min_au;
   std::optional<std::uint64_t> threads;
   std::optional<std::uint64_t> workers;
   std::uint64_t prefetch = 2;
