@@ -167,7 +167,7 @@ std::size_t lower_rank(std::size_t n) {
 }
 
 /// Never narrower than the observed range: the median of two modes jumps from one to the other.
-PredictionInterval by_student(std::span<const double> values) {
+Interval by_student(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   double mean = 0;
   for (const double value : values) mean += value / n;
@@ -181,7 +181,7 @@ PredictionInterval by_student(std::span<const double> values) {
 }
 
 /// Judged by the values themselves.
-PredictionInterval by_values(std::span<const double> values) {
+Interval by_values(std::span<const double> values) {
   const std::size_t rank = lower_rank(values.size());
   if (rank == 0) return by_student(values);
   std::vector<double> sorted(values.begin(), values.end());
@@ -191,14 +191,14 @@ PredictionInterval by_values(std::span<const double> values) {
 
 }  // namespace
 
-std::optional<PredictionInterval> prediction_interval(std::span<const double> values) {
+std::optional<Interval> prediction_interval(std::span<const double> values) {
   if (values.size() < 2) return std::nullopt;
-  const PredictionInterval shown = by_values(values);
+  const Interval shown = by_values(values);
   const double median = summarize(values).median;
   const double drift = kDriftBetweenRuns * std::abs(median);
   const double low = std::min(shown.low, median - drift);
   const bool none_below = std::ranges::min(values) >= 0;
-  return PredictionInterval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
+  return Interval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
 }
 
 namespace {

@@ -8,11 +8,24 @@
 /// Evaluates a curve of rates at rising levels: connections, threads, block sizes.
 namespace shardkit::stats {
 
+/// A range of a measured quantity, in its unit.
+struct Interval {
+  double low = 0;
+  double high = 0;
+
+  void describe(FieldVisitor& v) {
+    v.field({"low", "lower end"}, low);
+    v.field({"high", "upper end"}, high);
+  }
+};
+
 /// A measured quantity over repetitions or slices of time.
 struct Summary {
   double median = 0;
   double low = 0;  ///< of an interval that contains the true median with at least 95 % probability
   double high = 0;
+
+  Interval interval() const { return {low, high}; }
 };
 
 /// Median and its distribution-free interval by order statistics: the narrowest pair of ranks symmetric about the

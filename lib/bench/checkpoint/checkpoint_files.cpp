@@ -205,11 +205,11 @@ class RankWriter {
   }
 
   void add_to(CheckpointTimes& times) const {
-    times.snapshot = std::max(times.snapshot, copied_);
-    times.written = std::max(times.written, written_);
-    times.sync = std::max(times.sync, durable_ - written_);
-    times.fastest_rank = times.rank_bytes.empty() ? durable_ : std::min(times.fastest_rank, durable_);
-    times.slowest_rank = std::max(times.slowest_rank, durable_);
+    times.snapshot_seconds = std::max(times.snapshot_seconds, copied_);
+    times.write_seconds = std::max(times.write_seconds, written_);
+    times.sync_seconds = std::max(times.sync_seconds, durable_ - written_);
+    times.fastest_rank_seconds = times.rank_bytes.empty() ? durable_ : std::min(times.fastest_rank_seconds, durable_);
+    times.slowest_rank_seconds = std::max(times.slowest_rank_seconds, durable_);
     times.writes.merge(latency_);
     times.rank_bytes.push_back(done_);
   }
@@ -276,9 +276,9 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
   CheckpointTimes times;
   for (const auto& rank : ranks) rank->add_to(times);
   folder.publish(plan.writers());
-  times.durable = std::chrono::duration<double>(Clock::now() - begin).count();
-  times.publish = times.durable - times.slowest_rank;
-  times.block = settings.mode == CheckpointMode::background ? times.snapshot : times.durable;
+  times.durable_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  times.publish_seconds = times.durable_seconds - times.slowest_rank_seconds;
+  times.block_seconds = settings.mode == CheckpointMode::background ? times.snapshot_seconds : times.durable_seconds;
   return times;
 }
 

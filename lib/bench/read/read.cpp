@@ -209,7 +209,7 @@ void add_rates(const ReadMeasurement& all, const std::vector<RepetitionRun>& run
   if (runs.size() == 1) {
     result.bytes_per_second_interval = rate_interval(all.timing, result.bytes_per_second);
   } else {
-    result.bytes_per_second_interval = RateInterval{summary.low, summary.high};
+    result.bytes_per_second_interval = summary.interval();
   }
 }
 

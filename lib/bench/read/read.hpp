@@ -185,7 +185,7 @@ struct ReadResult {
   double read_seconds = 0;
   double cpu_seconds = 0;
   double bytes_per_second = 0;
-  std::optional<RateInterval> bytes_per_second_interval;
+  std::optional<stats::Interval> bytes_per_second_interval;
   std::optional<bool> steady;  ///< empty: the run was too short to find out
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;

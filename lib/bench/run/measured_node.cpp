@@ -26,14 +26,13 @@ std::optional<stats::Summary> over(std::span<const MeasuredNode> turns, Optional
   return stats::summarize(values);
 }
 
-RateInterval interval_of(const stats::Summary& summary) { return {summary.low, summary.high}; }
 
 /// A rate that may be missing, and its interval.
-void take(std::span<const MeasuredNode> turns, OptionalNumber rate, std::optional<RateInterval> MeasuredNode::*interval,
+void take(std::span<const MeasuredNode> turns, OptionalNumber rate, std::optional<stats::Interval> MeasuredNode::*interval,
           MeasuredNode& node) {
   const auto summary = over(turns, rate);
   node.*rate = summary ? std::optional(summary->median) : std::nullopt;
-  node.*interval = summary ? std::optional(interval_of(*summary)) : std::nullopt;
+  node.*interval = summary ? std::optional(summary->interval()) : std::nullopt;
 }
 
 /// The rate at which the cores read, decode and augment at once: with shared cores, or with the threads that do the
@@ -61,7 +60,7 @@ MeasuredNode median_node(std::span<const MeasuredNode> turns) {
   }
   const stats::Summary read = over(turns, &MeasuredNode::read_bytes_per_second);
   node.read_bytes_per_second = read.median;
-  node.read_interval = interval_of(read);
+  node.read_interval = read.interval();
   take(turns, &MeasuredNode::decode_samples_per_second, &MeasuredNode::decode_interval, node);
   take(turns, &MeasuredNode::augment_samples_per_second, &MeasuredNode::augment_interval, node);
   take(turns, &MeasuredNode::pipeline_samples_per_second, &MeasuredNode::pipeline_interval, node);

@@ -154,11 +154,11 @@ std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> oth
   return some ? others : some;
 }
 
-std::optional<RateInterval> rate_interval(const Timing& timing, double rate) {
+std::optional<stats::Interval> rate_interval(const Timing& timing, double rate) {
   if (timing.rates.size() < kLeastSlices) return std::nullopt;
   const stats::Summary summary = stats::summarize(timing.rates);
   if (rate < summary.low || rate > summary.high) return std::nullopt;
-  return RateInterval{summary.low, summary.high};
+  return summary.interval();
 }
 
 }  // namespace shardkit::bench
