@@ -10,8 +10,6 @@
 #include "core/fields.hpp"
 
 /// Requirements of a fleet, independent of earlier results.
-///
-/// JSON Schemas of the other files that compare reads and writes; they are in docs/schema.
 namespace shardkit::bench {
 
 enum class GateVerdict {
@@ -46,17 +44,11 @@ struct GateRow : GateRequirement {
 
 /// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}. Limits are
 /// numbers, or sizes and rates as texts: "1.5GB/s". Throws Error{usage} with the number of the wrong requirement, also
-/// for unknown metrics and members.
+/// for unknown metrics and members. docs/schema/gate.json describes the same.
 std::vector<GateRequirement> read_gate(const std::string& path);
 
 /// Compares the median of each metric with its limits. With 6 values or more, the 95 % interval of the median decides:
 /// missed if all of it is on the wrong side, inconclusive if only a part is. With fewer values only the median decides.
 std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured);
-
-/// Schema of --gate. Every file that matches can be read, except for limits with invalid sizes.
-std::string gate_schema();
-
-/// Schema of --save-baseline.
-std::string baseline_schema();
 
 }  // namespace shardkit::bench
