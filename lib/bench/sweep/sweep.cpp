@@ -16,7 +16,6 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
-#include "stats/summary.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
@@ -64,8 +63,8 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
   return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare};
 }
 
-SweepPoint measure_read(const SweepOptions& options, const PointWork& work, const ReadSetting& setting,
-                        Context& context) {
+SweepRate measure_read(const SweepOptions& options, const PointWork& work, const SweepPoint& setting,
+                       Context& context) {
   ReadOptions read_options;
   read_options.engine = setting.engine;
   read_options.threads = setting.threads;
@@ -78,15 +77,11 @@ SweepPoint measure_read(const SweepOptions& options, const PointWork& work, cons
   read_options.prepare_seconds = work.prepare_seconds;
   const ReadResult result = read(read_options, work.input, context);
   context.throw_if_stopped();
-  SweepPoint point{result.bytes_per_second, {}, {}};
-  if (!result.bytes_per_second_interval) return point;
-  point.low = result.bytes_per_second_interval->low;
-  point.high = result.bytes_per_second_interval->high;
-  return point;
+  return {result.bytes_per_second, result.bytes_per_second_interval};
 }
 
-SweepPoint measure_load(const SweepOptions& options, const PointWork& work, const LoadSetting& setting,
-                        Context& context) {
+SweepRate measure_load(const SweepOptions& options, const PointWork& work, const SweepPoint& setting,
+                       Context& context) {
   constexpr std::uint64_t kUntilTheTimeIsOver = 1000;
   PipelineOptions load;
   load.batch = options.batch;
@@ -101,7 +96,7 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
   load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
   const double rate = pipeline(load, work.input, context).samples_per_second;
   context.throw_if_stopped();
-  return {rate, {}, {}};
+  return {rate};
 }
 
 std::string reading_text(const SweepSettings& settings) {
@@ -192,8 +187,8 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   constexpr std::size_t kLoadParameters = 2;
   context.progress().expect_stages((options.what != SweepWhat::load ? kReadParameters : 0) +
                                    (options.what != SweepWhat::read ? kLoadParameters : 0));
-  const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },
-                           [&](const LoadSetting& setting) { return measure_load(options, work, setting, context); },
+  const SweepProbes probes{[&](const SweepPoint& setting) { return measure_read(options, work, setting, context); },
+                           [&](const SweepPoint& setting) { return measure_load(options, work, setting, context); },
                            [&] { context.progress().next_stage(); }};
   SweepOutcome outcome;
   SweepResult result;
@@ -259,25 +254,25 @@ std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
   return counts;
 }
 
-SweepPoint measure(const SweepProbes& probes, const ReadSetting& setting) { return probes.read(setting); }
-SweepPoint measure(const SweepProbes& probes, const LoadSetting& setting) { return probes.load(setting); }
-
 /// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
 /// Returns the knee's rate.
-template <class Setting>
 double climb(const SweepProbes& probes, SweepParameter parameter, std::span<const std::uint64_t> values,
-             Setting& setting, std::uint64_t Setting::*member, std::vector<SweepRow>& rows) {
-  constexpr bool kReads = std::is_same_v<Setting, ReadSetting>;
+             SweepPoint& setting, std::uint64_t SweepPoint::*member, std::vector<SweepRow>& rows) {
+  const bool loads = parameter == SweepParameter::workers || parameter == SweepParameter::prefetch;
   probes.begin();
   const std::size_t first = rows.size();
   std::vector<double> rates;
   for (const std::uint64_t value : values) {
     setting.*member = value;
-    const SweepPoint point = measure(probes, setting);
-    SweepRow row{parameter, value, {}, {}, point.low, point.high, false};
-    (kReads ? row.bytes_per_second : row.samples_per_second) = point.rate;
+    const auto [rate, interval] = (loads ? probes.load : probes.read)(setting);
+    SweepRow row{parameter, value, {}, {}, {}, {}, false};
+    (loads ? row.samples_per_second : row.bytes_per_second) = rate;
+    if (interval) {
+      row.low = interval->low;
+      row.high = interval->high;
+    }
     rows.push_back(row);
-    rates.push_back(point.rate);
+    rates.push_back(rate);
     if (stats::has_levelled_off(rates)) break;
   }
   const std::size_t knee = stats::knee_of(rates);
@@ -286,7 +281,7 @@ double climb(const SweepProbes& probes, SweepParameter parameter, std::span<cons
   return rates[knee];
 }
 
-void settle(const ReadSetting& setting, double rate, SweepSettings& settings) {
+void settle(const SweepPoint& setting, double rate, SweepSettings& settings) {
   settings.engine = setting.engine;
   settings.threads = setting.threads;
   settings.block = setting.block;
@@ -295,12 +290,12 @@ void settle(const ReadSetting& setting, double rate, SweepSettings& settings) {
 }
 
 /// With io_uring, when the kernel lets it.
-void sweep_depth(const SweepProbes& probes, ReadSetting setting, double pread_rate, SweepOutcome& outcome) {
+void sweep_depth(const SweepProbes& probes, SweepPoint setting, double pread_rate, SweepOutcome& outcome) {
   setting.engine = io::EngineKind::uring;
   setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
   const std::size_t before = outcome.rows.size();
   try {
-    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &ReadSetting::depth, outcome.rows);
+    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &SweepPoint::depth, outcome.rows);
     if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
@@ -311,11 +306,11 @@ void sweep_depth(const SweepProbes& probes, ReadSetting setting, double pread_ra
 }  // namespace
 
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
-  ReadSetting setting;
+  SweepPoint setting;
   const std::uint64_t first_block = setting.block;
   const double first_rate =
-      climb(probes, SweepParameter::threads, kThreads, setting, &ReadSetting::threads, outcome.rows);
-  const double rate = climb(probes, SweepParameter::block, kBlocks, setting, &ReadSetting::block, outcome.rows);
+      climb(probes, SweepParameter::threads, kThreads, setting, &SweepPoint::threads, outcome.rows);
+  const double rate = climb(probes, SweepParameter::block, kBlocks, setting, &SweepPoint::block, outcome.rows);
   for (const SweepRow& row : outcome.rows) {
     if (row.parameter != SweepParameter::block || row.value != first_block) continue;
     outcome.measured_twice = std::pair(first_rate, *row.bytes_per_second);
@@ -326,11 +321,11 @@ void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
 
 void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t batch,
                    std::optional<double> step_seconds, SweepOutcome& outcome) {
-  LoadSetting setting;
+  SweepPoint setting;
   const double rate =
-      climb(probes, SweepParameter::workers, worker_counts(cores), setting, &LoadSetting::workers, outcome.rows);
+      climb(probes, SweepParameter::workers, worker_counts(cores), setting, &SweepPoint::workers, outcome.rows);
   if (rate > 0) setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / rate);
-  climb(probes, SweepParameter::prefetch, kPrefetches, setting, &LoadSetting::prefetch, outcome.rows);
+  climb(probes, SweepParameter::prefetch, kPrefetches, setting, &SweepPoint::prefetch, outcome.rows);
   outcome.settings.workers = setting.workers;
   outcome.settings.prefetch = setting.prefetch;
   outcome.settings.samples_per_second = rate;
