@@ -54,20 +54,18 @@ void call_file(const std::string& path, bool asks_residency, MutableBytes buffer
   calls.stat.record(stated - opened);
   calls.read.record(read - asked);
   calls.close.record(closed - read);
-  calls.whole.record((stated - begin) + (closed - asked));
+  calls.latency.record((stated - begin) + (closed - asked));
   calls.bytes += done;
 }
 
 }  // namespace
 
 void FileCalls::merge(const FileCalls& other) {
+  ReadTally::merge(other);
   open.merge(other.open);
   stat.merge(other.stat);
   read.merge(other.read);
   close.merge(other.close);
-  whole.merge(other.whole);
-  bytes += other.bytes;
-  kernel_reads += other.kernel_reads;
   asked_bytes += other.asked_bytes;
   cached_bytes += other.cached_bytes;
   residency_unknown = residency_unknown || other.residency_unknown;
@@ -164,21 +162,15 @@ FolderReport report_of(const FolderListing& listing, const FileCalls& calls, std
   return report;
 }
 
-void add_totals(const FileCalls& calls, const Timing& timing, ReadResult& result) {
-  result.bytes = calls.bytes;
+void add_rates(const FileCalls& calls, const Timing& timing, ReadResult& result) {
+  const auto samples = static_cast<double>(calls.close.count());
+  const auto bytes = static_cast<double>(calls.bytes);
   result.samples = calls.close.count();
-  result.operations = calls.read.count();
-  result.kernel_reads = calls.kernel_reads;
-  result.read_seconds = timing.seconds;
-  result.cpu_seconds = timing.cpu_seconds;
-  result.bytes_per_second = static_cast<double>(calls.bytes) / timing.seconds;
+  result.bytes_per_second = bytes / timing.seconds;
   result.bytes_per_second_interval = rate_interval(timing, result.bytes_per_second);
   result.steady = is_steady(timing);
-  result.samples_per_second = static_cast<double>(*result.samples) / timing.seconds;
-  result.mean_sample =
-      *result.samples > 0 ? static_cast<double>(calls.bytes) / static_cast<double>(*result.samples) : 0;
-  result.latency = calls.whole.quantiles();
-  result.latency_histogram = calls.whole.steps();
+  result.samples_per_second = samples / timing.seconds;
+  result.mean_sample = samples > 0 ? bytes / samples : 0;
   if (calls.asked_bytes > 0 && !calls.residency_unknown) {
     result.cache.residency_before_ratio =
         static_cast<double>(calls.cached_bytes) / static_cast<double>(calls.asked_bytes);
@@ -234,11 +226,12 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   FileCalls calls;
   const Timing timing = time_file_calls(listing.files, result.threads, options.samples, options.budget, calls, context);
   result.interrupted = context.stop_token().stop_requested();
-  add_totals(calls, timing, result);
-  result.files = listing.files.size();
   ReadMeasurement measured;
-  measured.add(timing, {}, before, system::read_disk_counters(result.storage.device));
-  result.device = measured.device_activity();
+  measured.add(timing, {static_cast<const ReadTally&>(calls)}, before,
+               system::read_disk_counters(result.storage.device));
+  measured.add_totals(result);
+  add_rates(calls, timing, result);
+  result.files = listing.files.size();
   result.cache.state = cache_state(result.cache, result.storage.storage_class);
   result.imagefolder = report_of(listing, calls, result.threads, timing.seconds);
   result.imagefolder->metadata_cache = metadata;

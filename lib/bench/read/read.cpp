@@ -43,6 +43,17 @@ std::optional<DeviceActivity> ReadMeasurement::device_activity() const {
                         device->queue_seconds / timing.seconds};
 }
 
+void ReadMeasurement::add_totals(ReadResult& result) const {
+  result.bytes = total.bytes;
+  result.operations = total.latency.count();
+  result.kernel_reads = total.kernel_reads;
+  result.latency = total.latency.quantiles();
+  result.latency_histogram = total.latency.steps();
+  result.read_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.device = device_activity();
+}
+
 namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
@@ -223,14 +234,7 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
   }
   const ReadTally& total = all.total;
   add_rates(all, runs, result);
-  result.bytes = total.bytes;
-  result.operations = total.latency.count();
-  result.kernel_reads = total.kernel_reads;
-  result.latency = total.latency.quantiles();
-  result.latency_histogram = total.latency.steps();
-  result.read_seconds = all.timing.seconds;
-  result.cpu_seconds = all.timing.cpu_seconds;
-  result.device = all.device_activity();
+  all.add_totals(result);
   if (!runs.front().hint.empty()) result.hints.push_back(runs.front().hint);
   if (!plan.counts_samples) return;
   result.samples = total.samples;
