@@ -4,8 +4,6 @@
 #include <chrono>
 #include <csignal>
 #include <ostream>
-#include <string>
-#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>

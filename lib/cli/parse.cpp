@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>

@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/app.hpp"
 #include "cli/field_text.hpp"
 #include "cli/messages.hpp"
 #include "core/fields.hpp"

@@ -5,8 +5,6 @@
 #include <numbers>
 #include <utility>
 
-#include "stats/summary.hpp"
-
 namespace shardkit::stats {
 namespace {
 

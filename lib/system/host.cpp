@@ -1,7 +1,6 @@
 #include "system/host.hpp"
 
 #include <cerrno>
-#include <string_view>
 
 #include <sys/utsname.h>
 

@@ -1,7 +1,6 @@
 #include "system/network_storage.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 
 #include <sys/statvfs.h>

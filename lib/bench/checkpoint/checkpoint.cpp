@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include "bench/requirement/requirement.hpp"
-#include "bench/timing/timed_run.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -9,8 +9,6 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
-#include "system/limits.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -1,11 +1,8 @@
 #include "bench/model/model.hpp"
 
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "bench/machine/cache_state.hpp"
-#include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"

@@ -1,7 +1,6 @@
 #include "bench/sweep/sweep.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <ranges>
 #include <span>

@@ -10,7 +10,6 @@
 
 #include <sys/resource.h>
 
-#include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::bench {

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "bench/compare/gate.hpp"
+#include "bench/compare/compare.hpp"
 #include "bench/compare/measurements.hpp"
 #include "compare_support.hpp"
 #include "support/json_schema.hpp"
