@@ -1,6 +1,5 @@
 #include "system/pcie.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -70,9 +69,10 @@ std::optional<double> pcie_speed(unsigned generation) {
   return kSpeeds[generation - 1];
 }
 
-double pcie_rate(double speed, std::uint64_t lanes) {
-  const double coding = speed < 8 ? 8.0 / 10 : speed < 64 ? 128.0 / 130 : 242.0 / 256;
-  return speed * 1e9 / 8 * coding * static_cast<double>(lanes);
+std::optional<double> pcie_rate(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
+  if (!speed || !lanes) return std::nullopt;
+  const double coding = *speed < 8 ? 8.0 / 10 : *speed < 64 ? 128.0 / 130 : 242.0 / 256;
+  return *speed * 1e9 / 8 * coding * static_cast<double>(*lanes);
 }
 
 namespace {

@@ -118,10 +118,9 @@ std::vector<NormalRate> normal_rates(const Environment& environment) {
     rates.push_back({"network", std::nullopt, *network, "limit of the fastest active link"});
   }
   for (const system::GpuDevice& gpu : environment.gpu_devices) {
-    if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
-    const double link = system::pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
-                                          std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
-    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, large copies"});
+    const auto link = system::pcie_rate(gpu.pcie.best_speed(), gpu.pcie.best_width());
+    if (!link) continue;
+    rates.push_back({"gpu", 0.8 * *link, 0.9 * *link, "host to one GPU from pinned memory, large copies"});
     break;
   }
   return rates;

@@ -204,16 +204,10 @@ CopyReport copy_report(const PipelineRun& run, const std::vector<gpu::Device*>& 
 }
 
 JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& tally) {
-  const auto by = [&](gpu::JpegEngine engine) { return tally.paths.engines[static_cast<std::size_t>(engine)]; };
-  JpegReport report;
-  report.decoder = decoder.library;
-  report.hardware = by(gpu::JpegEngine::hardware);
-  report.hybrid = by(gpu::JpegEngine::hybrid);
-  report.gpu_hybrid = by(gpu::JpegEngine::gpu_hybrid);
-  report.cpu = tally.paths.cpu;
-  report.returned = tally.paths.returned;
-  const std::uint64_t on_gpu = report.hardware + report.hybrid + report.gpu_hybrid;
-  if (on_gpu > 0) report.gpu_ratio = static_cast<double>(on_gpu) / static_cast<double>(tally.paths.total());
+  JpegReport report{tally.paths, decoder.library};
+  if (report.on_gpu() > 0) {
+    report.gpu_ratio = static_cast<double>(report.on_gpu()) / static_cast<double>(report.total());
+  }
   const double all = tally.transfer.total_wall();
   if (all > 0) report.busy_ratio = tally.transfer.wall_of(Activity::decode) / all;
   return report;
@@ -229,9 +223,9 @@ void CopyReport::describe(FieldVisitor& v) {
 
 void JpegReport::describe(FieldVisitor& v) {
   v.field({"decoder", "library"}, decoder);
-  v.field({"hardware", Unit::count, "samples decoded by the GPU's hardware decoders"}, hardware);
-  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
-  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
+  v.field({"hardware", Unit::count, "samples decoded by the GPU's hardware decoders"}, engines[0]);
+  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, engines[1]);
+  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, engines[2]);
   v.field({"cpu", Unit::count, "samples that no engine supports, decoded by workers"}, cpu);
   v.field({"returned", Unit::count, "samples that an engine accepted but could not decode, then decoded on the CPU"},
           returned);

@@ -40,18 +40,6 @@ void add_slowdowns(const Sight& sight, TransferDevice& device) {
   }
 }
 
-std::optional<double> rate_of(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
-  if (!speed || !lanes) return std::nullopt;
-  return system::pcie_rate(*speed, *lanes);
-}
-
-/// The smaller of the limits of device and slot.
-template <class T>
-std::optional<T> both_can(const std::optional<T>& device, const std::optional<T>& slot) {
-  if (!device || !slot) return device;
-  return std::min(*device, *slot);
-}
-
 std::string name_of(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
   if (!speed || !lanes) return {};
   return fmt::format("PCIe {} x{}", system::pcie_generation(*speed), *lanes);
@@ -63,11 +51,10 @@ void derive(TransferDevice& device) {
     return system::pcie_generation(*speed);
   };
   const system::PcieLink& link = device.pcie;
-  const auto max_speed = both_can(link.max_speed, link.slot_speed);
   device.pcie_generation = generation(link.speed);
-  device.max_pcie_generation = generation(max_speed);
-  device.wire_limit = rate_of(link.speed, link.width);
-  device.max_wire_limit = rate_of(max_speed, both_can(link.max_width, link.slot_width));
+  device.max_pcie_generation = generation(link.best_speed());
+  device.wire_limit = system::pcie_rate(link.speed, link.width);
+  device.max_wire_limit = system::pcie_rate(link.best_speed(), link.best_width());
   if (device.wire_limit) {
     device.payload_limit = payload_rate(*device.wire_limit, static_cast<unsigned>(*device.pcie_generation));
   }
@@ -100,7 +87,7 @@ TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe
 void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device) {
   const Sight now = look(probe, monitor, device.pcie.address);
   add_slowdowns(now, device);
-  const auto rate = rate_of(now.link.speed, now.link.width);
+  const auto rate = system::pcie_rate(now.link.speed, now.link.width);
   if (!rate || *rate <= device.wire_limit.value_or(0)) return;
   device.pcie = now.link;
   device.link_source = now.source;
@@ -124,8 +111,7 @@ void warn_of_device(const TransferDevice& device, Context& context) {
 std::string link_name(const TransferDevice& device) { return name_of(device.pcie.speed, device.pcie.width); }
 
 std::string max_link_name(const TransferDevice& device) {
-  return name_of(both_can(device.pcie.max_speed, device.pcie.slot_speed),
-                 both_can(device.pcie.max_width, device.pcie.slot_width));
+  return name_of(device.pcie.best_speed(), device.pcie.best_width());
 }
 
 namespace {
