@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace shardkit::stats {
 namespace {
@@ -39,6 +38,13 @@ constexpr double kKneeShare = 0.95;
 constexpr double kLeastGain = 1.05;
 
 }  // namespace
+
+std::vector<std::uint64_t> doubling_up_to(std::uint64_t most) {
+  std::vector<std::uint64_t> levels;
+  for (std::uint64_t level = 1; level < most; level *= 2) levels.push_back(level);
+  levels.push_back(most);
+  return levels;
+}
 
 std::size_t knee_of(std::span<const double> rates) {
   const double enough = kKneeShare * *std::ranges::max_element(rates);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/fields.hpp"
 
@@ -35,6 +37,9 @@ Summary summarize(std::span<const double> values);
 
 /// The knee: index of the first level with at least 95 % of the best rate. Requires a curve with values.
 std::size_t knee_of(std::span<const double> rates);
+
+/// 1, 2, 4, ... below `most`, and `most`.
+std::vector<std::uint64_t> doubling_up_to(std::uint64_t most);
 
 /// True when more levels gain nothing: neither of the last two is 5 % above the best before it.
 bool has_levelled_off(std::span<const double> rates);

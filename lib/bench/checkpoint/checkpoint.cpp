@@ -13,8 +13,6 @@
 namespace shardkit::bench {
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 /// The option that requests a smaller checkpoint: a model and a job have fixed sizes.
 const char* smaller(const CheckpointOptions& options) {
   return options.model || options.job ? "use --scale to make it smaller" : "use --bytes to make it smaller";

@@ -35,8 +35,6 @@ constexpr std::array<CheckpointModel, 3> kModels{{
     {"llama3-405b", 5417 * kGiB, 512},
 }};
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 const CheckpointModel& find_model(const std::string& name) {
   const auto* found = std::ranges::find(kModels, name, &CheckpointModel::name);
   if (found != kModels.end()) return *found;

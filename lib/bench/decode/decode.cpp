@@ -64,30 +64,26 @@ void warn_of_shared_cores(const DecodeResult& result, double cores, Context& con
 
 namespace {
 
-void check(bool fine, const std::string& text) {
-  if (!fine) throw Error(ErrorCode::usage, text);
-}
-
 /// Options for the output of augmenting.
 void check_tensor(const DecodeBenchOptions& options) {
   const DecodeBenchOptions usual;
-  check(options.dtype == usual.dtype, "--dtype needs --augment imagenet: decoding itself gives 8-bit values");
-  check(options.layout == usual.layout,
-        "--layout needs --augment imagenet: decoding itself gives one pixel after the other");
+  check_usage(options.dtype == usual.dtype, "--dtype needs --augment imagenet: decoding itself gives 8-bit values");
+  check_usage(options.layout == usual.layout,
+              "--layout needs --augment imagenet: decoding itself gives one pixel after the other");
 }
 
 /// Options that only one of the backends has.
 void check_backend(const DecodeBenchOptions& options) {
   if (options.backend == DecodeBackend::cpu) {
-    check(!options.batch, "--batch needs --backend nvjpeg");
-    check(!options.device, "--device needs --backend nvjpeg");
+    check_usage(!options.batch, "--batch needs --backend nvjpeg");
+    check_usage(!options.device, "--device needs --backend nvjpeg");
     return;
   }
   constexpr const char* kWhole = "{} needs --backend cpu: nvJPEG decodes only whole images here";
-  check(!options.crop, fmt::format(fmt::runtime(kWhole), "--crop"));
-  check(options.scale == 1, fmt::format(fmt::runtime(kWhole), "--scale"));
-  check(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
-  check(!options.scaling, "--scaling needs --backend cpu: nvJPEG does not depend on the number of CPU threads");
+  check_usage(!options.crop, fmt::format(fmt::runtime(kWhole), "--crop"));
+  check_usage(options.scale == 1, fmt::format(fmt::runtime(kWhole), "--scale"));
+  check_usage(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
+  check_usage(!options.scaling, "--scaling needs --backend cpu: nvJPEG does not depend on the number of CPU threads");
 }
 
 }  // namespace
@@ -99,9 +95,9 @@ std::uint64_t decode_threads(const DecodeBenchOptions& options) {
 void check_decode_options(const DecodeBenchOptions& options) {
   check_ranges(options);
   const auto scale = options.scale;
-  check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
+  check_usage(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
   const bool crops = options.crop || options.augment != Augmentation::none;
-  check(scale == 1 || !crops, "--scale: leave out --crop and --augment, which decode crops at full size");
+  check_usage(scale == 1 || !crops, "--scale: leave out --crop and --augment, which decode crops at full size");
   if (options.augment == Augmentation::none) check_tensor(options);
   check_backend(options);
 }
@@ -173,14 +169,6 @@ class DecodeWork {
   std::atomic<std::uint64_t> next_{0};
 };
 
-/// 1, 2, 4, ... and `threads` last; only that without --scaling.
-std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
-  std::vector<unsigned> counts;
-  for (unsigned count = 1; scaling && count < threads; count *= 2) counts.push_back(count);
-  counts.push_back(threads);
-  return counts;
-}
-
 void add_scaling(DecodeResult& result) {
   for (ScalingRow& row : result.scaling) {
     row.speedup = row.samples_per_second / result.scaling.front().samples_per_second;
@@ -227,9 +215,10 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   DecodeResult result = result_of(store);
   result.crop = options.crop;
   result.scale = options.scale;
-  for (const unsigned count : thread_counts(static_cast<unsigned>(*options.threads), options.scaling)) {
+  const auto counts = options.scaling ? stats::doubling_up_to(*options.threads) : std::vector{*options.threads};
+  for (const std::uint64_t count : counts) {
     std::vector<DecodeTally> tallies;
-    const Timing timing = work.run(count, tallies);
+    const Timing timing = work.run(static_cast<unsigned>(count), tallies);
     if (context.progress().items == 0) context.throw_if_stopped();
     result.interrupted = context.stop_token().stop_requested();
     result.threads = count;

@@ -56,8 +56,6 @@ void ReadMeasurement::add_totals(ReadResult& result) const {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 /// Local files as rows of samples of --sample-bytes each.
 InputSet in_rows(InputSet input, std::uint64_t sample_bytes) {
   for (InputFile& file : input.files) {

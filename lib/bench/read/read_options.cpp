@@ -19,8 +19,6 @@ namespace {
 constexpr std::uint64_t kDepth = 32;
 constexpr std::uint64_t kBlock = 256U << 10U;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 void check_depth(const ReadOptions& options) {
   if (depth_of(options) == 1 || io::engine_takes_depth(engine_of(options))) return;
   refuse(fmt::format("--depth: engine '{}' allows one read in flight per thread; use --engine uring or more --threads",

@@ -22,8 +22,6 @@ constexpr std::uint64_t kBlock = 8U << 20U;
 constexpr double kBudget = 28;
 constexpr double kLeastBudget = 1;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 [[noreturn]] void refuse_option(std::string_view option, std::string_view why) {
   refuse(fmt::format("{} is only for local files: {}", option, why));
 }
@@ -48,14 +46,6 @@ void check_options(const ReadOptions& options) {
   options.store.required();  // throws for an incomplete job, before any request
 }
 
-/// 1, 2, 4, ... up to `most`, which is the last in any case.
-std::vector<std::uint64_t> connections_up_to(std::uint64_t most) {
-  std::vector<std::uint64_t> levels;
-  for (std::uint64_t level = 1; level < most; level *= 2) levels.push_back(level);
-  levels.push_back(most);
-  return levels;
-}
-
 /// The time of each of `levels`: an equal share of the budget.
 LevelTimes times_of(double budget, std::size_t levels) {
   const double quarter = budget / static_cast<double>(levels) / 4;
@@ -71,7 +61,7 @@ std::vector<double> rates_of(const std::vector<LevelMeasurement>& curve) {
 /// After a stop, the levels before it; throws Error{cancelled} if there are none.
 std::vector<LevelMeasurement> measure_curve(StoreRequests& requests, RetryCount& retries, const ReadOptions& options,
                                             Context& context) {
-  const auto levels = connections_up_to(options.threads.value_or(kConnections));
+  const auto levels = stats::doubling_up_to(options.threads.value_or(kConnections));
   const LevelTimes times = times_of(options.budget.value_or(kBudget), levels.size());
   std::vector<LevelMeasurement> curve;
   context.progress().start_for("measuring", options.budget.value_or(kBudget));

@@ -24,12 +24,9 @@ constexpr double kLeastPoint = 0.2;
 constexpr double kMostPoint = 10;
 
 void check_options(const SweepOptions& options) {
-  const auto check = [](bool fine, const char* text) {
-    if (!fine) throw Error(ErrorCode::usage, text);
-  };
   check_ranges(options);
-  check(!options.direct || options.what != SweepWhat::load, "--direct needs --what read or all");
-  check(!options.step_time || options.what != SweepWhat::read, "--step-time needs --what load or all");
+  check_usage(!options.direct || options.what != SweepWhat::load, "--direct needs --what read or all");
+  check_usage(!options.step_time || options.what != SweepWhat::read, "--step-time needs --what load or all");
 }
 
 /// The data and time of each point.
@@ -246,9 +243,7 @@ constexpr double kWorthAnotherEngine = 1.05;
 
 /// 1, 2, 4, ... below the cores, the cores, and half as many more: some wait for storage.
 std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
-  std::vector<std::uint64_t> counts;
-  for (std::uint64_t workers = 1; workers < cores; workers *= 2) counts.push_back(workers);
-  counts.push_back(cores);
+  std::vector<std::uint64_t> counts = stats::doubling_up_to(cores);
   counts.push_back(cores + (cores + 1) / 2);
   return counts;
 }
