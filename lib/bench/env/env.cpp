@@ -201,13 +201,10 @@ namespace {
 
 void check_options(const EnvOptions& options) {
   check_ranges(options);
-  if (!options.workers && (options.gpus || options.batch)) {
-    throw Error(ErrorCode::usage, "--gpus and --batch need --workers");
-  }
+  if (!options.workers && (options.gpus || options.batch)) refuse("--gpus and --batch need --workers");
   if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "env checks storage that is mounted on this machine, not '" +
-                                      without_secrets(*options.path) +
-                                      "'; use `iobench read` to measure s3:// and http(s)://");
+    refuse("env checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
+           "'; use `iobench read` to measure s3:// and http(s)://");
   }
 }
 

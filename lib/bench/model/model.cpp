@@ -197,9 +197,9 @@ ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirem
   ModelResult result;
   if (!requirement) {
     if (!options.list_presets && !supply.is_known()) {
-      throw Error(ErrorCode::usage,
-                  "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply (--from, "
-                  "--read-rate, --decode-rate). --list-presets shows the presets");
+      refuse(
+          "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply (--from, "
+          "--read-rate, --decode-rate). --list-presets shows the presets");
     }
     if (supply.is_known()) {
       result.supply = supply;

@@ -13,9 +13,7 @@ bool has_job(const ModelOptions& options) { return options.preset || options.bat
 
 }  // namespace
 
-void refuse_option(const char* option, std::string_view needed) {
-  throw Error(ErrorCode::usage, fmt::format("{} needs {}", option, needed));
-}
+void refuse_option(const char* option, std::string_view needed) { refuse(fmt::format("{} needs {}", option, needed)); }
 
 void check_partners(const ModelOptions& options) {
   const auto check = [](bool given, bool partner, const char* option, const char* partners) {

@@ -94,7 +94,7 @@ Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t thre
 namespace {
 
 void check_folders(const std::vector<std::string>& paths) {
-  if (paths.empty()) throw Error(ErrorCode::usage, "nothing to read: no PATH was given");
+  if (paths.empty()) refuse("nothing to read: no PATH was given");
   for (const std::string& path : paths) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) throw system_error(errno, "list", path);

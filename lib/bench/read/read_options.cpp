@@ -127,9 +127,10 @@ constexpr std::array<ReadJob, 2> kJobs{{
 const ReadJob& job_called(const std::string& name) {
   const auto* const job = std::ranges::find(kJobs, name, &ReadJob::name);
   if (job != kJobs.end()) return *job;
-  throw Error(ErrorCode::usage, fmt::format("--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
-                                            "`iobench checkpoint`: read never writes)",
-                                            name));
+  refuse(
+      fmt::format("--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
+                  "`iobench checkpoint`: read never writes)",
+                  name));
 }
 
 std::string_view fio_engine(io::EngineKind engine) {
@@ -161,7 +162,7 @@ ReadOptions with_job(const ReadOptions& options) {
   if (!options.job) return options;
   const ReadJob& job = job_called(*options.job);
   if (options.mode != ReadMode::sequential && options.mode != job.mode) {
-    throw Error(ErrorCode::usage, fmt::format("--job {} sets the mode; leave out --mode", job.name));
+    refuse(fmt::format("--job {} sets the mode; leave out --mode", job.name));
   }
   ReadOptions full = options;
   full.mode = job.mode;

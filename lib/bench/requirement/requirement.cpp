@@ -43,9 +43,8 @@ const Preset& find_preset(std::string_view name) {
   std::vector<std::string> names;
   for (const Preset& preset : kPresets) names.emplace_back(preset.name);
   const std::string meant = closest(name, names);
-  throw Error(ErrorCode::usage,
-              fmt::format("unknown preset '{}'{}; known presets: {}", name,
-                          meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", ")));
+  refuse(fmt::format("unknown preset '{}'{}; known presets: {}", name,
+                     meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", ")));
 }
 
 TrainingJob preset_job(const Preset& preset, std::uint64_t gpus) {
@@ -151,12 +150,12 @@ Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate>
 namespace {
 
 void check(bool fine, const char* option, const char* expected) {
-  if (!fine) throw Error(ErrorCode::usage, fmt::format("{}: missing; give {}", option, expected));
+  if (!fine) refuse(fmt::format("{}: missing; give {}", option, expected));
 }
 
 void check_alone(bool given, const char* option) {
   if (!given) return;
-  throw Error(ErrorCode::usage, fmt::format("{} needs --preset, or --batch and --step-time", option));
+  refuse(fmt::format("{} needs --preset, or --batch and --step-time", option));
 }
 
 }  // namespace

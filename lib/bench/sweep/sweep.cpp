@@ -173,9 +173,9 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   const auto start = std::chrono::steady_clock::now();
   const InputSet input = spread(find_input(options.paths, context, options.access));
   if (options.what != SweepWhat::load && has_objects(input.files)) {
-    throw Error(ErrorCode::usage,
-                "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
-                "`iobench read URL`");
+    refuse(
+        "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
+        "`iobench read URL`");
   }
   const std::uint64_t cores = system::usable_threads();
   const PointWork work = share_out(options, cores, input, context);

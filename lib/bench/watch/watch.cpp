@@ -14,12 +14,11 @@ namespace shardkit::bench {
 void check_watch_options(const WatchOptions& options) {
   check_ranges(options);
   if (options.duration && *options.duration < options.interval) {
-    throw Error(ErrorCode::usage, "--duration: must not be shorter than --interval");
+    refuse("--duration: must not be shorter than --interval");
   }
   if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "watch checks storage that is mounted on this machine, not '" +
-                                      without_secrets(*options.path) +
-                                      "'; use `iobench read` to measure s3:// and http(s)://");
+    refuse("watch checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
+           "'; use `iobench read` to measure s3:// and http(s)://");
   }
 }
 
