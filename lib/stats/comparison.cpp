@@ -108,32 +108,6 @@ double median_of(const std::vector<double>& sorted) {
   return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
 }
 
-}  // namespace
-
-double mann_whitney_p(std::span<const double> base, std::span<const double> changed) {
-  if (base.empty() || changed.empty()) return 1;
-  const double ties = tie_sum(merged(base, changed));
-  const double u = u_of(base, changed);
-  if (ties == 0 && base.size() <= kMostExact && changed.size() <= kMostExact) {
-    return exact_p(u, base.size(), changed.size());
-  }
-  return approximate_p(u, static_cast<double>(base.size()), static_cast<double>(changed.size()), ties);
-}
-
-std::optional<Shift> rank_shift(std::span<const double> base, std::span<const double> changed, double tail) {
-  if (base.empty() || changed.empty()) return std::nullopt;
-  const std::size_t cut = cut_differences(base.size(), changed.size(), tail);
-  if (cut == 0) return std::nullopt;
-  const std::vector<double> differences = sorted_differences(base, changed);
-  return Shift{median_of(differences), differences[cut - 1], differences[differences.size() - cut]};
-}
-
-double rank_shift_estimate(std::span<const double> base, std::span<const double> changed) {
-  return median_of(sorted_differences(base, changed));
-}
-
-namespace {
-
 constexpr double kMiss = 0.025;  // at each end
 
 /// For Student's t with 1, 2, ... degrees of freedom: exceeded in 2.5 % of cases.
@@ -186,20 +160,6 @@ Interval by_values(std::span<const double> values) {
   std::sort(sorted.begin(), sorted.end());
   return {sorted[rank - 1], sorted[sorted.size() - rank]};
 }
-
-}  // namespace
-
-std::optional<Interval> prediction_interval(std::span<const double> values) {
-  if (values.size() < 2) return std::nullopt;
-  const Interval shown = by_values(values);
-  const double median = summarize(values).median;
-  const double drift = kDriftBetweenRuns * std::abs(median);
-  const double low = std::min(shown.low, median - drift);
-  const bool none_below = std::ranges::min(values) >= 0;
-  return Interval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
-}
-
-namespace {
 
 /// A metric during the comparison: logarithms of both sides, empty if there are none.
 struct Logs {
@@ -268,6 +228,38 @@ ChangeVerdict verdict_on(const ChangeInterval& interval, bool changed, const Met
 }
 
 }  // namespace
+
+double mann_whitney_p(std::span<const double> base, std::span<const double> changed) {
+  if (base.empty() || changed.empty()) return 1;
+  const double ties = tie_sum(merged(base, changed));
+  const double u = u_of(base, changed);
+  if (ties == 0 && base.size() <= kMostExact && changed.size() <= kMostExact) {
+    return exact_p(u, base.size(), changed.size());
+  }
+  return approximate_p(u, static_cast<double>(base.size()), static_cast<double>(changed.size()), ties);
+}
+
+std::optional<Shift> rank_shift(std::span<const double> base, std::span<const double> changed, double tail) {
+  if (base.empty() || changed.empty()) return std::nullopt;
+  const std::size_t cut = cut_differences(base.size(), changed.size(), tail);
+  if (cut == 0) return std::nullopt;
+  const std::vector<double> differences = sorted_differences(base, changed);
+  return Shift{median_of(differences), differences[cut - 1], differences[differences.size() - cut]};
+}
+
+double rank_shift_estimate(std::span<const double> base, std::span<const double> changed) {
+  return median_of(sorted_differences(base, changed));
+}
+
+std::optional<Interval> prediction_interval(std::span<const double> values) {
+  if (values.size() < 2) return std::nullopt;
+  const Interval shown = by_values(values);
+  const double median = summarize(values).median;
+  const double drift = kDriftBetweenRuns * std::abs(median);
+  const double low = std::min(shown.low, median - drift);
+  const bool none_below = std::ranges::min(values) >= 0;
+  return Interval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
+}
 
 std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
   std::vector<Logs> logs;

@@ -20,6 +20,9 @@ std::size_t cut_from_each_end(std::size_t n) {
   return cut;
 }
 
+constexpr double kKneeShare = 0.95;
+constexpr double kLeastGain = 1.05;
+
 }  // namespace
 
 Summary summarize(std::span<const double> values) {
@@ -31,13 +34,6 @@ Summary summarize(std::span<const double> values) {
   const std::size_t cut = std::max<std::size_t>(cut_from_each_end(n), 1);
   return {(sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[cut - 1], sorted[n - cut]};
 }
-
-namespace {
-
-constexpr double kKneeShare = 0.95;
-constexpr double kLeastGain = 1.05;
-
-}  // namespace
 
 std::vector<std::uint64_t> doubling_up_to(std::uint64_t most) {
   std::vector<std::uint64_t> levels;

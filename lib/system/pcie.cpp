@@ -40,6 +40,61 @@ void add_slot(const Probe& probe, const std::string& port, PcieLink& link) {
   if (width && link.width && *width >= *link.width) link.slot_width = width;
 }
 
+constexpr std::string_view kVendor = "0x10de";
+
+/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 ..."
+std::string driver_version(const Probe& probe) {
+  const std::string text = probe.text("/proc/driver/nvidia/version").value_or("");
+  for (const auto word : split(std::string_view(text).substr(0, text.find('\n')), ' ')) {
+    if (word.find('.') != std::string_view::npos && word.find_first_not_of("0123456789.") == std::string_view::npos) {
+      return std::string(word);
+    }
+  }
+  return {};
+}
+
+/// Display controllers: VGA 0x0300xx and 3D 0x0302xx; the rest of a card is sound, USB and switches.
+bool is_gpu(const Probe& probe, const std::string& folder) {
+  const std::string kind = sys_word(probe, folder + "/class");
+  return (kind.starts_with("0x0300") || kind.starts_with("0x0302")) && sys_word(probe, folder + "/vendor") == kVendor;
+}
+
+GpuDevice read_gpu(const Probe& probe, const std::string& address) {
+  const std::string folder = "/sys/bus/pci/devices/" + address;
+  GpuDevice gpu;
+  const std::string information = probe.text("/proc/driver/nvidia/gpus/" + address + "/information").value_or("");
+  gpu.model = line_value(information, "Model:");
+  if (gpu.model.empty()) gpu.model = "NVIDIA device " + sys_word(probe, folder + "/device");
+  gpu.driver = last_name(probe.resolve(folder + "/driver").value_or(""));
+  gpu.pcie = read_pcie_link(probe, folder);
+  return gpu;
+}
+
+NetworkCard read_card(const Probe& probe, const std::string& name) {
+  const std::string folder = "/sys/class/net/" + name;
+  NetworkCard card;
+  card.name = name;
+  card.driver = last_name(probe.resolve(folder + "/device/driver").value_or(""));
+  card.state = sys_word(probe, folder + "/operstate");
+  // In 10^6 bits; -1, which is not accepted here, if the link is virtual or down.
+  if (const auto megabits = sys_number(probe, folder + "/speed"); megabits.value_or(0) > 0) {
+    card.bytes_per_second = static_cast<double>(*megabits) * 1e6 / 8;
+  }
+  card.mtu = sys_number(probe, folder + "/mtu");
+  if (const PcieLink link = read_pcie_link(probe, folder + "/device"); !link.address.empty()) card.pcie = link;
+  return card;
+}
+
+bool is_card(const Probe& probe, const std::string& name) {
+  const std::string folder = "/sys/class/net/" + name;
+  return probe.resolve(folder + "/device") || probe.text(folder + "/bonding/mode");
+}
+
+std::optional<double> rdma_rate(const std::string& text) {
+  const auto gigabits = leading_decimal(text);
+  return gigabits ? std::optional(*gigabits * 1e9 / 8) : std::nullopt;
+}
+
 }  // namespace
 
 PcieLink read_pcie_link(const Probe& probe, const std::string& folder) {
@@ -75,40 +130,6 @@ std::optional<double> pcie_rate(std::optional<double> speed, std::optional<std::
   return *speed * 1e9 / 8 * coding * static_cast<double>(*lanes);
 }
 
-namespace {
-
-constexpr std::string_view kVendor = "0x10de";
-
-/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 ..."
-std::string driver_version(const Probe& probe) {
-  const std::string text = probe.text("/proc/driver/nvidia/version").value_or("");
-  for (const auto word : split(std::string_view(text).substr(0, text.find('\n')), ' ')) {
-    if (word.find('.') != std::string_view::npos && word.find_first_not_of("0123456789.") == std::string_view::npos) {
-      return std::string(word);
-    }
-  }
-  return {};
-}
-
-/// Display controllers: VGA 0x0300xx and 3D 0x0302xx; the rest of a card is sound, USB and switches.
-bool is_gpu(const Probe& probe, const std::string& folder) {
-  const std::string kind = sys_word(probe, folder + "/class");
-  return (kind.starts_with("0x0300") || kind.starts_with("0x0302")) && sys_word(probe, folder + "/vendor") == kVendor;
-}
-
-GpuDevice read_gpu(const Probe& probe, const std::string& address) {
-  const std::string folder = "/sys/bus/pci/devices/" + address;
-  GpuDevice gpu;
-  const std::string information = probe.text("/proc/driver/nvidia/gpus/" + address + "/information").value_or("");
-  gpu.model = line_value(information, "Model:");
-  if (gpu.model.empty()) gpu.model = "NVIDIA device " + sys_word(probe, folder + "/device");
-  gpu.driver = last_name(probe.resolve(folder + "/driver").value_or(""));
-  gpu.pcie = read_pcie_link(probe, folder);
-  return gpu;
-}
-
-}  // namespace
-
 GpuPresence find_gpus(const Probe& probe) {
   GpuPresence gpus;
   for (const std::string& name : probe.names("/dev")) {
@@ -120,35 +141,6 @@ GpuPresence find_gpus(const Probe& probe) {
   }
   return gpus;
 }
-
-namespace {
-
-NetworkCard read_card(const Probe& probe, const std::string& name) {
-  const std::string folder = "/sys/class/net/" + name;
-  NetworkCard card;
-  card.name = name;
-  card.driver = last_name(probe.resolve(folder + "/device/driver").value_or(""));
-  card.state = sys_word(probe, folder + "/operstate");
-  // In 10^6 bits; -1, which is not accepted here, if the link is virtual or down.
-  if (const auto megabits = sys_number(probe, folder + "/speed"); megabits.value_or(0) > 0) {
-    card.bytes_per_second = static_cast<double>(*megabits) * 1e6 / 8;
-  }
-  card.mtu = sys_number(probe, folder + "/mtu");
-  if (const PcieLink link = read_pcie_link(probe, folder + "/device"); !link.address.empty()) card.pcie = link;
-  return card;
-}
-
-bool is_card(const Probe& probe, const std::string& name) {
-  const std::string folder = "/sys/class/net/" + name;
-  return probe.resolve(folder + "/device") || probe.text(folder + "/bonding/mode");
-}
-
-std::optional<double> rdma_rate(const std::string& text) {
-  const auto gigabits = leading_decimal(text);
-  return gigabits ? std::optional(*gigabits * 1e9 / 8) : std::nullopt;
-}
-
-}  // namespace
 
 std::vector<NetworkCard> read_network_cards(const Probe& probe) {
   std::vector<NetworkCard> cards;

@@ -126,6 +126,26 @@ std::vector<NormalRate> normal_rates(const Environment& environment) {
   return rates;
 }
 
+void check_options(const EnvOptions& options) {
+  check_ranges(options);
+  if (!options.workers && (options.gpus || options.batch)) refuse("--gpus and --batch need --workers");
+  if (options.path && catalog::is_address(*options.path)) {
+    refuse("env checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
+           "'; use `iobench read` to measure s3:// and http(s)://");
+  }
+}
+
+std::optional<LoaderJob> job_of(const EnvOptions& options) {
+  if (!options.workers) return std::nullopt;
+  LoaderJob job;
+  job.gpus = options.gpus.value_or(1);
+  job.workers = *options.workers;
+  job.prefetch = options.prefetch;
+  job.batch = options.batch.value_or(job.batch);
+  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
+  return job;
+}
+
 }  // namespace
 
 std::optional<double> fastest_network(const Environment& environment) {
@@ -196,30 +216,6 @@ void Environment::describe(FieldVisitor& v) {
   v.field({"normal", "rates that are normal for this hardware"}, normal);
   v.field({"findings", "findings, most severe first"}, findings);
 }
-
-namespace {
-
-void check_options(const EnvOptions& options) {
-  check_ranges(options);
-  if (!options.workers && (options.gpus || options.batch)) refuse("--gpus and --batch need --workers");
-  if (options.path && catalog::is_address(*options.path)) {
-    refuse("env checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
-           "'; use `iobench read` to measure s3:// and http(s)://");
-  }
-}
-
-std::optional<LoaderJob> job_of(const EnvOptions& options) {
-  if (!options.workers) return std::nullopt;
-  LoaderJob job;
-  job.gpus = options.gpus.value_or(1);
-  job.workers = *options.workers;
-  job.prefetch = options.prefetch;
-  job.batch = options.batch.value_or(job.batch);
-  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
-  return job;
-}
-
-}  // namespace
 
 EnvResult env(const EnvOptions& options, Context& context) {
   check_options(options);

@@ -173,25 +173,6 @@ void add_costs(const ModelOptions& options, const JobRequirement& requirement, M
   }
 }
 
-}  // namespace
-
-std::vector<PresetRow> preset_rows(const Supply& supply) {
-  std::vector<PresetRow> rows;
-  for (const Preset& preset : presets()) {
-    const TrainingJob job = preset_job(preset, 1);
-    PresetRow row{
-        std::string(preset.name), preset.sample_bytes,   preset.batch, preset.step_seconds,        preset.min_au,
-        samples_per_second(job),  bytes_per_second(job), {},           std::string(preset.edition)};
-    if (const auto rates = stage_rates(supply, preset.sample_bytes, preset.jpeg); !rates.empty()) {
-      row.gpus_fed = judge(job, preset.min_au, rates).gpus_fed;
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-namespace {
-
 ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirement>& requirement,
                     const Supply& supply) {
   ModelResult result;
@@ -221,6 +202,21 @@ ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirem
 }
 
 }  // namespace
+
+std::vector<PresetRow> preset_rows(const Supply& supply) {
+  std::vector<PresetRow> rows;
+  for (const Preset& preset : presets()) {
+    const TrainingJob job = preset_job(preset, 1);
+    PresetRow row{
+        std::string(preset.name), preset.sample_bytes,   preset.batch, preset.step_seconds,        preset.min_au,
+        samples_per_second(job),  bytes_per_second(job), {},           std::string(preset.edition)};
+    if (const auto rates = stage_rates(supply, preset.sample_bytes, preset.jpeg); !rates.empty()) {
+      row.gpus_fed = judge(job, preset.min_au, rates).gpus_fed;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
 
 ModelResult model(const ModelOptions& given, Context& context) {
   check_ranges(given);

@@ -18,6 +18,68 @@
 #include "system/probe.hpp"
 
 namespace shardkit::bench {
+namespace {
+
+constexpr std::uint64_t kUsualBatch = 256;
+constexpr std::uint64_t kMostPrefetch = 64;
+
+/// Numbers with commas between them; throws Error{usage} with `expected` for anything else.
+std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::string& expected) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto word : std::views::split(text, ',')) {
+    const auto number = parse_count({word.begin(), word.end()});
+    check_usage(number.has_value(), expected);
+    numbers.push_back(*number);
+  }
+  check_usage(!numbers.empty(), expected);
+  return numbers;
+}
+
+/// The GPUs that --device lists; none without it.
+std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
+  if (options.device.empty()) return {};
+  const std::string expected = fmt::format(
+      "--device: expected different GPU numbers separated by commas, such as 0,1; got '{}'", options.device);
+  const auto numbers = listed_numbers(options.device, expected);
+  check_usage(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
+  return numbers;
+}
+
+void check_options(const PipelineOptions& options) {
+  check_ranges(options);
+  check_usage(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
+              "--checkpoint-every and --checkpoint-bytes need each other");
+  const bool null_source = options.source == SourceKind::null;
+  check_usage(!null_source || options.decode == DecodeKind::null,
+              "--source null needs --decode null: there are no images to decode");
+}
+
+/// Checks the uses of GPUs, and that they are not requested and refused at once.
+void check_gpu_options(const PipelineOptions& options) {
+  const auto option = option_for_gpu(options);
+  check_usage(
+      options.sink != SinkKind::host || !option,
+      fmt::format("{} needs a GPU, which --sink host does not use; leave out one of them", option.value_or("")));
+  check_usage(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
+              "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalized there");
+  const std::size_t listed = listed_devices(options).size();
+  check_usage(listed <= options.gpus.value_or(listed),
+              fmt::format("--device: {} listed, but {} step together; raise --gpus", format_count(listed, "GPU"),
+                          options.gpus.value_or(0)));
+}
+
+std::optional<double> residency_of(std::span<const InputFile> files, Context& context) {
+  return files.empty() ? std::nullopt : residency(files, context);
+}
+
+void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
+  context.warn("gpus_share_devices",
+               fmt::format("{} GPUs step together, but {} here: batches go there one after the other, and links and "
+                           "memory carry the load of several GPUs",
+                           gpus, devices == 1 ? "only one is" : fmt::format("only {} are", devices)));
+}
+
+}  // namespace
 
 void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"PATH", "shards, image files, or folders of either; none with --source null", Role::optional_positional,
@@ -87,58 +149,6 @@ void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"seed", "seed for order, crops and flips", kMayDiffer}, seed);
   access.describe(v);
 }
-
-namespace {
-
-constexpr std::uint64_t kUsualBatch = 256;
-constexpr std::uint64_t kMostPrefetch = 64;
-
-/// Numbers with commas between them; throws Error{usage} with `expected` for anything else.
-std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::string& expected) {
-  std::vector<std::uint64_t> numbers;
-  for (const auto word : std::views::split(text, ',')) {
-    const auto number = parse_count({word.begin(), word.end()});
-    check_usage(number.has_value(), expected);
-    numbers.push_back(*number);
-  }
-  check_usage(!numbers.empty(), expected);
-  return numbers;
-}
-
-/// The GPUs that --device lists; none without it.
-std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
-  if (options.device.empty()) return {};
-  const std::string expected = fmt::format(
-      "--device: expected different GPU numbers separated by commas, such as 0,1; got '{}'", options.device);
-  const auto numbers = listed_numbers(options.device, expected);
-  check_usage(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
-  return numbers;
-}
-
-void check_options(const PipelineOptions& options) {
-  check_ranges(options);
-  check_usage(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
-              "--checkpoint-every and --checkpoint-bytes need each other");
-  const bool null_source = options.source == SourceKind::null;
-  check_usage(!null_source || options.decode == DecodeKind::null,
-              "--source null needs --decode null: there are no images to decode");
-}
-
-/// Checks the uses of GPUs, and that they are not requested and refused at once.
-void check_gpu_options(const PipelineOptions& options) {
-  const auto option = option_for_gpu(options);
-  check_usage(
-      options.sink != SinkKind::host || !option,
-      fmt::format("{} needs a GPU, which --sink host does not use; leave out one of them", option.value_or("")));
-  check_usage(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
-              "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalized there");
-  const std::size_t listed = listed_devices(options).size();
-  check_usage(listed <= options.gpus.value_or(listed),
-              fmt::format("--device: {} listed, but {} step together; raise --gpus", format_count(listed, "GPU"),
-                          options.gpus.value_or(0)));
-}
-
-}  // namespace
 
 std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
   const std::string expected = fmt::format(
@@ -211,14 +221,6 @@ std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_byt
   return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
 }
 
-namespace {
-
-std::optional<double> residency_of(std::span<const InputFile> files, Context& context) {
-  return files.empty() ? std::nullopt : residency(files, context);
-}
-
-}  // namespace
-
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context) {
   if (!work.files.empty()) prepare_cache(work.files, work.cache, std::nullopt, context);
@@ -258,17 +260,6 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   run.copies = work.sink.copies().since(copies);
   return run;
 }
-
-namespace {
-
-void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
-  context.warn("gpus_share_devices",
-               fmt::format("{} GPUs step together, but {} here: batches go there one after the other, and links and "
-                           "memory carry the load of several GPUs",
-                           gpus, devices == 1 ? "only one is" : fmt::format("only {} are", devices)));
-}
-
-}  // namespace
 
 std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
   if (options.sink == SinkKind::gpu) return "--sink gpu";

@@ -58,41 +58,6 @@ void call_file(const std::string& path, bool asks_residency, MutableBytes buffer
   calls.bytes += done;
 }
 
-}  // namespace
-
-void FileCalls::merge(const FileCalls& other) {
-  ReadTally::merge(other);
-  open.merge(other.open);
-  stat.merge(other.stat);
-  read.merge(other.read);
-  close.merge(other.close);
-  asked_bytes += other.asked_bytes;
-  cached_bytes += other.cached_bytes;
-  residency_unknown = residency_unknown || other.residency_unknown;
-}
-
-Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
-                       std::optional<double> seconds, FileCalls& calls, Context& context) {
-  Turns turns(std::min<std::uint64_t>(most.value_or(files.size()), files.size()), {{}, seconds, 0});
-  std::vector<FileCalls> of_threads(threads);
-  const auto work = [&](unsigned thread, const std::stop_token& stop) {
-    turns.begin();
-    io::AlignedBuffer buffer;
-    while (!stop.stop_requested()) {
-      const auto turn = turns.next();
-      if (!turn) return;
-      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kBlock), of_threads[thread], context.progress());
-      context.progress().items.fetch_add(1, std::memory_order_relaxed);
-    }
-  };
-  const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
-  for (const FileCalls& some : of_threads) calls.merge(some);
-  if (calls.close.count() == 0) context.throw_if_stopped();
-  return timing;
-}
-
-namespace {
-
 void check_folders(const std::vector<std::string>& paths) {
   if (paths.empty()) refuse("nothing to read: no PATH was given");
   for (const std::string& path : paths) {
@@ -204,6 +169,37 @@ void add_hints(const ReadOptions& options, ReadResult& result) {
 }
 
 }  // namespace
+
+void FileCalls::merge(const FileCalls& other) {
+  ReadTally::merge(other);
+  open.merge(other.open);
+  stat.merge(other.stat);
+  read.merge(other.read);
+  close.merge(other.close);
+  asked_bytes += other.asked_bytes;
+  cached_bytes += other.cached_bytes;
+  residency_unknown = residency_unknown || other.residency_unknown;
+}
+
+Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
+                       std::optional<double> seconds, FileCalls& calls, Context& context) {
+  Turns turns(std::min<std::uint64_t>(most.value_or(files.size()), files.size()), {{}, seconds, 0});
+  std::vector<FileCalls> of_threads(threads);
+  const auto work = [&](unsigned thread, const std::stop_token& stop) {
+    turns.begin();
+    io::AlignedBuffer buffer;
+    while (!stop.stop_requested()) {
+      const auto turn = turns.next();
+      if (!turn) return;
+      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kBlock), of_threads[thread], context.progress());
+      context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  };
+  const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
+  for (const FileCalls& some : of_threads) calls.merge(some);
+  if (calls.close.count() == 0) context.throw_if_stopped();
+  return timing;
+}
 
 ReadResult read_folders(const ReadOptions& options, Context& context) {
   check_folders(options.paths);

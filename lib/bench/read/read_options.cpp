@@ -68,47 +68,6 @@ void check_store_options(StoreReadOptions options) {
   }
 }
 
-}  // namespace
-
-io::EngineKind engine_of(const ReadOptions& options) { return options.engine.value_or(io::EngineKind::pread); }
-
-std::uint64_t depth_of(const ReadOptions& options) {
-  return options.depth.value_or(io::engine_takes_depth(engine_of(options)) ? kDepth : 1);
-}
-
-std::uint64_t threads_of(const ReadOptions& options) { return options.threads.value_or(system::usable_threads()); }
-
-std::uint64_t block_of(const ReadOptions& options) { return options.block.value_or(kBlock); }
-
-bool reads_grid(const ReadOptions& options) {
-  return options.mode == ReadMode::random && (options.block || options.store.sample_bytes);
-}
-
-std::uint64_t grid_of(const ReadOptions& options) {
-  return options.store.sample_bytes ? *options.store.sample_bytes : block_of(options);
-}
-
-bool may_read_again(const ReadOptions& options) { return options.direct || options.cache != CacheRequest::any; }
-
-void check_read_options(const ReadOptions& options) {
-  check_ranges(options);
-  check_depth(options);
-  check_sizes(options);
-  check_times(options);
-  check_folder_mode(options);
-  check_store_options(options.store);
-}
-
-void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
-  const std::uint64_t in_flight = threads_of(options) * depth_of(options);
-  if (in_flight * (largest + io::AlignedBuffer::kAlignment) <= system::usable_memory() / 2) return;
-  refuse(fmt::format("--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
-                     threads_of(options), depth_of(options), format_size(largest),
-                     format_size(system::usable_memory())));
-}
-
-namespace {
-
 struct ReadJob {
   std::string_view name;
   ReadMode mode;
@@ -157,6 +116,43 @@ std::string fio_files(std::span<const InputFile> files) {
 }
 
 }  // namespace
+
+io::EngineKind engine_of(const ReadOptions& options) { return options.engine.value_or(io::EngineKind::pread); }
+
+std::uint64_t depth_of(const ReadOptions& options) {
+  return options.depth.value_or(io::engine_takes_depth(engine_of(options)) ? kDepth : 1);
+}
+
+std::uint64_t threads_of(const ReadOptions& options) { return options.threads.value_or(system::usable_threads()); }
+
+std::uint64_t block_of(const ReadOptions& options) { return options.block.value_or(kBlock); }
+
+bool reads_grid(const ReadOptions& options) {
+  return options.mode == ReadMode::random && (options.block || options.store.sample_bytes);
+}
+
+std::uint64_t grid_of(const ReadOptions& options) {
+  return options.store.sample_bytes ? *options.store.sample_bytes : block_of(options);
+}
+
+bool may_read_again(const ReadOptions& options) { return options.direct || options.cache != CacheRequest::any; }
+
+void check_read_options(const ReadOptions& options) {
+  check_ranges(options);
+  check_depth(options);
+  check_sizes(options);
+  check_times(options);
+  check_folder_mode(options);
+  check_store_options(options.store);
+}
+
+void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
+  const std::uint64_t in_flight = threads_of(options) * depth_of(options);
+  if (in_flight * (largest + io::AlignedBuffer::kAlignment) <= system::usable_memory() / 2) return;
+  refuse(fmt::format("--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
+                     threads_of(options), depth_of(options), format_size(largest),
+                     format_size(system::usable_memory())));
+}
 
 ReadOptions with_job(const ReadOptions& options) {
   if (!options.job) return options;

@@ -33,6 +33,15 @@ constexpr std::array kPresets = {
     Preset{"flux-b200", 2'164'832, 48, 1.35, 0.90, false, kStorage3},
 };
 
+void check(bool fine, const char* option, const char* expected) {
+  if (!fine) refuse(fmt::format("{}: missing; give {}", option, expected));
+}
+
+void check_alone(bool given, const char* option) {
+  if (!given) return;
+  refuse(fmt::format("{} needs --preset, or --batch and --step-time", option));
+}
+
 }  // namespace
 
 std::span<const Preset> presets() { return kPresets; }
@@ -146,19 +155,6 @@ Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate>
   judgment.ok = judgment.overlapped_au >= min_au;
   return judgment;
 }
-
-namespace {
-
-void check(bool fine, const char* option, const char* expected) {
-  if (!fine) refuse(fmt::format("{}: missing; give {}", option, expected));
-}
-
-void check_alone(bool given, const char* option) {
-  if (!given) return;
-  refuse(fmt::format("{} needs --preset, or --batch and --step-time", option));
-}
-
-}  // namespace
 
 void JobOptions::describe(FieldVisitor& v) {
   v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);

@@ -166,6 +166,68 @@ void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& op
   }
 }
 
+constexpr std::array<std::uint64_t, 7> kThreads{1, 2, 4, 8, 16, 32, 64};
+constexpr std::array<std::uint64_t, 5> kBlocks{64U << 10U, 256U << 10U, 1U << 20U, 4U << 20U, 16U << 20U};
+constexpr std::array<std::uint64_t, 7> kDepths{1, 2, 4, 8, 16, 32, 64};
+constexpr std::array<std::uint64_t, 5> kPrefetches{0, 1, 2, 4, 8};
+constexpr double kWorthAnotherEngine = 1.05;
+
+/// 1, 2, 4, ... below the cores, the cores, and half as many more: some wait for storage.
+std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
+  std::vector<std::uint64_t> counts = stats::doubling_up_to(cores);
+  counts.push_back(cores + (cores + 1) / 2);
+  return counts;
+}
+
+/// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
+/// Returns the knee's rate.
+double climb(const SweepProbes& probes, SweepParameter parameter, std::span<const std::uint64_t> values,
+             SweepPoint& setting, std::uint64_t SweepPoint::*member, std::vector<SweepRow>& rows) {
+  const bool loads = parameter == SweepParameter::workers || parameter == SweepParameter::prefetch;
+  probes.begin();
+  const std::size_t first = rows.size();
+  std::vector<double> rates;
+  for (const std::uint64_t value : values) {
+    setting.*member = value;
+    const auto [rate, interval] = (loads ? probes.load : probes.read)(setting);
+    SweepRow row{parameter, value, {}, {}, {}, {}, false};
+    (loads ? row.samples_per_second : row.bytes_per_second) = rate;
+    if (interval) {
+      row.low = interval->low;
+      row.high = interval->high;
+    }
+    rows.push_back(row);
+    rates.push_back(rate);
+    if (stats::has_levelled_off(rates)) break;
+  }
+  const std::size_t knee = stats::knee_of(rates);
+  rows[first + knee].knee = true;
+  setting.*member = values[knee];
+  return rates[knee];
+}
+
+void settle(const SweepPoint& setting, double rate, SweepSettings& settings) {
+  settings.engine = setting.engine;
+  settings.threads = setting.threads;
+  settings.block = setting.block;
+  settings.depth = setting.depth;
+  settings.bytes_per_second = rate;
+}
+
+/// With io_uring, when the kernel lets it.
+void sweep_depth(const SweepProbes& probes, SweepPoint setting, double pread_rate, SweepOutcome& outcome) {
+  setting.engine = io::EngineKind::uring;
+  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
+  const std::size_t before = outcome.rows.size();
+  try {
+    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &SweepPoint::depth, outcome.rows);
+    if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
+    outcome.uring_refused = error.what();
+  }
+}
+
 }  // namespace
 
 SweepResult sweep(const SweepOptions& options, Context& context) {
@@ -232,72 +294,6 @@ void SweepResult::describe(FieldVisitor& v) {
   v.field({"rows", "every measured point"}, rows);
   v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
 }
-
-namespace {
-
-constexpr std::array<std::uint64_t, 7> kThreads{1, 2, 4, 8, 16, 32, 64};
-constexpr std::array<std::uint64_t, 5> kBlocks{64U << 10U, 256U << 10U, 1U << 20U, 4U << 20U, 16U << 20U};
-constexpr std::array<std::uint64_t, 7> kDepths{1, 2, 4, 8, 16, 32, 64};
-constexpr std::array<std::uint64_t, 5> kPrefetches{0, 1, 2, 4, 8};
-constexpr double kWorthAnotherEngine = 1.05;
-
-/// 1, 2, 4, ... below the cores, the cores, and half as many more: some wait for storage.
-std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
-  std::vector<std::uint64_t> counts = stats::doubling_up_to(cores);
-  counts.push_back(cores + (cores + 1) / 2);
-  return counts;
-}
-
-/// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
-/// Returns the knee's rate.
-double climb(const SweepProbes& probes, SweepParameter parameter, std::span<const std::uint64_t> values,
-             SweepPoint& setting, std::uint64_t SweepPoint::*member, std::vector<SweepRow>& rows) {
-  const bool loads = parameter == SweepParameter::workers || parameter == SweepParameter::prefetch;
-  probes.begin();
-  const std::size_t first = rows.size();
-  std::vector<double> rates;
-  for (const std::uint64_t value : values) {
-    setting.*member = value;
-    const auto [rate, interval] = (loads ? probes.load : probes.read)(setting);
-    SweepRow row{parameter, value, {}, {}, {}, {}, false};
-    (loads ? row.samples_per_second : row.bytes_per_second) = rate;
-    if (interval) {
-      row.low = interval->low;
-      row.high = interval->high;
-    }
-    rows.push_back(row);
-    rates.push_back(rate);
-    if (stats::has_levelled_off(rates)) break;
-  }
-  const std::size_t knee = stats::knee_of(rates);
-  rows[first + knee].knee = true;
-  setting.*member = values[knee];
-  return rates[knee];
-}
-
-void settle(const SweepPoint& setting, double rate, SweepSettings& settings) {
-  settings.engine = setting.engine;
-  settings.threads = setting.threads;
-  settings.block = setting.block;
-  settings.depth = setting.depth;
-  settings.bytes_per_second = rate;
-}
-
-/// With io_uring, when the kernel lets it.
-void sweep_depth(const SweepProbes& probes, SweepPoint setting, double pread_rate, SweepOutcome& outcome) {
-  setting.engine = io::EngineKind::uring;
-  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
-  const std::size_t before = outcome.rows.size();
-  try {
-    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &SweepPoint::depth, outcome.rows);
-    if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
-    outcome.uring_refused = error.what();
-  }
-}
-
-}  // namespace
 
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
   SweepPoint setting;

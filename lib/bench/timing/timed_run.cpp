@@ -21,24 +21,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kUnstoppable{10};
 constexpr std::chrono::microseconds kSpin{100};
 
-}  // namespace
-
-bool wait_until(Clock::time_point moment, const std::stop_token& stop) {
-  if (moment - Clock::now() > kUnstoppable) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    never.wait_until(lock, stop, moment - kUnstoppable, [] { return false; });
-  }
-  if (stop.stop_requested()) return false;
-  std::this_thread::sleep_until(moment - kSpin);
-  while (Clock::now() < moment) {
-  }
-  return !stop.stop_requested();
-}
-
-namespace {
-
 constexpr std::chrono::milliseconds kSlice{100};
 /// A second. Fewer show no trend, and their interval is their range, or nearly so.
 constexpr std::size_t kLeastSlices = 10;
@@ -99,6 +81,20 @@ struct Lines {
 };
 
 }  // namespace
+
+bool wait_until(Clock::time_point moment, const std::stop_token& stop) {
+  if (moment - Clock::now() > kUnstoppable) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_until(lock, stop, moment - kUnstoppable, [] { return false; });
+  }
+  if (stop.stop_requested()) return false;
+  std::this_thread::sleep_until(moment - kSpin);
+  while (Clock::now() < moment) {
+  }
+  return !stop.stop_requested();
+}
 
 double process_cpu_seconds() {
   rusage usage{};
