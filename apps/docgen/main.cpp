@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/compare/gate.hpp"
 #include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
 #include "cli/report_formats.hpp"
@@ -40,8 +39,6 @@ void write_schemas(const fs::path& folder) {
       write(folder / name, cli::envelope_schema(app, command));
     }
   }
-  write(folder / "gate.json", bench::gate_schema());
-  write(folder / "baseline.json", bench::baseline_schema());
 }
 
 void write_manual(const fs::path& folder) {

@@ -53,8 +53,8 @@ void summary(const bench::PipelineResult& result, std::string& out) {
   if (result.jpegs) {
     const bench::JpegReport& jpegs = *result.jpegs;
     fmt::format_to(to, "decoded by:    {}: {} in hardware, {} hybrid, {} GPU hybrid; CPU: {} refused, {} returned\n",
-                   jpegs.decoder, format_count(jpegs.hardware), format_count(jpegs.hybrid),
-                   format_count(jpegs.gpu_hybrid), format_count(jpegs.cpu), format_count(jpegs.returned));
+                   jpegs.decoder, format_count(jpegs.engines[0]), format_count(jpegs.engines[1]),
+                   format_count(jpegs.engines[2]), format_count(jpegs.cpu), format_count(jpegs.returned));
   }
   fmt::format_to(to, "memory:        {} for batches, prefetch {}\n", format_rounded_size(result.batch_memory),
                  result.prefetch);

@@ -147,37 +147,6 @@ class LineWriter {
   std::uint64_t lines_ = 0;
 };
 
-}  // namespace
-
-std::string watch_heading(const WatchRow& row) {
-  std::string text;
-  for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
-  return text + "  bottleneck\n";
-}
-
-std::string watch_line(const WatchRow& row, const WatchRow& shape) {
-  std::string text;
-  for (const Column& column : columns_for(shape)) text += fmt::format("{:>{}}", column.text(row), column.width);
-  const auto short_of = enum_name(row.short_of);
-  return fmt::format("{}  {}\n", text, row.short_of == bench::Shortage::nothing ? "-" : short_of);
-}
-
-bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& context) {
-  ByteSink* const output = context.output();
-  if (output == nullptr) return bench::watch(options, context, [](const WatchRow&) { return true; });
-  LineWriter lines(options.lines, *output);
-  return bench::watch(options, context, [&](const WatchRow& row) {
-    try {
-      lines.write(row);
-      return true;
-    } catch (const cli::OutputClosed&) {  // everything seen until then is still a result, for the requested files
-      return false;
-    }
-  });
-}
-
-namespace {
-
 std::string verdict_line(bench::WatchResult result) {
   return cli::json_line("verdict", shardkit::field_tree([&](FieldVisitor& v) { result.describe_end(v); }));
 }
@@ -242,6 +211,33 @@ void findings(const bench::WatchResult& result, std::string& out) {
 }
 
 }  // namespace
+
+std::string watch_heading(const WatchRow& row) {
+  std::string text;
+  for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
+  return text + "  bottleneck\n";
+}
+
+std::string watch_line(const WatchRow& row, const WatchRow& shape) {
+  std::string text;
+  for (const Column& column : columns_for(shape)) text += fmt::format("{:>{}}", column.text(row), column.width);
+  const auto short_of = enum_name(row.short_of);
+  return fmt::format("{}  {}\n", text, row.short_of == bench::Shortage::nothing ? "-" : short_of);
+}
+
+bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& context) {
+  ByteSink* const output = context.output();
+  if (output == nullptr) return bench::watch(options, context, [](const WatchRow&) { return true; });
+  LineWriter lines(options.lines, *output);
+  return bench::watch(options, context, [&](const WatchRow& row) {
+    try {
+      lines.write(row);
+      return true;
+    } catch (const cli::OutputClosed&) {  // everything seen until then is still a result, for the requested files
+      return false;
+    }
+  });
+}
 
 cli::Answer answer_watch(const bench::WatchResult& result) {
   if (result.lines == bench::WatchLines::json) return {.headline = {}, .body = verdict_line(result)};

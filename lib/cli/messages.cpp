@@ -4,8 +4,6 @@
 #include <chrono>
 #include <csignal>
 #include <ostream>
-#include <string>
-#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,15 +19,6 @@
 #include "system/clock.hpp"
 
 namespace shardkit::cli {
-
-nlohmann::ordered_json failure_json(const Failure& failure) {
-  nlohmann::ordered_json error = {
-      {"code", error_code_name(failure.code)}, {"text", failure.text}, {"path", nullptr}, {"offset", nullptr}};
-  if (!failure.path.empty()) error["path"] = failure.path;
-  if (failure.offset) error["offset"] = *failure.offset;
-  return error;
-}
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -50,7 +39,33 @@ std::string soft_fail_text(const Outcome& outcome) {
   return fmt::format("--soft-fail: exit code 0 instead of {}", outcome.softened_from);
 }
 
+constexpr std::size_t kMostWarnings = 20;
+constexpr std::string_view kRed = "\x1b[31m";
+constexpr std::string_view kYellow = "\x1b[33m";
+
+constexpr std::size_t kMostBytes = 4096;
+
+/// The longest start of valid UTF-8 that has at most `most` bytes and no half character.
+std::string_view cut(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80) --most;
+  return text.substr(0, most);
+}
+
+std::string message(std::string_view end, std::string_view go_on) {
+  const std::string last = go_on.empty() ? std::string() : std::string(go_on) + "\n";
+  return std::string(cut(as_utf8(end), kMostBytes - std::min(last.size() + 1, kMostBytes))) + "\n" + last;
+}
+
 }  // namespace
+
+nlohmann::ordered_json failure_json(const Failure& failure) {
+  nlohmann::ordered_json error = {
+      {"code", error_code_name(failure.code)}, {"text", failure.text}, {"path", nullptr}, {"offset", nullptr}};
+  if (!failure.path.empty()) error["path"] = failure.path;
+  if (failure.offset) error["offset"] = *failure.offset;
+  return error;
+}
 
 std::string progress_json(const ProgressSample& now) {
   return line("info", "progress",
@@ -76,14 +91,6 @@ std::string failure_text(const Failure& failure, int signal, std::string_view ti
 std::string_view how_to_go_on(const CommandText& text) {
   return text.resumable ? "run the same command again to continue" : "";
 }
-
-namespace {
-
-constexpr std::size_t kMostWarnings = 20;
-constexpr std::string_view kRed = "\x1b[31m";
-constexpr std::string_view kYellow = "\x1b[33m";
-
-}  // namespace
 
 void Messages::failure(const Outcome& outcome, int signal) const {
   if (json_) return json_failure(outcome, signal);
@@ -191,24 +198,6 @@ void Messages::repeated(const RepeatedRequest& request) {
             {"asked_to_wait", request.asked_to_wait},
             {"more", request.more}}));
 }
-
-namespace {
-
-constexpr std::size_t kMostBytes = 4096;
-
-/// The longest start of valid UTF-8 that has at most `most` bytes and no half character.
-std::string_view cut(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80) --most;
-  return text.substr(0, most);
-}
-
-std::string message(std::string_view end, std::string_view go_on) {
-  const std::string last = go_on.empty() ? std::string() : std::string(go_on) + "\n";
-  return std::string(cut(as_utf8(end), kMostBytes - std::min(last.size() + 1, kMostBytes))) + "\n" + last;
-}
-
-}  // namespace
 
 void write_termination_message(const std::string& path, std::string_view end, std::string_view go_on) {
   if (path.empty()) return;

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace shardkit::cli {

@@ -37,61 +37,6 @@ void write_stream(std::ostream& out, std::string_view text, const std::string& n
   throw system_error(errno == 0 ? EIO : errno, "write", name);
 }
 
-}  // namespace
-
-void require_writable(const Field& output, const std::string& path) {
-  const std::string option = output.spelling();
-  const bool is_file = output.role == Role::output_file;
-  const char* const wanted = is_file ? "file" : "folder";
-  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::usage, why, path); };
-  if (is_file && path.empty()) refuse(fmt::format("{}: the file name is empty", option));
-  if (path == "-") refuse(fmt::format("{}: give a {}; only --json accepts - for standard output", option, wanted));
-  if (is_url(path) || has_scheme(path, "s3:/") || has_scheme(path, "gs:/")) {  // with a slash lost
-    refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}", option, path,
-                       wanted));
-  }
-  const PathKind kind = kind_of(path);
-  if (!is_file || kind == PathKind::stream) return;  // opening a pipe twice would end its reader
-  if (kind == PathKind::folder) refuse(fmt::format("{} '{}' is a folder; give a file in it", option, path));
-  const std::string folder = io::parent_folder(io::published_path(path));
-  if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
-  }
-}
-
-void write_output_file(const std::string& path, const std::string& text) {
-  if (kind_of(path) != PathKind::stream)
-    return io::publish(*io::posix_file_system(), io::published_path(path), as_bytes(text));
-  std::ofstream stream(path, std::ios::binary);  // a device or a pipe: replacing it by a file would break others
-  write_stream(stream, text, path);
-}
-
-void write_standard_output(std::ostream& out, std::string_view text) { write_stream(out, text, "standard output"); }
-
-void OutputStream::write(Bytes bytes) {
-  constexpr std::size_t kGathered = 64U * 1024U;
-  if (gathered_.size() + bytes.size() > kGathered) flush();
-  if (bytes.size() > kGathered) return put(as_text(bytes));
-  gathered_ += as_text(bytes);
-  if (pace_ == Pace::at_once) flush();
-}
-
-void OutputStream::flush() {
-  const std::string text = std::exchange(gathered_, {});  // a failed write is not repeated
-  if (!text.empty()) put(text);
-}
-
-void OutputStream::put(std::string_view text) {
-  try {
-    write_standard_output(out_, text);
-  } catch (const OutputClosed&) {
-    closed_ = true;
-    throw;
-  }
-}
-
-namespace {
-
 namespace fs = std::filesystem;
 
 /// A file or folder, and the operand or option that names it.
@@ -164,6 +109,57 @@ void require_apart(const NamedFile& output, const NamedFile& other, std::string_
 }
 
 }  // namespace
+
+void require_writable(const Field& output, const std::string& path) {
+  const std::string option = output.spelling();
+  const bool is_file = output.role == Role::output_file;
+  const char* const wanted = is_file ? "file" : "folder";
+  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::usage, why, path); };
+  if (is_file && path.empty()) refuse(fmt::format("{}: the file name is empty", option));
+  if (path == "-") refuse(fmt::format("{}: give a {}; only --json accepts - for standard output", option, wanted));
+  if (is_url(path) || has_scheme(path, "s3:/") || has_scheme(path, "gs:/")) {  // with a slash lost
+    refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}", option, path,
+                       wanted));
+  }
+  const PathKind kind = kind_of(path);
+  if (!is_file || kind == PathKind::stream) return;  // opening a pipe twice would end its reader
+  if (kind == PathKind::folder) refuse(fmt::format("{} '{}' is a folder; give a file in it", option, path));
+  const std::string folder = io::parent_folder(io::published_path(path));
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
+  }
+}
+
+void write_output_file(const std::string& path, const std::string& text) {
+  if (kind_of(path) != PathKind::stream)
+    return io::publish(*io::posix_file_system(), io::published_path(path), as_bytes(text));
+  std::ofstream stream(path, std::ios::binary);  // a device or a pipe: replacing it by a file would break others
+  write_stream(stream, text, path);
+}
+
+void write_standard_output(std::ostream& out, std::string_view text) { write_stream(out, text, "standard output"); }
+
+void OutputStream::write(Bytes bytes) {
+  constexpr std::size_t kGathered = 64U * 1024U;
+  if (gathered_.size() + bytes.size() > kGathered) flush();
+  if (bytes.size() > kGathered) return put(as_text(bytes));
+  gathered_ += as_text(bytes);
+  if (pace_ == Pace::at_once) flush();
+}
+
+void OutputStream::flush() {
+  const std::string text = std::exchange(gathered_, {});  // a failed write is not repeated
+  if (!text.empty()) put(text);
+}
+
+void OutputStream::put(std::string_view text) {
+  try {
+    write_standard_output(out_, text);
+  } catch (const OutputClosed&) {
+    closed_ = true;
+    throw;
+  }
+}
 
 bool may_replace(const std::string& path, std::string_view title) {
   if (kind_of(path) != PathKind::regular) return true;

@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/app.hpp"
 #include "cli/field_text.hpp"
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
@@ -35,38 +34,6 @@ Json host_json() {
   return fields_json(field_tree([&](FieldVisitor& v) { host.describe(v); }));
 }
 
-}  // namespace
-
-std::string node_line(const Report& report) {
-  const system::HostInfo host = system::this_host();
-  return fmt::format("on {} ({}, {}, Linux {}), {}, {} {}\n", printable(host.hostname), format_count(host.cpus, "CPU"),
-                     printable(host.os), printable(host.kernel), system::rfc3339(report.started_at), report.program,
-                     build_version());
-}
-
-std::string envelope_json(const Report& report) {
-  Json json;
-  json["schema"] = "shardkit/" + verb_slug(report.verb);
-  json["schema_version"] = kSchemaVersion;
-  json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
-  json["started_at"] = system::rfc3339(report.started_at);
-  json["elapsed_seconds"] = report.elapsed_seconds;
-  json["host"] = host_json();
-  json["options"] = fields_json(report.options);
-  const bool has_result = !report.outcome.failure || report.failed_with_result;
-  json["result"] = has_result ? fields_json(report.result) : Json(nullptr);
-  json["warnings"] = to_json(report.warnings);
-  json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
-  json["status"] = report.outcome.status();
-  json["interrupted"] = report.outcome.interrupted();
-  json["exit_code"] = report.outcome.exit_code;
-  return json_file_text(json);
-}
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
 struct ValueJson {
   Json operator()(std::monostate) const { return nullptr; }
   template <class T>
@@ -85,22 +52,6 @@ Json to_json(const FieldNode& node) {
   }
   return std::visit(ValueJson{}, node.value);
 }
-
-}  // namespace
-
-Json fields_json(const std::vector<FieldNode>& nodes) {
-  Json object = Json::object();
-  for (const FieldNode& node : nodes) object[node.name] = to_json(node);
-  return object;
-}
-
-std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes) {
-  Json object = {{"event", event}};
-  object.update(fields_json(nodes));
-  return json_text(object) + "\n";
-}
-
-namespace {
 
 /// "iobench compare"
 std::string report_title(const Report& report) { return fmt::format("{} {}", report.program, report.verb); }
@@ -130,34 +81,6 @@ std::string failed_run(const Report& report) {
   return fmt::format("    <testcase classname=\"{}\" name=\"run\">\n      <error message=\"{}\"/>\n    </testcase>\n",
                      xml(report_title(report)), xml(printable(report.outcome.failure->text)));
 }
-
-}  // namespace
-
-std::string junit_xml(const Report& report, const CiReport& found) {
-  const bool failed = report.outcome.failure.has_value();
-  const auto count = [&](CiCase::Outcome outcome) {
-    return failed ? 0 : std::ranges::count(found.cases, outcome, &CiCase::outcome);
-  };
-  std::string elements = failed ? failed_run(report) : "";
-  if (!failed) {
-    for (const CiCase& one : found.cases) elements += element(one);
-  }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" "
-      "errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\" timestamp=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
-      xml(report_title(report)), failed ? 1 : found.cases.size(), count(CiCase::Outcome::failed), failed ? 1 : 0,
-      count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at), elements);
-}
-
-std::string markdown_text(std::string_view text) { return escaped(as_utf8(text), "|\\`<*_"); }
-
-std::string ci_markdown(const Report& report, const CiReport& found) {
-  const std::string head = fmt::format("### {}: ", report_title(report));
-  if (!report.outcome.failure) return fmt::format("{}{}\n{}", head, found.conclusion, found.details);
-  return fmt::format("{}failed\n\n{}\n", head, markdown_text(printable(report.outcome.failure->text)));
-}
-
-namespace {
 
 /// For label values and, with other `special`, help texts of Prometheus, where a newline is \n.
 std::string metric_escaped(std::string_view text, std::string_view special) {
@@ -212,6 +135,68 @@ class Gauges {
 };
 
 }  // namespace
+
+std::string node_line(const Report& report) {
+  const system::HostInfo host = system::this_host();
+  return fmt::format("on {} ({}, {}, Linux {}), {}, {} {}\n", printable(host.hostname), format_count(host.cpus, "CPU"),
+                     printable(host.os), printable(host.kernel), system::rfc3339(report.started_at), report.program,
+                     build_version());
+}
+
+std::string envelope_json(const Report& report) {
+  Json json;
+  json["schema"] = "shardkit/" + verb_slug(report.verb);
+  json["schema_version"] = kSchemaVersion;
+  json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
+  json["started_at"] = system::rfc3339(report.started_at);
+  json["elapsed_seconds"] = report.elapsed_seconds;
+  json["host"] = host_json();
+  json["options"] = fields_json(report.options);
+  const bool has_result = !report.outcome.failure || report.failed_with_result;
+  json["result"] = has_result ? fields_json(report.result) : Json(nullptr);
+  json["warnings"] = to_json(report.warnings);
+  json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
+  json["status"] = report.outcome.status();
+  json["interrupted"] = report.outcome.interrupted();
+  json["exit_code"] = report.outcome.exit_code;
+  return json_file_text(json);
+}
+
+Json fields_json(const std::vector<FieldNode>& nodes) {
+  Json object = Json::object();
+  for (const FieldNode& node : nodes) object[node.name] = to_json(node);
+  return object;
+}
+
+std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes) {
+  Json object = {{"event", event}};
+  object.update(fields_json(nodes));
+  return json_text(object) + "\n";
+}
+
+std::string junit_xml(const Report& report, const CiReport& found) {
+  const bool failed = report.outcome.failure.has_value();
+  const auto count = [&](CiCase::Outcome outcome) {
+    return failed ? 0 : std::ranges::count(found.cases, outcome, &CiCase::outcome);
+  };
+  std::string elements = failed ? failed_run(report) : "";
+  if (!failed) {
+    for (const CiCase& one : found.cases) elements += element(one);
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" "
+      "errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\" timestamp=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
+      xml(report_title(report)), failed ? 1 : found.cases.size(), count(CiCase::Outcome::failed), failed ? 1 : 0,
+      count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at), elements);
+}
+
+std::string markdown_text(std::string_view text) { return escaped(as_utf8(text), "|\\`<*_"); }
+
+std::string ci_markdown(const Report& report, const CiReport& found) {
+  const std::string head = fmt::format("### {}: ", report_title(report));
+  if (!report.outcome.failure) return fmt::format("{}{}\n{}", head, found.conclusion, found.details);
+  return fmt::format("{}failed\n\n{}\n", head, markdown_text(printable(report.outcome.failure->text)));
+}
 
 std::string prometheus_text(const Report& report) {
   std::string prefix = "shardkit_" + verb_slug(report.verb);

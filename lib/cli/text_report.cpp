@@ -3,14 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <variant>
-
-#include <fmt/format.h>
-
-#include "cli/field_text.hpp"
-#include "core/units.hpp"
 
 namespace shardkit::cli {
 namespace {

@@ -52,6 +52,12 @@ class Error : public std::runtime_error {
   std::optional<std::uint64_t> offset_;
 };
 
+/// Throws Error{usage}.
+[[noreturn]] inline void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+inline void check_usage(bool fine, const std::string& text) {
+  if (!fine) refuse(text);
+}
+
 /// The code for an errno value.
 ErrorCode error_code_of(int error_number);
 

@@ -5,8 +5,6 @@
 #include <numbers>
 #include <utility>
 
-#include "stats/summary.hpp"
-
 namespace shardkit::stats {
 namespace {
 
@@ -110,32 +108,6 @@ double median_of(const std::vector<double>& sorted) {
   return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
 }
 
-}  // namespace
-
-double mann_whitney_p(std::span<const double> base, std::span<const double> changed) {
-  if (base.empty() || changed.empty()) return 1;
-  const double ties = tie_sum(merged(base, changed));
-  const double u = u_of(base, changed);
-  if (ties == 0 && base.size() <= kMostExact && changed.size() <= kMostExact) {
-    return exact_p(u, base.size(), changed.size());
-  }
-  return approximate_p(u, static_cast<double>(base.size()), static_cast<double>(changed.size()), ties);
-}
-
-std::optional<Shift> rank_shift(std::span<const double> base, std::span<const double> changed, double tail) {
-  if (base.empty() || changed.empty()) return std::nullopt;
-  const std::size_t cut = cut_differences(base.size(), changed.size(), tail);
-  if (cut == 0) return std::nullopt;
-  const std::vector<double> differences = sorted_differences(base, changed);
-  return Shift{median_of(differences), differences[cut - 1], differences[differences.size() - cut]};
-}
-
-double rank_shift_estimate(std::span<const double> base, std::span<const double> changed) {
-  return median_of(sorted_differences(base, changed));
-}
-
-namespace {
-
 constexpr double kMiss = 0.025;  // at each end
 
 /// For Student's t with 1, 2, ... degrees of freedom: exceeded in 2.5 % of cases.
@@ -167,7 +139,7 @@ std::size_t lower_rank(std::size_t n) {
 }
 
 /// Never narrower than the observed range: the median of two modes jumps from one to the other.
-PredictionInterval by_student(std::span<const double> values) {
+Interval by_student(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   double mean = 0;
   for (const double value : values) mean += value / n;
@@ -181,27 +153,13 @@ PredictionInterval by_student(std::span<const double> values) {
 }
 
 /// Judged by the values themselves.
-PredictionInterval by_values(std::span<const double> values) {
+Interval by_values(std::span<const double> values) {
   const std::size_t rank = lower_rank(values.size());
   if (rank == 0) return by_student(values);
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   return {sorted[rank - 1], sorted[sorted.size() - rank]};
 }
-
-}  // namespace
-
-std::optional<PredictionInterval> prediction_interval(std::span<const double> values) {
-  if (values.size() < 2) return std::nullopt;
-  const PredictionInterval shown = by_values(values);
-  const double median = summarize(values).median;
-  const double drift = kDriftBetweenRuns * std::abs(median);
-  const double low = std::min(shown.low, median - drift);
-  const bool none_below = std::ranges::min(values) >= 0;
-  return PredictionInterval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
-}
-
-namespace {
 
 /// A metric during the comparison: logarithms of both sides, empty if there are none.
 struct Logs {
@@ -270,6 +228,38 @@ ChangeVerdict verdict_on(const ChangeInterval& interval, bool changed, const Met
 }
 
 }  // namespace
+
+double mann_whitney_p(std::span<const double> base, std::span<const double> changed) {
+  if (base.empty() || changed.empty()) return 1;
+  const double ties = tie_sum(merged(base, changed));
+  const double u = u_of(base, changed);
+  if (ties == 0 && base.size() <= kMostExact && changed.size() <= kMostExact) {
+    return exact_p(u, base.size(), changed.size());
+  }
+  return approximate_p(u, static_cast<double>(base.size()), static_cast<double>(changed.size()), ties);
+}
+
+std::optional<Shift> rank_shift(std::span<const double> base, std::span<const double> changed, double tail) {
+  if (base.empty() || changed.empty()) return std::nullopt;
+  const std::size_t cut = cut_differences(base.size(), changed.size(), tail);
+  if (cut == 0) return std::nullopt;
+  const std::vector<double> differences = sorted_differences(base, changed);
+  return Shift{median_of(differences), differences[cut - 1], differences[differences.size() - cut]};
+}
+
+double rank_shift_estimate(std::span<const double> base, std::span<const double> changed) {
+  return median_of(sorted_differences(base, changed));
+}
+
+std::optional<Interval> prediction_interval(std::span<const double> values) {
+  if (values.size() < 2) return std::nullopt;
+  const Interval shown = by_values(values);
+  const double median = summarize(values).median;
+  const double drift = kDriftBetweenRuns * std::abs(median);
+  const double low = std::min(shown.low, median - drift);
+  const bool none_below = std::ranges::min(values) >= 0;
+  return Interval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
+}
 
 std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
   std::vector<Logs> logs;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "stats/summary.hpp"
 
 /// Compares two samples by ranks only: no shape of their noise is assumed, so heavy tails and several modes do no harm.
 ///
@@ -37,16 +38,6 @@ std::optional<Shift> rank_shift(std::span<const double> base, std::span<const do
 /// Only the estimate; 0 if a side is empty.
 double rank_shift_estimate(std::span<const double> base, std::span<const double> changed);
 
-/// Expected range for the median of as many further repetitions.
-struct PredictionInterval {
-  double low = 0;
-  double high = 0;
-
-  void describe(FieldVisitor& v) {
-    v.field({"low", "lower end"}, low);
-    v.field({"high", "upper end"}, high);
-  }
-};
 
 /// Minimum difference assumed between identical runs: share of the median, to each side. Repetitions within seconds
 /// agree better than runs minutes apart, between which the host's clock, its heat and its other guests change. No
@@ -59,7 +50,7 @@ inline constexpr double kDriftBetweenRuns = 0.03;
 /// medians of normal noise, which heavy tails make wider, not narrower, and at least their range. For 3 values that
 /// jump between two modes it contains 94.6 %. Never narrower than the median +- kDriftBetweenRuns of it, and not below
 /// 0 if no value is, because rates and times are not. Empty for fewer than 2 values.
-std::optional<PredictionInterval> prediction_interval(std::span<const double> values);
+std::optional<Interval> prediction_interval(std::span<const double> values);
 
 enum class ChangeVerdict {
   pass,          ///< whether it changed or not, it did not become worse by more than the threshold

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace shardkit::stats {
 namespace {
@@ -21,6 +20,9 @@ std::size_t cut_from_each_end(std::size_t n) {
   return cut;
 }
 
+constexpr double kKneeShare = 0.95;
+constexpr double kLeastGain = 1.05;
+
 }  // namespace
 
 Summary summarize(std::span<const double> values) {
@@ -33,12 +35,12 @@ Summary summarize(std::span<const double> values) {
   return {(sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[cut - 1], sorted[n - cut]};
 }
 
-namespace {
-
-constexpr double kKneeShare = 0.95;
-constexpr double kLeastGain = 1.05;
-
-}  // namespace
+std::vector<std::uint64_t> doubling_up_to(std::uint64_t most) {
+  std::vector<std::uint64_t> levels;
+  for (std::uint64_t level = 1; level < most; level *= 2) levels.push_back(level);
+  levels.push_back(most);
+  return levels;
+}
 
 std::size_t knee_of(std::span<const double> rates) {
   const double enough = kKneeShare * *std::ranges::max_element(rates);

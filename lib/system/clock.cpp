@@ -26,15 +26,6 @@ class SystemClock final : public Clock {
   }
 };
 
-}  // namespace
-
-Clock& system_clock() {
-  static SystemClock clock;
-  return clock;
-}
-
-namespace {
-
 /// Reads `format` of strptime(3), in UTC, from the start of `text`, which loses what was read. Neither month nor day
 /// has a name in other languages: programs keep the locale "C".
 std::optional<WallTime> take_time(std::string_view& text, const char* format) {
@@ -59,6 +50,11 @@ std::string formatted(WallTime time, const char* format) {
 }
 
 }  // namespace
+
+Clock& system_clock() {
+  static SystemClock clock;
+  return clock;
+}
 
 std::string amz_timestamp(WallTime time) { return formatted(time, "%Y%m%dT%H%M%SZ"); }
 

@@ -90,24 +90,6 @@ void add_frequency(const Probe& probe, const std::vector<unsigned>& online, CpuF
   }
 }
 
-}  // namespace
-
-CpuFacts read_cpu(const Probe& probe) {
-  CpuFacts facts;
-  const std::string cpuinfo = probe.text("/proc/cpuinfo").value_or("");
-  facts.model = model_of(cpuinfo);
-  const auto online = parse_cpu_list(probe.text(std::string(kFolder) + "online").value_or(""));
-  facts.processors = online.empty() ? processors_of_cpuinfo(cpuinfo) : online.size();
-  const std::string status = probe.text("/proc/self/status").value_or("");
-  facts.affinity_list = line_value(status, "Cpus_allowed_list:");
-  facts.affinity = parse_cpu_list(facts.affinity_list).size();
-  add_topology(probe, online, facts);
-  add_frequency(probe, online, facts);
-  return facts;
-}
-
-namespace {
-
 /// "cpu user nice system idle iowait irq softirq steal guest guest_nice": guests are in user and nice already.
 bool add_times(std::string_view line, CpuTimes& times) {
   constexpr std::size_t kKinds = 8;
@@ -126,6 +108,20 @@ bool add_times(std::string_view line, CpuTimes& times) {
 }
 
 }  // namespace
+
+CpuFacts read_cpu(const Probe& probe) {
+  CpuFacts facts;
+  const std::string cpuinfo = probe.text("/proc/cpuinfo").value_or("");
+  facts.model = model_of(cpuinfo);
+  const auto online = parse_cpu_list(probe.text(std::string(kFolder) + "online").value_or(""));
+  facts.processors = online.empty() ? processors_of_cpuinfo(cpuinfo) : online.size();
+  const std::string status = probe.text("/proc/self/status").value_or("");
+  facts.affinity_list = line_value(status, "Cpus_allowed_list:");
+  facts.affinity = parse_cpu_list(facts.affinity_list).size();
+  add_topology(probe, online, facts);
+  add_frequency(probe, online, facts);
+  return facts;
+}
 
 std::optional<CpuTimes> read_cpu_times(const Probe& probe) {
   const auto text = probe.text("/proc/stat");

@@ -1,7 +1,6 @@
 #include "system/host.hpp"
 
 #include <cerrno>
-#include <string_view>
 
 #include <sys/utsname.h>
 
@@ -18,23 +17,6 @@ std::string os_name(const std::string& kernel_name) {
   if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
   return name.empty() ? kernel_name : std::string(name);
 }
-
-}  // namespace
-
-HostInfo this_host() {
-  HostInfo host;
-  utsname name{};
-  if (uname(&name) == 0) {
-    host.hostname = name.nodename;
-    host.kernel = name.release;
-  }
-  host.os = os_name(name.sysname);
-  host.cpus = usable_threads();
-  host.memory = usable_memory();
-  return host;
-}
-
-namespace {
 
 constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
 
@@ -87,6 +69,19 @@ std::string container(const Probe& probe) {
 }
 
 }  // namespace
+
+HostInfo this_host() {
+  HostInfo host;
+  utsname name{};
+  if (uname(&name) == 0) {
+    host.hostname = name.nodename;
+    host.kernel = name.release;
+  }
+  host.os = os_name(name.sysname);
+  host.cpus = usable_threads();
+  host.memory = usable_memory();
+  return host;
+}
 
 KernelFacts read_kernel(const Probe& probe) {
   const std::string limits = probe.text("/proc/self/limits").value_or("");

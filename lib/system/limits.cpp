@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -153,6 +152,12 @@ std::string mounted_versions(const Probe& probe) {
   return one && two ? "1 and 2" : one ? "1" : two ? "2" : "";
 }
 
+unsigned affinity_threads(const Probe& probe) {
+  const std::string status = probe.text("/proc/self/status").value_or("");
+  const auto allowed = static_cast<unsigned>(parse_cpu_list(line_value(status, "Cpus_allowed_list:")).size());
+  return std::max(1U, allowed != 0 ? allowed : std::thread::hardware_concurrency());
+}
+
 }  // namespace
 
 CgroupUse read_cgroup_use(const Probe& probe, const std::string& process) {
@@ -168,16 +173,6 @@ CgroupUse read_cgroup_use(const Probe& probe, const std::string& process) {
   }
   return use;
 }
-
-namespace {
-
-unsigned affinity_threads(const Probe& probe) {
-  const std::string status = probe.text("/proc/self/status").value_or("");
-  const auto allowed = static_cast<unsigned>(parse_cpu_list(line_value(status, "Cpus_allowed_list:")).size());
-  return std::max(1U, allowed != 0 ? allowed : std::thread::hardware_concurrency());
-}
-
-}  // namespace
 
 unsigned usable_threads(const Probe& probe) {
   const unsigned affinity = affinity_threads(probe);

@@ -33,6 +33,45 @@ std::optional<std::uint64_t> unless_zero(std::optional<std::uint64_t> value) {
   return value.value_or(0) == 0 ? std::nullopt : value;
 }
 
+/// "some avg10=12.84 avg60=7.92 avg300=8.44 total=875022445", in microseconds.
+std::optional<double> total_seconds(std::string_view text, std::string_view kind) {
+  const std::string_view line = line_value(text, kind);
+  const std::size_t at = line.find("total=");
+  const auto total = at == std::string_view::npos ? std::nullopt : parse_count(line.substr(at + 6));
+  if (!total) return std::nullopt;
+  return static_cast<double>(*total) / 1e6;
+}
+
+std::optional<Pressure> read_pressure(const Probe& probe, const std::string& path) {
+  const auto text = probe.text(path);  // an error if it was disabled at boot
+  const auto some = text ? total_seconds(*text, "some ") : std::nullopt;
+  if (!some) return std::nullopt;
+  return Pressure{*some, total_seconds(*text, "full ").value_or(0)};
+}
+
+constexpr std::size_t kBitsPerWord = sizeof(unsigned long) * CHAR_BIT;
+constexpr std::size_t kCpuWords = 65536 / kBitsPerWord;
+constexpr std::size_t kNodeWords = 4096 / kBitsPerWord;
+
+void set_bit(std::vector<unsigned long>& mask, std::size_t bit) {
+  if (bit / kBitsPerWord < mask.size()) mask[bit / kBitsPerWord] |= 1UL << (bit % kBitsPerWord);
+}
+
+cpu_set_t* as_cpu_set(std::vector<unsigned long>& mask) { return reinterpret_cast<cpu_set_t*>(mask.data()); }
+
+/// Only for the calling thread.
+int set_cpus(std::vector<unsigned long>& mask) {
+  return ::sched_setaffinity(0, mask.size() * sizeof(unsigned long), as_cpu_set(mask));
+}
+
+std::string node_file(std::uint64_t node, std::string_view name) {
+  return fmt::format("/sys/devices/system/node/node{}/{}", node, name);
+}
+
+[[noreturn]] void refuse(std::uint64_t node, std::string_view why) {
+  throw Error(ErrorCode::unsupported, fmt::format("cannot run on NUMA node {}: {}", node, why));
+}
+
 }  // namespace
 
 MemoryFacts read_memory(const Probe& probe) {
@@ -88,57 +127,10 @@ std::vector<NumaNode> read_numa_nodes(const Probe& probe) {
   return nodes;
 }
 
-namespace {
-
-/// "some avg10=12.84 avg60=7.92 avg300=8.44 total=875022445", in microseconds.
-std::optional<double> total_seconds(std::string_view text, std::string_view kind) {
-  const std::string_view line = line_value(text, kind);
-  const std::size_t at = line.find("total=");
-  const auto total = at == std::string_view::npos ? std::nullopt : parse_count(line.substr(at + 6));
-  if (!total) return std::nullopt;
-  return static_cast<double>(*total) / 1e6;
-}
-
-std::optional<Pressure> read_pressure(const Probe& probe, const std::string& path) {
-  const auto text = probe.text(path);  // an error if it was disabled at boot
-  const auto some = text ? total_seconds(*text, "some ") : std::nullopt;
-  if (!some) return std::nullopt;
-  return Pressure{*some, total_seconds(*text, "full ").value_or(0)};
-}
-
-}  // namespace
-
 Pressures read_pressures(const Probe& probe, const std::string& before, const std::string& behind) {
   const auto of = [&](const char* resource) { return read_pressure(probe, before + resource + behind); };
   return {of("cpu"), of("io"), of("memory")};
 }
-
-namespace {
-
-constexpr std::size_t kBitsPerWord = sizeof(unsigned long) * CHAR_BIT;
-constexpr std::size_t kCpuWords = 65536 / kBitsPerWord;
-constexpr std::size_t kNodeWords = 4096 / kBitsPerWord;
-
-void set_bit(std::vector<unsigned long>& mask, std::size_t bit) {
-  if (bit / kBitsPerWord < mask.size()) mask[bit / kBitsPerWord] |= 1UL << (bit % kBitsPerWord);
-}
-
-cpu_set_t* as_cpu_set(std::vector<unsigned long>& mask) { return reinterpret_cast<cpu_set_t*>(mask.data()); }
-
-/// Only for the calling thread.
-int set_cpus(std::vector<unsigned long>& mask) {
-  return ::sched_setaffinity(0, mask.size() * sizeof(unsigned long), as_cpu_set(mask));
-}
-
-std::string node_file(std::uint64_t node, std::string_view name) {
-  return fmt::format("/sys/devices/system/node/node{}/{}", node, name);
-}
-
-[[noreturn]] void refuse(std::uint64_t node, std::string_view why) {
-  throw Error(ErrorCode::unsupported, fmt::format("cannot run on NUMA node {}: {}", node, why));
-}
-
-}  // namespace
 
 std::vector<std::uint64_t> host_nodes(const Probe& probe) {
   std::vector<std::uint64_t> nodes;

@@ -1,7 +1,6 @@
 #include "system/network_storage.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -51,38 +50,6 @@ void add_operation(std::string_view line, NfsCounters& counters) {
   counters.read_bytes = number(5);
   counters.read_round_trip_seconds = round_trip;
 }
-
-}  // namespace
-
-NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
-  NfsFacts facts;
-  facts.device = mount.device;
-  facts.version = option_value(mount, "vers");
-  facts.protocol = option_value(mount, "proto");
-  facts.connections = std::max<std::uint64_t>(1, parse_count(option_value(mount, "nconnect")).value_or(1));
-  facts.read_size = parse_count(option_value(mount, "rsize"));
-  facts.write_size = parse_count(option_value(mount, "wsize"));
-  facts.recovery = has_option(mount, "softerr") ? "softerr" : has_option(mount, "soft") ? "soft" : "hard";
-  facts.caches_attributes =
-      !has_option(mount, "noac") && option_value(mount, "acregmax") != "0" && option_value(mount, "actimeo") != "0";
-  const NfsCounters& counters = facts.counters = read_nfs_counters(mount, probe).value_or(NfsCounters{});
-  if (counters.reads > 0) {
-    facts.read_round_trip = counters.read_round_trip_seconds / static_cast<double>(counters.reads);
-  }
-  return facts;
-}
-
-std::optional<NfsCounters> read_nfs_counters(const Mount& mount, const Probe& probe) {
-  const std::string statistics = probe.text("/proc/self/mountstats").value_or("");
-  const std::string_view section = section_of(statistics, mount);
-  const std::size_t operations = section.find("per-op statistics");
-  if (operations == std::string_view::npos) return std::nullopt;
-  NfsCounters counters;
-  for (const auto line : split(section.substr(operations), '\n')) add_operation(line, counters);
-  return counters;
-}
-
-namespace {
 
 constexpr std::uint64_t kMagicV1 = 0x0bd10bd0;
 constexpr std::uint64_t kMagicV3 = 0x0bd30bd0;
@@ -147,42 +114,6 @@ void add_layout(const Probe& probe, const std::string& path, LustreFacts& facts)
     return;
   }
 }
-
-}  // namespace
-
-std::optional<LustreLayout> parse_lustre_layout(std::string_view bytes) {
-  if (number_at(bytes, 0, 4) != kMagicComposite) return plain_layout(bytes);
-  constexpr std::size_t kHeader = 32;
-  constexpr std::size_t kEntry = 48;
-  constexpr std::size_t kOffsetOfLayout = 24;  // within an entry: id, flags, extent of two times 8 bytes
-  const std::uint64_t components = number_at(bytes, 14, 2);
-  if (components == 0) return std::nullopt;
-  const std::size_t last = kHeader + (components - 1) * kEntry;
-  const std::uint64_t offset = number_at(bytes, last + kOffsetOfLayout, 4);
-  if (offset < kHeader || offset >= bytes.size()) return std::nullopt;
-  auto layout = plain_layout(bytes.substr(offset));
-  if (layout) layout->components = components;
-  return layout;
-}
-
-LustreFacts read_lustre(const Mount& mount, const std::string& path, const Probe& probe) {
-  // The source is "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch" or ".../scratch/below"; objects are named after the first.
-  const std::size_t slash = mount.source.find(":/");
-  std::string name = slash == std::string::npos ? std::string() : mount.source.substr(slash + 2);
-  name.erase(std::min(name.find('/'), name.size()));
-  const std::string prefix = name + "-";
-  LustreFacts facts;
-  add_layout(probe, path, facts);
-  facts.read_requests_in_flight = whole(tunable(probe, "osc", prefix, "max_rpcs_in_flight"));
-  facts.pages_per_request = whole(tunable(probe, "osc", prefix, "max_pages_per_rpc"));
-  facts.checksums = whole(tunable(probe, "osc", prefix, "checksums"));
-  constexpr double kMebi = 1024 * 1024;
-  facts.read_ahead = whole(tunable(probe, "llite", prefix, "max_read_ahead_mb"), kMebi);
-  facts.read_ahead_per_file = whole(tunable(probe, "llite", prefix, "max_read_ahead_per_file_mb"), kMebi);
-  return facts;
-}
-
-namespace {
 
 /// Part of a mount's type or source, and the client it means.
 struct Client {
@@ -290,6 +221,66 @@ void add_statistics(const std::string& text, FuseFacts& facts) {
 }
 
 }  // namespace
+
+NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
+  NfsFacts facts;
+  facts.device = mount.device;
+  facts.version = option_value(mount, "vers");
+  facts.protocol = option_value(mount, "proto");
+  facts.connections = std::max<std::uint64_t>(1, parse_count(option_value(mount, "nconnect")).value_or(1));
+  facts.read_size = parse_count(option_value(mount, "rsize"));
+  facts.write_size = parse_count(option_value(mount, "wsize"));
+  facts.recovery = has_option(mount, "softerr") ? "softerr" : has_option(mount, "soft") ? "soft" : "hard";
+  facts.caches_attributes =
+      !has_option(mount, "noac") && option_value(mount, "acregmax") != "0" && option_value(mount, "actimeo") != "0";
+  const NfsCounters& counters = facts.counters = read_nfs_counters(mount, probe).value_or(NfsCounters{});
+  if (counters.reads > 0) {
+    facts.read_round_trip = counters.read_round_trip_seconds / static_cast<double>(counters.reads);
+  }
+  return facts;
+}
+
+std::optional<NfsCounters> read_nfs_counters(const Mount& mount, const Probe& probe) {
+  const std::string statistics = probe.text("/proc/self/mountstats").value_or("");
+  const std::string_view section = section_of(statistics, mount);
+  const std::size_t operations = section.find("per-op statistics");
+  if (operations == std::string_view::npos) return std::nullopt;
+  NfsCounters counters;
+  for (const auto line : split(section.substr(operations), '\n')) add_operation(line, counters);
+  return counters;
+}
+
+std::optional<LustreLayout> parse_lustre_layout(std::string_view bytes) {
+  if (number_at(bytes, 0, 4) != kMagicComposite) return plain_layout(bytes);
+  constexpr std::size_t kHeader = 32;
+  constexpr std::size_t kEntry = 48;
+  constexpr std::size_t kOffsetOfLayout = 24;  // within an entry: id, flags, extent of two times 8 bytes
+  const std::uint64_t components = number_at(bytes, 14, 2);
+  if (components == 0) return std::nullopt;
+  const std::size_t last = kHeader + (components - 1) * kEntry;
+  const std::uint64_t offset = number_at(bytes, last + kOffsetOfLayout, 4);
+  if (offset < kHeader || offset >= bytes.size()) return std::nullopt;
+  auto layout = plain_layout(bytes.substr(offset));
+  if (layout) layout->components = components;
+  return layout;
+}
+
+LustreFacts read_lustre(const Mount& mount, const std::string& path, const Probe& probe) {
+  // The source is "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch" or ".../scratch/below"; objects are named after the first.
+  const std::size_t slash = mount.source.find(":/");
+  std::string name = slash == std::string::npos ? std::string() : mount.source.substr(slash + 2);
+  name.erase(std::min(name.find('/'), name.size()));
+  const std::string prefix = name + "-";
+  LustreFacts facts;
+  add_layout(probe, path, facts);
+  facts.read_requests_in_flight = whole(tunable(probe, "osc", prefix, "max_rpcs_in_flight"));
+  facts.pages_per_request = whole(tunable(probe, "osc", prefix, "max_pages_per_rpc"));
+  facts.checksums = whole(tunable(probe, "osc", prefix, "checksums"));
+  constexpr double kMebi = 1024 * 1024;
+  facts.read_ahead = whole(tunable(probe, "llite", prefix, "max_read_ahead_mb"), kMebi);
+  facts.read_ahead_per_file = whole(tunable(probe, "llite", prefix, "max_read_ahead_per_file_mb"), kMebi);
+  return facts;
+}
 
 FuseKind fuse_kind(const std::string& type, const std::string& source) {
   const Client* client = find_client(type, source);

@@ -1,6 +1,5 @@
 #include "system/pcie.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -41,42 +40,6 @@ void add_slot(const Probe& probe, const std::string& port, PcieLink& link) {
   if (width && link.width && *width >= *link.width) link.slot_width = width;
 }
 
-}  // namespace
-
-PcieLink read_pcie_link(const Probe& probe, const std::string& folder) {
-  std::string device = probe.resolve(folder).value_or("");
-  while (!device.empty() && !is_address(last_name(device))) device = folder_above(device);
-  if (device.empty()) return {};
-  PcieLink link;
-  link.address = last_name(device);
-  link.speed = link_speed(probe, device + "/current_link_speed");
-  link.width = link_width(probe, device + "/current_link_width");
-  link.max_speed = link_speed(probe, device + "/max_link_speed");
-  link.max_width = link_width(probe, device + "/max_link_width");
-  link.numa_node = sys_number(probe, device + "/numa_node");  // -1, no number to us, is unknown
-  add_slot(probe, folder_above(device), link);
-  return link;
-}
-
-unsigned pcie_generation(double speed) {
-  for (std::size_t i = 0; i < kSpeeds.size(); ++i) {
-    if (speed == kSpeeds[i]) return static_cast<unsigned>(i + 1);
-  }
-  return 0;
-}
-
-std::optional<double> pcie_speed(unsigned generation) {
-  if (generation == 0 || generation > kSpeeds.size()) return std::nullopt;
-  return kSpeeds[generation - 1];
-}
-
-double pcie_rate(double speed, std::uint64_t lanes) {
-  const double coding = speed < 8 ? 8.0 / 10 : speed < 64 ? 128.0 / 130 : 242.0 / 256;
-  return speed * 1e9 / 8 * coding * static_cast<double>(lanes);
-}
-
-namespace {
-
 constexpr std::string_view kVendor = "0x10de";
 
 /// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 ..."
@@ -107,22 +70,6 @@ GpuDevice read_gpu(const Probe& probe, const std::string& address) {
   return gpu;
 }
 
-}  // namespace
-
-GpuPresence find_gpus(const Probe& probe) {
-  GpuPresence gpus;
-  for (const std::string& name : probe.names("/dev")) {
-    if (name.starts_with("nvidia") && parse_count(name.substr(6))) ++gpus.devices;
-  }
-  gpus.driver_version = driver_version(probe);
-  for (const std::string& address : probe.names("/sys/bus/pci/devices")) {
-    if (is_gpu(probe, "/sys/bus/pci/devices/" + address)) gpus.bus.push_back(read_gpu(probe, address));
-  }
-  return gpus;
-}
-
-namespace {
-
 NetworkCard read_card(const Probe& probe, const std::string& name) {
   const std::string folder = "/sys/class/net/" + name;
   NetworkCard card;
@@ -149,6 +96,51 @@ std::optional<double> rdma_rate(const std::string& text) {
 }
 
 }  // namespace
+
+PcieLink read_pcie_link(const Probe& probe, const std::string& folder) {
+  std::string device = probe.resolve(folder).value_or("");
+  while (!device.empty() && !is_address(last_name(device))) device = folder_above(device);
+  if (device.empty()) return {};
+  PcieLink link;
+  link.address = last_name(device);
+  link.speed = link_speed(probe, device + "/current_link_speed");
+  link.width = link_width(probe, device + "/current_link_width");
+  link.max_speed = link_speed(probe, device + "/max_link_speed");
+  link.max_width = link_width(probe, device + "/max_link_width");
+  link.numa_node = sys_number(probe, device + "/numa_node");  // -1, no number to us, is unknown
+  add_slot(probe, folder_above(device), link);
+  return link;
+}
+
+unsigned pcie_generation(double speed) {
+  for (std::size_t i = 0; i < kSpeeds.size(); ++i) {
+    if (speed == kSpeeds[i]) return static_cast<unsigned>(i + 1);
+  }
+  return 0;
+}
+
+std::optional<double> pcie_speed(unsigned generation) {
+  if (generation == 0 || generation > kSpeeds.size()) return std::nullopt;
+  return kSpeeds[generation - 1];
+}
+
+std::optional<double> pcie_rate(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
+  if (!speed || !lanes) return std::nullopt;
+  const double coding = *speed < 8 ? 8.0 / 10 : *speed < 64 ? 128.0 / 130 : 242.0 / 256;
+  return *speed * 1e9 / 8 * coding * static_cast<double>(*lanes);
+}
+
+GpuPresence find_gpus(const Probe& probe) {
+  GpuPresence gpus;
+  for (const std::string& name : probe.names("/dev")) {
+    if (name.starts_with("nvidia") && parse_count(name.substr(6))) ++gpus.devices;
+  }
+  gpus.driver_version = driver_version(probe);
+  for (const std::string& address : probe.names("/sys/bus/pci/devices")) {
+    if (is_gpu(probe, "/sys/bus/pci/devices/" + address)) gpus.bus.push_back(read_gpu(probe, address));
+  }
+  return gpus;
+}
 
 std::vector<NetworkCard> read_network_cards(const Probe& probe) {
   std::vector<NetworkCard> cards;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,14 @@ struct PcieLink {
   std::optional<std::uint64_t> slot_width;
   std::optional<std::uint64_t> numa_node;
 
+  /// The most that device and slot support together.
+  std::optional<double> best_speed() const {
+    return max_speed && slot_speed ? std::min(max_speed, slot_speed) : max_speed;
+  }
+  std::optional<std::uint64_t> best_width() const {
+    return max_width && slot_width ? std::min(max_width, slot_width) : max_width;
+  }
+
   void describe(FieldVisitor& v) {
     v.field({"address", "domain:bus:device.function"}, address);
     v.field({"gigatransfers_per_second", "current speed of a lane"}, speed);
@@ -43,8 +52,9 @@ unsigned pcie_generation(double speed);
 /// The speed of a generation from 1 to 7; empty for others.
 std::optional<double> pcie_speed(unsigned generation);
 
-/// Bytes per second of a link in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s.
-double pcie_rate(double speed, std::uint64_t lanes);
+/// Bytes per second of a link in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s. Empty if speed
+/// or lanes are unknown.
+std::optional<double> pcie_rate(std::optional<double> speed, std::optional<std::uint64_t> lanes);
 
 /// One NVIDIA GPU on the PCI bus.
 struct GpuDevice {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 
 #include <sys/statvfs.h>
@@ -42,6 +41,32 @@ std::optional<Mount> parse_mount(std::string_view line) {
     }
   }
   return mount;
+}
+
+constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      "cifs",     "smb3",  "ceph",
+                                                         "lustre", "gpfs",      "beegfs",   "9p",    "virtiofs",
+                                                         "afs",    "glusterfs", "orangefs", "pvfs2", "wekafs"};
+
+/// The class by the file system's type alone; unknown for those that are on a block device.
+StorageClass class_of_type(std::string_view type) {
+  if (type == "tmpfs" || type == "ramfs" || type == "devtmpfs") return StorageClass::memory;
+  if (type == "overlay") return StorageClass::overlay;
+  if (std::find(kNetworkTypes.begin(), kNetworkTypes.end(), type) != kNetworkTypes.end()) return StorageClass::network;
+  if (type.starts_with("fuse") && type != "fuseblk") return StorageClass::fuse;
+  return StorageClass::unknown;
+}
+
+void add_device(const BlockDevice& device, StorageFacts& facts) {
+  if (device.name.empty()) return;
+  facts.device = device.name;
+  facts.storage_class = device.storage_class;
+  facts.read_ahead = device.read_ahead;
+}
+
+/// The read-ahead of a network or user-space file system is in its backing device info, if it has one.
+std::optional<std::uint64_t> read_ahead_without_device(const Mount& mount, const Probe& probe) {
+  const auto kibibytes = sys_number(probe, "/sys/class/bdi/" + mount.device + "/read_ahead_kb");
+  return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
 }
 
 }  // namespace
@@ -82,36 +107,6 @@ std::uint64_t free_bytes(const std::string& folder) {
   if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "get the free space of", path);
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
-
-namespace {
-
-constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      "cifs",     "smb3",  "ceph",
-                                                         "lustre", "gpfs",      "beegfs",   "9p",    "virtiofs",
-                                                         "afs",    "glusterfs", "orangefs", "pvfs2", "wekafs"};
-
-/// The class by the file system's type alone; unknown for those that are on a block device.
-StorageClass class_of_type(std::string_view type) {
-  if (type == "tmpfs" || type == "ramfs" || type == "devtmpfs") return StorageClass::memory;
-  if (type == "overlay") return StorageClass::overlay;
-  if (std::find(kNetworkTypes.begin(), kNetworkTypes.end(), type) != kNetworkTypes.end()) return StorageClass::network;
-  if (type.starts_with("fuse") && type != "fuseblk") return StorageClass::fuse;
-  return StorageClass::unknown;
-}
-
-void add_device(const BlockDevice& device, StorageFacts& facts) {
-  if (device.name.empty()) return;
-  facts.device = device.name;
-  facts.storage_class = device.storage_class;
-  facts.read_ahead = device.read_ahead;
-}
-
-/// The read-ahead of a network or user-space file system is in its backing device info, if it has one.
-std::optional<std::uint64_t> read_ahead_without_device(const Mount& mount, const Probe& probe) {
-  const auto kibibytes = sys_number(probe, "/sys/class/bdi/" + mount.device + "/read_ahead_kb");
-  return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
-}
-
-}  // namespace
 
 BlockDevice device_of(const Mount& mount, const Probe& probe) {
   if (class_of_type(mount.type) != StorageClass::unknown) return {};

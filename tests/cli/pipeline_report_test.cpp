@@ -58,7 +58,7 @@ TEST_CASE("copies to GPUs and who decoded have a line each, where there were any
   CHECK_FALSE(says(result, "copies:"));
   CHECK_FALSE(says(result, "decoded by:"));
   result.copies = CopyReport{{"0: Made-up GPU", "1: Made-up GPU"}, true, 10, 385'351'680, 50e9};
-  result.jpegs = JpegReport{"nvJPEG 13.0", 1900, 60, 30, 8, 2, 0.995, 0.5};
+  result.jpegs = JpegReport{{{1900, 60, 30}, 8, 2}, "nvJPEG 13.0", 0.995, 0.5};
   CHECK(says(result, "copies:        50.0 GB/s from pinned memory to 2 GPUs, 36.8 MiB each\n"));
   CHECK(says(result,
              "decoded by:    nvJPEG 13.0: 1,900 in hardware, 60 hybrid, 30 GPU hybrid; CPU: 8 refused, 2 returned\n"));

@@ -26,7 +26,7 @@ RunResult short_of_cores() {
   conclusion.verdict = {false, "decode", "decode limits: 800 of 2,000 samples/s, predicted AU 40 %", "3.0 more cores"};
   conclusion.predicted.au_ratio = 0.4;
   conclusion.predicted.au_serial_ratio = 0.29;
-  conclusion.ladder = {{"read", 2000, 8000, RateInterval{7000, 9000}, 4.0, "800 MB/s, cold"},
+  conclusion.ladder = {{"read", 2000, 8000, stats::Interval{7000, 9000}, 4.0, "800 MB/s, cold"},
                        {"decode", 2000, 800, {}, 0.4, "predicted"}};
   result.command = "iobench run data --gpus 8";
   conclusion.loader.line = "DataLoader(dataset, num_workers=2)";

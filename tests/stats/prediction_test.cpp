@@ -33,7 +33,7 @@ double coverage(const Noise& noise, std::size_t count, int runs, double drift = 
     return values;
   };
   for (int run = 0; run < runs; ++run) {
-    const PredictionInterval interval = prediction_interval(turns()).value();
+    const Interval interval = prediction_interval(turns()).value();
     const double again = summarize(turns()).median;
     within += again >= interval.low && again <= interval.high ? 1 : 0;
   }

@@ -5,17 +5,13 @@
 #include <fmt/format.h>
 
 #include "bench/requirement/requirement.hpp"
-#include "bench/timing/timed_run.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::bench {
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
 /// The option that requests a smaller checkpoint: a model and a job have fixed sizes.
 const char* smaller(const CheckpointOptions& options) {
@@ -72,7 +68,7 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
   return modes;
 }
 
-stats::Summary summary_of(const std::vector<CheckpointTimes>& turns, double CheckpointTimes::*time) {
+stats::Summary summary_of(const std::vector<CheckpointTimes>& turns, double CheckpointSeconds::*time) {
   std::vector<double> values;
   for (const CheckpointTimes& turn : turns) values.push_back(turn.*time);
   return stats::summarize(values);
@@ -84,23 +80,18 @@ CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& tu
   row.mode = mode;
   row.repetitions = turns.size();
   row.bytes = turns.back().bytes();
-  const stats::Summary block = summary_of(turns, &CheckpointTimes::block);
-  row.block_seconds = block.median;
-  row.block_interval = {block.low, block.high};
-  const stats::Summary durable = summary_of(turns, &CheckpointTimes::durable);
-  row.durable_seconds = durable.median;
-  row.durable_interval = {durable.low, durable.high};
-  const auto median_of = [&](double CheckpointTimes::*time) { return summary_of(turns, time).median; };
-  row.snapshot_seconds = median_of(&CheckpointTimes::snapshot);
-  row.write_seconds = median_of(&CheckpointTimes::written);
-  row.sync_seconds = median_of(&CheckpointTimes::sync);
-  row.publish_seconds = median_of(&CheckpointTimes::publish);
-  row.fastest_rank_seconds = median_of(&CheckpointTimes::fastest_rank);
-  row.slowest_rank_seconds = median_of(&CheckpointTimes::slowest_rank);
+  using Seconds = CheckpointSeconds;
+  for (double Seconds::*time : {&Seconds::block_seconds, &Seconds::snapshot_seconds, &Seconds::write_seconds,
+                                &Seconds::durable_seconds, &Seconds::sync_seconds, &Seconds::publish_seconds,
+                                &Seconds::fastest_rank_seconds, &Seconds::slowest_rank_seconds}) {
+    row.*time = summary_of(turns, time).median;
+  }
+  row.block_interval = summary_of(turns, &Seconds::block_seconds).interval();
+  row.durable_interval = summary_of(turns, &Seconds::durable_seconds).interval();
   std::vector<double> rates;
   stats::LatencyHistogram writes;
   for (const CheckpointTimes& turn : turns) {
-    rates.push_back(static_cast<double>(turn.bytes()) / turn.durable);
+    rates.push_back(static_cast<double>(turn.bytes()) / turn.durable_seconds);
     writes.merge(turn.writes);
   }
   row.bytes_per_second = stats::summarize(rates).median;

@@ -151,15 +151,18 @@ struct CheckpointSettings {
 };
 
 /// Seconds since the start of the checkpoint.
-struct CheckpointTimes {
-  double block = 0;         ///< time that training waits
-  double snapshot = 0;      ///< until the last rank has its copy; 0 without one
-  double written = 0;       ///< until the last rank's last write has returned
-  double durable = 0;       ///< until files, names and folder are durable
-  double sync = 0;          ///< the longest fsync of a rank
-  double publish = 0;       ///< renames and the folder's fsync
-  double fastest_rank = 0;  ///< until the first rank's file was durable
-  double slowest_rank = 0;  ///< until the last one's was
+struct CheckpointSeconds {
+  double block_seconds = 0;         ///< time that training waits
+  double snapshot_seconds = 0;      ///< until the last rank has its copy; 0 without one
+  double write_seconds = 0;         ///< until the last rank's last write has returned
+  double durable_seconds = 0;       ///< until files, names and folder are durable
+  double sync_seconds = 0;          ///< the longest fsync of a rank
+  double publish_seconds = 0;       ///< renames and the folder's fsync
+  double fastest_rank_seconds = 0;  ///< until the first rank's file was durable
+  double slowest_rank_seconds = 0;  ///< until the last one's was
+};
+
+struct CheckpointTimes : CheckpointSeconds {
   stats::LatencyHistogram writes;
   std::vector<std::uint64_t> rank_bytes;  ///< that were written
 
@@ -172,21 +175,13 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
                                  const CheckpointSettings& settings, std::uint64_t turn, Context& context);
 
 /// One mode: medians over the repetitions.
-struct CheckpointRow {
+struct CheckpointRow : CheckpointSeconds {
   CheckpointMode mode = CheckpointMode::sync;
   std::uint64_t repetitions = 0;
   std::uint64_t bytes = 0;
-  double block_seconds = 0;
-  RateInterval block_interval;  ///< of the median, in seconds
-  double durable_seconds = 0;
-  RateInterval durable_interval;
+  stats::Interval block_interval;  ///< of the median, in seconds
+  stats::Interval durable_interval;
   double bytes_per_second = 0;
-  double snapshot_seconds = 0;
-  double write_seconds = 0;
-  double sync_seconds = 0;
-  double publish_seconds = 0;
-  double fastest_rank_seconds = 0;
-  double slowest_rank_seconds = 0;
   stats::LatencyQuantiles write_latency;  ///< of all repetitions together
   std::optional<double> share_ratio;
   std::optional<double> headroom_ratio;  ///< below 1, checkpoints cannot keep up

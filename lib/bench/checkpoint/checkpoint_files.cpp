@@ -31,63 +31,6 @@ std::string checked(const std::string& parent) {
               parent);
 }
 
-}  // namespace
-
-CheckpointFolder::CheckpointFolder(io::FileSystem& files, const std::string& parent)
-    : files_(files), path_(io::join_path(checked(parent), std::string(kPrefix) + "XXXXXX")) {
-  if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make a folder in", parent);
-}
-
-CheckpointFolder::~CheckpointFolder() {
-  std::error_code ignored;  // nothing more can be done about it
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string CheckpointFolder::partial(std::uint64_t rank) const {
-  return io::join_path(path_, fmt::format(".rank-{:05}.partial", rank));
-}
-
-std::string CheckpointFolder::whole(std::uint64_t rank) const {
-  return io::join_path(path_, fmt::format("rank-{:05}.ckpt", rank));
-}
-
-void CheckpointFolder::publish(std::uint64_t ranks) {
-  for (std::uint64_t rank = 0; rank < ranks; ++rank) files_.rename(partial(rank), whole(rank));
-  files_.sync_directory(path_);
-}
-
-void CheckpointFolder::clear() {
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) files_.remove(entry.path());
-  files_.sync_all(io::File(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), path_));
-}
-
-std::vector<std::string> checkpoint_folders(const std::string& parent) {
-  std::vector<std::string> folders;
-  const auto options =
-      std::filesystem::directory_options::skip_permission_denied;  // writing there will give a better error
-  for (const auto& entry : std::filesystem::directory_iterator(checked(parent), options)) {
-    if (entry.path().filename().string().starts_with(kPrefix) && entry.is_directory()) folders.push_back(entry.path());
-  }
-  std::ranges::sort(folders);
-  return folders;
-}
-
-CheckpointBytes::CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length)
-    : rank_(rank), turn_(turn), buffer_(memory_.get(length)) {
-  gpu::fill_pattern(buffer_, rank);
-}
-
-Bytes CheckpointBytes::at(std::uint64_t offset, std::size_t length) {
-  const MutableBytes bytes = buffer_.first(length);
-  for (std::size_t i = 0; i < length; i += kBlock) {
-    const std::array<std::uint64_t, 3> stamp{rank_, turn_, offset + i};
-    std::memcpy(bytes.data() + i, stamp.data(), sizeof stamp);
-  }
-  return bytes;
-}
-
-namespace {
-
 using Clock = std::chrono::steady_clock;
 
 /// Called with each block of a rank's file, in order.
@@ -148,38 +91,6 @@ bool drop_from_cache(const WrittenCheckpoint& checkpoint) {
   }
 }
 
-}  // namespace
-
-double drain_checkpoint(const WrittenCheckpoint& from, CheckpointFolder& to, bool direct, Context& context) {
-  const Clock::time_point begin = Clock::now();
-  for_each_rank(from.rank_bytes.size(), context, [&](std::uint64_t rank, const std::stop_token& stop) {
-    io::RawWriter writer(to.partial(rank), direct);
-    const TakeBlock write = [&](std::uint64_t, std::uint64_t offset, Bytes block) { writer.write_at(offset, block); };
-    read_rank(from, rank, write, context, stop);
-    writer.sync();
-  });
-  to.publish(from.rank_bytes.size());
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& context) {
-  ReadBack result;
-  result.cache_state = drop_from_cache(checkpoint) ? CacheState::cold : CacheState::unknown;
-  std::vector<CheckpointBytes> wanted;
-  for (std::uint64_t rank = 0; rank < checkpoint.rank_bytes.size(); ++rank) {
-    wanted.emplace_back(rank, checkpoint.turn, std::min(checkpoint.block, checkpoint.rank_bytes[rank]));
-  }
-  const TakeBlock check = [&](std::uint64_t rank, std::uint64_t offset, Bytes block) {
-    compare(checkpoint, rank, offset, block, wanted[rank].at(offset, block.size()));
-  };
-  result.seconds = for_each_rank(
-      checkpoint.rank_bytes.size(), context,
-      [&](std::uint64_t rank, const std::stop_token& stop) { read_rank(checkpoint, rank, check, context, stop); });
-  return result;
-}
-
-namespace {
-
 /// The work of one rank. The constructor makes everything that training would have before the checkpoint begins.
 class RankWriter {
  public:
@@ -205,11 +116,11 @@ class RankWriter {
   }
 
   void add_to(CheckpointTimes& times) const {
-    times.snapshot = std::max(times.snapshot, copied_);
-    times.written = std::max(times.written, written_);
-    times.sync = std::max(times.sync, durable_ - written_);
-    times.fastest_rank = times.rank_bytes.empty() ? durable_ : std::min(times.fastest_rank, durable_);
-    times.slowest_rank = std::max(times.slowest_rank, durable_);
+    times.snapshot_seconds = std::max(times.snapshot_seconds, copied_);
+    times.write_seconds = std::max(times.write_seconds, written_);
+    times.sync_seconds = std::max(times.sync_seconds, durable_ - written_);
+    times.fastest_rank_seconds = times.rank_bytes.empty() ? durable_ : std::min(times.fastest_rank_seconds, durable_);
+    times.slowest_rank_seconds = std::max(times.slowest_rank_seconds, durable_);
     times.writes.merge(latency_);
     times.rank_bytes.push_back(done_);
   }
@@ -259,6 +170,87 @@ class RankWriter {
 
 }  // namespace
 
+CheckpointFolder::CheckpointFolder(io::FileSystem& files, const std::string& parent)
+    : files_(files), path_(io::join_path(checked(parent), std::string(kPrefix) + "XXXXXX")) {
+  if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make a folder in", parent);
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  std::error_code ignored;  // nothing more can be done about it
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string CheckpointFolder::partial(std::uint64_t rank) const {
+  return io::join_path(path_, fmt::format(".rank-{:05}.partial", rank));
+}
+
+std::string CheckpointFolder::whole(std::uint64_t rank) const {
+  return io::join_path(path_, fmt::format("rank-{:05}.ckpt", rank));
+}
+
+void CheckpointFolder::publish(std::uint64_t ranks) {
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) files_.rename(partial(rank), whole(rank));
+  files_.sync_directory(path_);
+}
+
+void CheckpointFolder::clear() {
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) files_.remove(entry.path());
+  files_.sync_all(io::File(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), path_));
+}
+
+std::vector<std::string> checkpoint_folders(const std::string& parent) {
+  std::vector<std::string> folders;
+  const auto options =
+      std::filesystem::directory_options::skip_permission_denied;  // writing there will give a better error
+  for (const auto& entry : std::filesystem::directory_iterator(checked(parent), options)) {
+    if (entry.path().filename().string().starts_with(kPrefix) && entry.is_directory()) folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
+
+CheckpointBytes::CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length)
+    : rank_(rank), turn_(turn), buffer_(memory_.get(length)) {
+  gpu::fill_pattern(buffer_, rank);
+}
+
+Bytes CheckpointBytes::at(std::uint64_t offset, std::size_t length) {
+  const MutableBytes bytes = buffer_.first(length);
+  for (std::size_t i = 0; i < length; i += kBlock) {
+    const std::array<std::uint64_t, 3> stamp{rank_, turn_, offset + i};
+    std::memcpy(bytes.data() + i, stamp.data(), sizeof stamp);
+  }
+  return bytes;
+}
+
+double drain_checkpoint(const WrittenCheckpoint& from, CheckpointFolder& to, bool direct, Context& context) {
+  const Clock::time_point begin = Clock::now();
+  for_each_rank(from.rank_bytes.size(), context, [&](std::uint64_t rank, const std::stop_token& stop) {
+    io::RawWriter writer(to.partial(rank), direct);
+    const TakeBlock write = [&](std::uint64_t, std::uint64_t offset, Bytes block) { writer.write_at(offset, block); };
+    read_rank(from, rank, write, context, stop);
+    writer.sync();
+  });
+  to.publish(from.rank_bytes.size());
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& context) {
+  ReadBack result;
+  result.cache_state = drop_from_cache(checkpoint) ? CacheState::cold : CacheState::unknown;
+  std::vector<CheckpointBytes> wanted;
+  for (std::uint64_t rank = 0; rank < checkpoint.rank_bytes.size(); ++rank) {
+    wanted.emplace_back(rank, checkpoint.turn, std::min(checkpoint.block, checkpoint.rank_bytes[rank]));
+  }
+  const TakeBlock check = [&](std::uint64_t rank, std::uint64_t offset, Bytes block) {
+    compare(checkpoint, rank, offset, block, wanted[rank].at(offset, block.size()));
+  };
+  result.seconds = for_each_rank(
+      checkpoint.rank_bytes.size(), context,
+      [&](std::uint64_t rank, const std::stop_token& stop) { read_rank(checkpoint, rank, check, context, stop); });
+  return result;
+}
+
 std::uint64_t CheckpointTimes::bytes() const {
   return std::accumulate(rank_bytes.begin(), rank_bytes.end(), std::uint64_t{0});
 }
@@ -276,9 +268,9 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
   CheckpointTimes times;
   for (const auto& rank : ranks) rank->add_to(times);
   folder.publish(plan.writers());
-  times.durable = std::chrono::duration<double>(Clock::now() - begin).count();
-  times.publish = times.durable - times.slowest_rank;
-  times.block = settings.mode == CheckpointMode::background ? times.snapshot : times.durable;
+  times.durable_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  times.publish_seconds = times.durable_seconds - times.slowest_rank_seconds;
+  times.block_seconds = settings.mode == CheckpointMode::background ? times.snapshot_seconds : times.durable_seconds;
   return times;
 }
 

@@ -35,8 +35,6 @@ constexpr std::array<CheckpointModel, 3> kModels{{
     {"llama3-405b", 5417 * kGiB, 512},
 }};
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 const CheckpointModel& find_model(const std::string& name) {
   const auto* found = std::ranges::find(kModels, name, &CheckpointModel::name);
   if (found != kModels.end()) return *found;
@@ -62,6 +60,15 @@ void check_size(const CheckpointOptions& options, std::uint64_t writers) {
   }
 }
 
+/// A copy beside the original would time the same storage twice.
+void check_drain(const CheckpointOptions& options) {
+  std::error_code not_there;  // reported when they are opened
+  if (!options.drain_to || !std::filesystem::equivalent(options.directory, *options.drain_to, not_there)) return;
+  refuse(fmt::format(
+      "--drain-to: '{}' is the folder that checkpoints are written to; choose a folder on the slower storage",
+      *options.drain_to));
+}
+
 }  // namespace
 
 std::uint64_t CheckpointPlan::bytes() const {
@@ -78,19 +85,6 @@ CheckpointPlan plan_checkpoint(const CheckpointOptions& options) {
   const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(options, writers) / kPage));
   return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kPage)};
 }
-
-namespace {
-
-/// A copy beside the original would time the same storage twice.
-void check_drain(const CheckpointOptions& options) {
-  std::error_code not_there;  // reported when they are opened
-  if (!options.drain_to || !std::filesystem::equivalent(options.directory, *options.drain_to, not_there)) return;
-  refuse(fmt::format(
-      "--drain-to: '{}' is the folder that checkpoints are written to; choose a folder on the slower storage",
-      *options.drain_to));
-}
-
-}  // namespace
 
 CheckpointOptions with_job(const CheckpointOptions& given) {
   if (!given.job) return given;

@@ -24,7 +24,6 @@ struct Pair {
 };
 
 void check_options(const CompareOptions& options) {
-  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::usage, text); };
   if (!options.base && !options.gate && !options.save_baseline) {
     refuse(
         "missing BASE: give BASE and NEW, or add --gate FILE or --save-baseline FILE to check or save a single result");

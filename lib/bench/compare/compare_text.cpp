@@ -57,6 +57,19 @@ std::string gate_text(const CompareResult& result) {
   return fmt::format("gate met: {}", format_count(result.gate.size(), "requirement"));
 }
 
+/// "5%", "5 %" or "0.05".
+double share(const std::string& text, const std::string& whole) {
+  std::string_view digits = text;
+  const bool percent = digits.ends_with('%');
+  if (percent) digits.remove_suffix(1);
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  const double value = parse_decimal(digits).value_or(0) / (percent ? 100 : 1);
+  if (value > 0 && value < 1) return value;
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("--threshold: '{}' is not a share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole));
+}
+
 }  // namespace
 
 std::string change_text(const CompareRow& row, Unit unit) {
@@ -86,23 +99,6 @@ std::string verdict_text(const CompareResult& result, const std::optional<std::s
   }
   return text;
 }
-
-namespace {
-
-/// "5%", "5 %" or "0.05".
-double share(const std::string& text, const std::string& whole) {
-  std::string_view digits = text;
-  const bool percent = digits.ends_with('%');
-  if (percent) digits.remove_suffix(1);
-  while (digits.ends_with(' ')) digits.remove_suffix(1);
-  const double value = parse_decimal(digits).value_or(0) / (percent ? 100 : 1);
-  if (value > 0 && value < 1) return value;
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("--threshold: '{}' is not a share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole));
-}
-
-}  // namespace
 
 Thresholds::Thresholds(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {

@@ -115,50 +115,6 @@ std::set<std::string, std::less<>> free_options() {
   return names;
 }
 
-}  // namespace
-
-const std::vector<ComparedField>& compared_fields() {
-  static const std::vector<ComparedField> fields = [] {
-    std::vector<ComparedField> all = fields_of("host", prototype<system::HostInfo>());
-    for (const Verb& verb : verbs()) std::ranges::move(fields_of(verb.name, verb.result), std::back_inserter(all));
-    return all;
-  }();
-  return fields;
-}
-
-bool is_free_option(std::string_view name) {
-  static const auto names = free_options();
-  return names.contains(name);
-}
-
-std::span<const ComparedField> compare_metrics() {
-  static const std::vector<ComparedField> metrics = [] {
-    std::vector<ComparedField> all;
-    for (const ComparedField& field : compared_fields()) {
-      if (field.role.part == Comparison::Part::metric) all.push_back(field);
-    }
-    return all;
-  }();
-  return metrics;
-}
-
-const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file) {
-  const auto found = std::ranges::find(compare_metrics(), name, &ComparedField::name);
-  if (found != compare_metrics().end()) return *found;
-  std::vector<std::string> names;
-  for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
-  throw Error(ErrorCode::usage,
-              fmt::format("{}: unknown metric '{}'; known metrics: {}", option, name, fmt::join(names, ", ")), file);
-}
-
-std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
-  const bool own = metric.verb == verb;
-  if (!own && verb != "run") return std::nullopt;
-  return number_at(result, own ? metric.path : metric.name());
-}
-
-namespace {
-
 using Json = nlohmann::json;
 
 constexpr std::string_view kRun = "run";
@@ -244,6 +200,46 @@ bool is_allowed(std::string_view key, std::span<const std::string> allow) {
 }
 
 }  // namespace
+
+const std::vector<ComparedField>& compared_fields() {
+  static const std::vector<ComparedField> fields = [] {
+    std::vector<ComparedField> all = fields_of("host", prototype<system::HostInfo>());
+    for (const Verb& verb : verbs()) std::ranges::move(fields_of(verb.name, verb.result), std::back_inserter(all));
+    return all;
+  }();
+  return fields;
+}
+
+bool is_free_option(std::string_view name) {
+  static const auto names = free_options();
+  return names.contains(name);
+}
+
+std::span<const ComparedField> compare_metrics() {
+  static const std::vector<ComparedField> metrics = [] {
+    std::vector<ComparedField> all;
+    for (const ComparedField& field : compared_fields()) {
+      if (field.role.part == Comparison::Part::metric) all.push_back(field);
+    }
+    return all;
+  }();
+  return metrics;
+}
+
+const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file) {
+  const auto found = std::ranges::find(compare_metrics(), name, &ComparedField::name);
+  if (found != compare_metrics().end()) return *found;
+  std::vector<std::string> names;
+  for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
+  throw Error(ErrorCode::usage,
+              fmt::format("{}: unknown metric '{}'; known metrics: {}", option, name, fmt::join(names, ", ")), file);
+}
+
+std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
+  const bool own = metric.verb == verb;
+  if (!own && verb != "run") return std::nullopt;
+  return number_at(result, own ? metric.path : metric.name());
+}
 
 Conditions conditions_of(const Json& envelope) {
   Conditions conditions;

@@ -1,4 +1,4 @@
-#include "bench/compare/gate.hpp"
+#include "bench/compare/compare.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/units.hpp"
-#include "stats/comparison.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -168,69 +167,6 @@ std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements
   std::vector<GateRow> rows;
   for (const GateRequirement& requirement : requirements) rows.push_back(check(requirement, measured));
   return rows;
-}
-
-namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
-/// A file with a "format" and one member that contains the rest.
-OrderedJson file(const char* title, const char* schema, const char* member, const OrderedJson& content) {
-  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-          {"title", title},
-          {"type", "object"},
-          {"properties", {{"schema", {{"const", schema}}}, {"schema_version", {{"const", 1}}}, {member, content}}},
-          {"required", {"schema", "schema_version", member}}};
-}
-
-/// An object whose members have names of their own, each of one kind.
-OrderedJson map_of(const OrderedJson& value, const char* names) {
-  return {{"type", "object"}, {"additionalProperties", value}, {"description", names}};
-}
-
-OrderedJson limit(const char* what) {
-  return {{"type", {"number", "string"}},
-          {"minimum", 0},
-          {"description", std::string(what) + " in the metric's unit, or a size or rate as text: \"1.5GB/s\""}};
-}
-
-OrderedJson metric_names() {
-  OrderedJson names = OrderedJson::array();
-  for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
-  return names;
-}
-
-OrderedJson requirement() {
-  return {{"type", "object"},
-          {"properties",
-           {{"metric", {{"enum", metric_names()}, {"description", "metric that is required"}}},
-            {"min", limit("minimum")},
-            {"max", limit("maximum")},
-            {"cache", {{"enum", kGateCacheStates}, {"description", "page cache state; absent: any"}}}}},
-          {"additionalProperties", false},
-          {"required", OrderedJson::array({"metric"})},
-          {"anyOf", {{{"required", OrderedJson::array({"min"})}}, {{"required", OrderedJson::array({"max"})}}}}};
-}
-
-std::string text_of(const OrderedJson& schema) { return json_file_text(schema); }
-
-}  // namespace
-
-std::string gate_schema() {
-  return text_of(file("requirements of a fleet: iobench compare --gate FILE", "shardkit/gate", "requirements",
-                      {{"type", "array"}, {"minItems", 1}, {"items", requirement()}}));
-}
-
-std::string baseline_schema() {
-  const OrderedJson values = {
-      {"type", "array"}, {"maxItems", stats::kMostRankedValues}, {"items", {{"type", "number"}}}};
-  const OrderedJson measured = {{"type", "object"},
-                                {"properties",
-                                 {{"conditions", map_of({{"type", "string"}}, "how it was measured, by key")},
-                                  {"values", map_of(values, "values by metric, one per repetition")}}},
-                                {"required", {"conditions", "values"}}};
-  return text_of(file("baselines by machine class: iobench compare --save-baseline FILE", "shardkit/baseline",
-                      "classes", map_of(map_of(measured, "by verb"), "by machine class")));
 }
 
 }  // namespace shardkit::bench

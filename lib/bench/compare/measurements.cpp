@@ -104,32 +104,6 @@ void take_file(const std::string& path, const Json& envelope, Measurements& meas
   take_values(envelope.at("result"), path, measured);
 }
 
-}  // namespace
-
-Measurements read_measurements(const std::string& path, Context& context) {
-  std::error_code error;
-  const bool folder = fs::is_directory(path, error);
-  const std::vector<std::string> files = folder ? result_files(path, context) : std::vector{path};
-  Measurements measured;
-  std::map<std::string, std::string> paths;  // of results
-  for (const std::string& file : files) {
-    context.throw_if_stopped();
-    const Json envelope = read_result_file(file);
-    check_new(envelope, file, paths);
-    take_file(file, envelope, measured);
-  }
-  if (measured.values.empty()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a result of {}, which compare does not support; expected one of read, decode, "
-                            "pipeline, checkpoint, transfer, run or loader-probe",
-                            files.front(), measured.verb),
-                files.front());
-  }
-  return measured;
-}
-
-namespace {
-
 constexpr int kVersion = 1;
 
 [[noreturn]] void throw_damaged(const std::string& path, const std::string& what) {
@@ -169,6 +143,28 @@ const Json& entry(const Json& object, const std::string& name, const std::string
 }
 
 }  // namespace
+
+Measurements read_measurements(const std::string& path, Context& context) {
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  const std::vector<std::string> files = folder ? result_files(path, context) : std::vector{path};
+  Measurements measured;
+  std::map<std::string, std::string> paths;  // of results
+  for (const std::string& file : files) {
+    context.throw_if_stopped();
+    const Json envelope = read_result_file(file);
+    check_new(envelope, file, paths);
+    take_file(file, envelope, measured);
+  }
+  if (measured.values.empty()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is a result of {}, which compare does not support; expected one of read, decode, "
+                            "pipeline, checkpoint, transfer, run or loader-probe",
+                            files.front(), measured.verb),
+                files.front());
+  }
+  return measured;
+}
 
 bool is_baseline(const std::string& path) {
   std::error_code error;

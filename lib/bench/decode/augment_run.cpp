@@ -37,8 +37,13 @@ std::vector<std::uint8_t> decode_crops(const JpegStore& store, const DecodeBench
   return crops;
 }
 
+std::uint64_t sample_bytes_of(const DecodeBenchOptions& options) {
+  return tensor_bytes(side_of(options), image::value_bytes(options.dtype));
+}
+
 /// Samples of the batch tensor that each thread has.
-std::uint64_t slots_per_thread(const DecodeBenchOptions& options, std::uint64_t sample_bytes) {
+std::uint64_t slots_per_thread(const DecodeBenchOptions& options) {
+  const std::uint64_t sample_bytes = sample_bytes_of(options);
   const std::uint64_t memory = system::usable_memory() / 4;
   const std::uint64_t slots = memory / *options.threads / sample_bytes;
   if (slots > 0) return std::min(slots, kMostSlots);
@@ -47,91 +52,54 @@ std::uint64_t slots_per_thread(const DecodeBenchOptions& options, std::uint64_t 
                           format_size(sample_bytes), format_count(*options.threads, "thread"), format_size(memory)));
 }
 
-class AugmentWork {
- public:
-  AugmentWork(std::span<const std::uint8_t> crops, const DecodeBenchOptions& options, Context& context)
-      : crops_(crops),
-        options_(options),
-        context_(context),
-        side_(side_of(options)),
-        crop_bytes_(tensor_bytes(side_, 1)),
-        sample_bytes_(tensor_bytes(side_, image::value_bytes(options.dtype))),
-        slots_(slots_per_thread(options, sample_bytes_)),
-        done_(*options.threads) {}
-
-  Timing run() {
-    context_.progress().start_for("augmenting", options_.min_seconds, "images");
-    return timed_run(
-        static_cast<unsigned>(*options_.threads),
-        [&](unsigned thread, const std::stop_token& stop) { augment_crops(thread, stop); }, context_.progress().items,
-        context_.stop_token());
-  }
-
-  std::uint64_t crops() const { return crops_.size() / crop_bytes_; }
-  std::uint64_t sample_bytes() const { return sample_bytes_; }
-  std::uint64_t augmented() const {
-    std::uint64_t sum = 0;
-    for (const Count& count : done_) sum += count.samples;
-    return sum;
-  }
-
- private:
-  struct alignas(64) Count {
-    std::uint64_t samples = 0;
-  };
-
-  void augment_crops(unsigned thread, const std::stop_token& stop) {
-    std::vector<std::byte> memory(slots_ * sample_bytes_);
+/// Augments the crops repeatedly. Progress counts the samples.
+Timing augment_crops(std::span<const std::uint8_t> crops, const DecodeBenchOptions& options, Context& context) {
+  const std::uint32_t side = side_of(options);
+  const std::size_t crop_bytes = tensor_bytes(side, 1);
+  const std::uint64_t count = crops.size() / crop_bytes;
+  const std::uint64_t sample_bytes = sample_bytes_of(options);
+  const std::uint64_t slots = slots_per_thread(options);
+  std::atomic<std::uint64_t> next{0};
+  Progress& progress = context.progress();
+  progress.start_for("augmenting", options.min_seconds, "images");
+  const auto work = [&](unsigned thread, const std::stop_token& stop) {
+    std::vector<std::byte> memory(slots * sample_bytes);
     const MutableBytes batch(memory);
-    image::Augmenter augmenter(options_.dtype, options_.layout);
-    Prng prng(options_.seed + thread);
-    const auto earliest_end = moment_in(options_.min_seconds);  // the clock runs already
-    for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots_) {
-      const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= crops() && std::chrono::steady_clock::now() >= earliest_end) return;
-      const auto crop = crops_.subspan(turn % crops() * crop_bytes_, crop_bytes_);
-      augmenter.augment({crop, side_, side_}, image::draw_flip(prng),
-                        batch.subspan(slot * sample_bytes_, sample_bytes_));
-      ++done_[thread].samples;
-      context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+    image::Augmenter augmenter(options.dtype, options.layout);
+    Prng prng(options.seed + thread);
+    const auto earliest_end = moment_in(options.min_seconds);  // the clock runs already
+    for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots) {
+      const std::uint64_t turn = next.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= count && std::chrono::steady_clock::now() >= earliest_end) return;
+      const auto crop = crops.subspan(turn % count * crop_bytes, crop_bytes);
+      augmenter.augment({crop, side, side}, image::draw_flip(prng), batch.subspan(slot * sample_bytes, sample_bytes));
+      progress.items.fetch_add(1, std::memory_order_relaxed);
     }
-  }
-
-  std::span<const std::uint8_t> crops_;
-  const DecodeBenchOptions& options_;
-  Context& context_;
-  std::uint32_t side_;
-  std::size_t crop_bytes_;
-  std::uint64_t sample_bytes_;
-  std::uint64_t slots_;
-  std::vector<Count> done_;
-  std::atomic<std::uint64_t> next_{0};
-};
+  };
+  return timed_run(static_cast<unsigned>(*options.threads), work, progress.items, context.stop_token());
+}
 
 }  // namespace
 
-void check_augment(const DecodeBenchOptions& options) {
-  slots_per_thread(options, tensor_bytes(side_of(options), image::value_bytes(options.dtype)));
-}
+void check_augment(const DecodeBenchOptions& options) { slots_per_thread(options); }
 
 AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context) {
   const std::vector<std::uint8_t> crops = decode_crops(store, options, context);
-  AugmentWork work(crops, options, context);
-  const Timing timing = work.run();
+  const Timing timing = augment_crops(crops, options, context);
   context.throw_if_stopped();
   AugmentResult result;
-  const auto samples = static_cast<double>(work.augmented());
   result.dtype = options.dtype;
   result.layout = options.layout;
-  result.crops = work.crops();
-  result.augmented = work.augmented();
+  result.crops = crops.size() / tensor_bytes(side_of(options), 1);
+  result.augmented = context.progress().items;
+  const auto samples = static_cast<double>(result.augmented);
   result.augment_seconds = timing.seconds;
   result.cpu_seconds = timing.cpu_seconds;
   result.samples_per_second = samples / timing.seconds;
   result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
   result.steady = is_steady(timing);
   result.samples_per_second_per_core = timing.cpu_seconds > 0 ? samples / timing.cpu_seconds : 0;
-  result.bytes_per_second = result.samples_per_second * static_cast<double>(work.sample_bytes());
+  result.bytes_per_second = result.samples_per_second * static_cast<double>(sample_bytes_of(options));
   result.cores_needed = cores_needed(result.samples_per_second_per_core);
   return result;
 }

@@ -40,6 +40,13 @@ std::uint64_t choose_memory(const JpegStore& store, const gpu::Device& device, s
   return limit;
 }
 
+constexpr std::size_t kMostCompared = 512;
+
+bool has_small_chroma(Bytes jpeg) {
+  const image::Subsampling subsampling = image::read_jpeg_header(jpeg).header.subsampling;
+  return subsampling != image::Subsampling::s444 && subsampling != image::Subsampling::gray;
+}
+
 }  // namespace
 
 BatchDecoder::BatchDecoder(const JpegStore& store, gpu::Device& device, gpu::DeviceJpegDecoder& decoder,
@@ -89,17 +96,6 @@ DecodedBatch BatchDecoder::decode(gpu::JpegEngine engine, JpegBatch& batch) {
   }
   return decoded;
 }
-
-namespace {
-
-constexpr std::size_t kMostCompared = 512;
-
-bool has_small_chroma(Bytes jpeg) {
-  const image::Subsampling subsampling = image::read_jpeg_header(jpeg).header.subsampling;
-  return subsampling != image::Subsampling::s444 && subsampling != image::Subsampling::gray;
-}
-
-}  // namespace
 
 /// The state of one thread.
 class PixelCheck::Comparer {

@@ -14,99 +14,29 @@
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
-
-DecodeResult result_of(const JpegStore& store) {
-  DecodeResult result;
-  result.images = store.size();
-  result.mix = store.mix();
-  result.samples_used = store.choice();
-  return result;
-}
-
-void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies, DecodeResult& result) {
-  DecodeTally sum;
-  for (const DecodeTally& tally : tallies) sum.add(tally);
-  const auto images = static_cast<double>(sum.images);
-  result.decoded = sum.images;
-  result.decode_seconds = timing.seconds;
-  result.cpu_seconds = timing.cpu_seconds;
-  result.cpu_seconds_per_sample = sum.images > 0 ? timing.cpu_seconds / images : 0;
-  result.samples_per_second = images / timing.seconds;
-  result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
-  result.steady = is_steady(timing);
-  result.megapixels_per_second = static_cast<double>(sum.pixels) * 1e-6 / timing.seconds;
-  result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
-  if (result.backend == DecodeBackend::nvjpeg || timing.cpu_seconds <= 0) return;
-  result.samples_per_second_per_core = images / timing.cpu_seconds;
-  result.cores_needed = cores_needed(*result.samples_per_second_per_core);
-}
-
-void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result) {
-  result.failures = failures;
-  if (failures.total < tried) return;
-  throw Error(ErrorCode::corrupt,
-              fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
-                          "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
-                          format_count(tried, "image"), named_text(input), failures.not_jpeg,
-                          result.samples_used.first.front()),
-              first_named(input));
-}
-
-void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context) {
-  constexpr double kMostOfThem = 0.8;
-  const double had = result.cpu_seconds / result.decode_seconds;
-  const double expected = std::min(static_cast<double>(result.threads), cores);
-  if (had >= kMostOfThem * expected) return;
-  context.warn("cores_shared", fmt::format("only {:.1f} of {:.1f} cores were available for decoding: other processes "
-                                           "used the rest, so the results are too low. Run again on an idle machine",
-                                           had, expected));
-}
-
 namespace {
-
-void check(bool fine, const std::string& text) {
-  if (!fine) throw Error(ErrorCode::usage, text);
-}
 
 /// Options for the output of augmenting.
 void check_tensor(const DecodeBenchOptions& options) {
   const DecodeBenchOptions usual;
-  check(options.dtype == usual.dtype, "--dtype needs --augment imagenet: decoding itself gives 8-bit values");
-  check(options.layout == usual.layout,
-        "--layout needs --augment imagenet: decoding itself gives one pixel after the other");
+  check_usage(options.dtype == usual.dtype, "--dtype needs --augment imagenet: decoding itself gives 8-bit values");
+  check_usage(options.layout == usual.layout,
+              "--layout needs --augment imagenet: decoding itself gives one pixel after the other");
 }
 
 /// Options that only one of the backends has.
 void check_backend(const DecodeBenchOptions& options) {
   if (options.backend == DecodeBackend::cpu) {
-    check(!options.batch, "--batch needs --backend nvjpeg");
-    check(!options.device, "--device needs --backend nvjpeg");
+    check_usage(!options.batch, "--batch needs --backend nvjpeg");
+    check_usage(!options.device, "--device needs --backend nvjpeg");
     return;
   }
   constexpr const char* kWhole = "{} needs --backend cpu: nvJPEG decodes only whole images here";
-  check(!options.crop, fmt::format(fmt::runtime(kWhole), "--crop"));
-  check(options.scale == 1, fmt::format(fmt::runtime(kWhole), "--scale"));
-  check(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
-  check(!options.scaling, "--scaling needs --backend cpu: nvJPEG does not depend on the number of CPU threads");
+  check_usage(!options.crop, fmt::format(fmt::runtime(kWhole), "--crop"));
+  check_usage(options.scale == 1, fmt::format(fmt::runtime(kWhole), "--scale"));
+  check_usage(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
+  check_usage(!options.scaling, "--scaling needs --backend cpu: nvJPEG does not depend on the number of CPU threads");
 }
-
-}  // namespace
-
-std::uint64_t decode_threads(const DecodeBenchOptions& options) {
-  return options.threads.value_or(system::usable_threads());
-}
-
-void check_decode_options(const DecodeBenchOptions& options) {
-  check_ranges(options);
-  const auto scale = options.scale;
-  check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
-  const bool crops = options.crop || options.augment != Augmentation::none;
-  check(scale == 1 || !crops, "--scale: leave out --crop and --augment, which decode crops at full size");
-  if (options.augment == Augmentation::none) check_tensor(options);
-  check_backend(options);
-}
-
-namespace {
 
 constexpr std::uint64_t kUsualCrop = 224;
 
@@ -173,14 +103,6 @@ class DecodeWork {
   std::atomic<std::uint64_t> next_{0};
 };
 
-/// 1, 2, 4, ... and `threads` last; only that without --scaling.
-std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
-  std::vector<unsigned> counts;
-  for (unsigned count = 1; scaling && count < threads; count *= 2) counts.push_back(count);
-  counts.push_back(threads);
-  return counts;
-}
-
 void add_scaling(DecodeResult& result) {
   for (ScalingRow& row : result.scaling) {
     row.speedup = row.samples_per_second / result.scaling.front().samples_per_second;
@@ -205,6 +127,67 @@ DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& conte
 
 }  // namespace
 
+DecodeResult result_of(const JpegStore& store) {
+  DecodeResult result;
+  result.images = store.size();
+  result.mix = store.mix();
+  result.samples_used = store.choice();
+  return result;
+}
+
+void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies, DecodeResult& result) {
+  DecodeTally sum;
+  for (const DecodeTally& tally : tallies) sum.add(tally);
+  const auto images = static_cast<double>(sum.images);
+  result.decoded = sum.images;
+  result.decode_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.cpu_seconds_per_sample = sum.images > 0 ? timing.cpu_seconds / images : 0;
+  result.samples_per_second = images / timing.seconds;
+  result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
+  result.steady = is_steady(timing);
+  result.megapixels_per_second = static_cast<double>(sum.pixels) * 1e-6 / timing.seconds;
+  result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
+  if (result.backend == DecodeBackend::nvjpeg || timing.cpu_seconds <= 0) return;
+  result.samples_per_second_per_core = images / timing.cpu_seconds;
+  result.cores_needed = cores_needed(*result.samples_per_second_per_core);
+}
+
+void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result) {
+  result.failures = failures;
+  if (failures.total < tried) return;
+  throw Error(ErrorCode::corrupt,
+              fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
+                          "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
+                          format_count(tried, "image"), named_text(input), failures.not_jpeg,
+                          result.samples_used.first.front()),
+              first_named(input));
+}
+
+void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context) {
+  constexpr double kMostOfThem = 0.8;
+  const double had = result.cpu_seconds / result.decode_seconds;
+  const double expected = std::min(static_cast<double>(result.threads), cores);
+  if (had >= kMostOfThem * expected) return;
+  context.warn("cores_shared", fmt::format("only {:.1f} of {:.1f} cores were available for decoding: other processes "
+                                           "used the rest, so the results are too low. Run again on an idle machine",
+                                           had, expected));
+}
+
+std::uint64_t decode_threads(const DecodeBenchOptions& options) {
+  return options.threads.value_or(system::usable_threads());
+}
+
+void check_decode_options(const DecodeBenchOptions& options) {
+  check_ranges(options);
+  const auto scale = options.scale;
+  check_usage(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
+  const bool crops = options.crop || options.augment != Augmentation::none;
+  check_usage(scale == 1 || !crops, "--scale: leave out --crop and --augment, which decode crops at full size");
+  if (options.augment == Augmentation::none) check_tensor(options);
+  check_backend(options);
+}
+
 /// Only images that never failed are decoded more than once.
 std::uint64_t DecodeResult::tried() const { return std::min(images, decoded + failures.total); }
 
@@ -227,9 +210,10 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   DecodeResult result = result_of(store);
   result.crop = options.crop;
   result.scale = options.scale;
-  for (const unsigned count : thread_counts(static_cast<unsigned>(*options.threads), options.scaling)) {
+  const auto counts = options.scaling ? stats::doubling_up_to(*options.threads) : std::vector{*options.threads};
+  for (const std::uint64_t count : counts) {
     std::vector<DecodeTally> tallies;
-    const Timing timing = work.run(count, tallies);
+    const Timing timing = work.run(static_cast<unsigned>(count), tallies);
     if (context.progress().items == 0) context.throw_if_stopped();
     result.interrupted = context.stop_token().stop_requested();
     result.threads = count;

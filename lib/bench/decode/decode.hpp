@@ -40,7 +40,7 @@ struct AugmentResult {
   double augment_seconds = 0;
   double cpu_seconds = 0;
   double samples_per_second = 0;
-  std::optional<RateInterval> samples_per_second_interval;
+  std::optional<stats::Interval> samples_per_second_interval;
   std::optional<bool> steady;  ///< empty: the run was too short to find out
   double samples_per_second_per_core = 0;
   double bytes_per_second = 0;  ///< of tensors written
@@ -249,7 +249,7 @@ struct DecodeResult {
   double cpu_seconds = 0;
   double cpu_seconds_per_sample = 0;
   double samples_per_second = 0;
-  std::optional<RateInterval> samples_per_second_interval;
+  std::optional<stats::Interval> samples_per_second_interval;
   std::optional<bool> steady;                         ///< empty: the run was too short to find out
   std::optional<double> samples_per_second_per_core;  ///< absent if a GPU decoded
   double megapixels_per_second = 0;

@@ -166,6 +166,29 @@ class DeviceDecodeWork {
 
 static_assert(static_cast<int>(DecodePath::hardware) == static_cast<int>(gpu::JpegEngine::hardware));
 static_assert(static_cast<int>(DecodePath::gpu_hybrid) == static_cast<int>(gpu::JpegEngine::gpu_hybrid));
+
+constexpr std::uint64_t kUsualBatch = 256;
+
+DeviceDecodeResult describe_device(const gpu::Device& device, const gpu::DeviceJpegDecoder& decoder) {
+  const gpu::JpegDecoderFacts facts = decoder.facts();
+  DeviceDecodeResult result;
+  result.device = device.facts().index;
+  result.name = device.facts().name;
+  result.library = facts.library;
+  result.hardware = facts.hardware;
+  result.hardware_engines = facts.hardware_engines;
+  return result;
+}
+
+std::vector<DecodeShare> shares(std::span<const DecodeTally> by_path, std::uint64_t decoded) {
+  std::vector<DecodeShare> rows;
+  for (std::size_t path = 0; path < by_path.size(); ++path) {
+    const double share = decoded == 0 ? 0 : static_cast<double>(by_path[path].images) / static_cast<double>(decoded);
+    rows.push_back({static_cast<DecodePath>(path), by_path[path].images, share});
+  }
+  return rows;
+}
+
 }  // namespace
 
 void DecodeShare::describe(FieldVisitor& v) {
@@ -191,32 +214,6 @@ void DeviceDecodeResult::describe(FieldVisitor& v) {
           returned);
   v.field({"pixels", "comparison of the GPU's pixels with those of libjpeg-turbo, made before measuring"}, pixels);
 }
-
-namespace {
-
-constexpr std::uint64_t kUsualBatch = 256;
-
-DeviceDecodeResult describe_device(const gpu::Device& device, const gpu::DeviceJpegDecoder& decoder) {
-  const gpu::JpegDecoderFacts facts = decoder.facts();
-  DeviceDecodeResult result;
-  result.device = device.facts().index;
-  result.name = device.facts().name;
-  result.library = facts.library;
-  result.hardware = facts.hardware;
-  result.hardware_engines = facts.hardware_engines;
-  return result;
-}
-
-std::vector<DecodeShare> shares(std::span<const DecodeTally> by_path, std::uint64_t decoded) {
-  std::vector<DecodeShare> rows;
-  for (std::size_t path = 0; path < by_path.size(); ++path) {
-    const double share = decoded == 0 ? 0 : static_cast<double>(by_path[path].images) / static_cast<double>(decoded);
-    rows.push_back({static_cast<DecodePath>(path), by_path[path].images, share});
-  }
-  return rows;
-}
-
-}  // namespace
 
 DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet& input, const DecodeMachine& machine,
                               Context& context) {

@@ -19,14 +19,8 @@ std::string generation(double speed) {
   return fmt::format("generation {} ({} GT/s)", system::pcie_generation(speed), speed);
 }
 
-/// The best link that device and slot support together.
-template <class T>
-std::optional<T> lesser(const std::optional<T>& device, const std::optional<T>& slot) {
-  return device && slot ? std::min(*device, *slot) : device;
-}
-
 void link_width(const std::string& part, const std::string& name, const system::PcieLink& link, Findings& findings) {
-  const auto best = lesser(link.max_width, link.slot_width);
+  const auto best = link.best_width();
   if (!link.width || !best || *link.width >= *best) return;
   findings.push_back(
       {part + "_pcie_width", kWarning, fmt::format("x{}", *link.width), fmt::format("x{}", *best),
@@ -45,7 +39,7 @@ Idle idle_state(const gpu::GpuState* state) {
 
 void link_speed(const std::string& part, const std::string& name, const system::PcieLink& link, Idle idle,
                 Findings& findings) {
-  const auto best = lesser(link.max_speed, link.slot_speed);
+  const auto best = link.best_speed();
   if (!link.speed || !best || *link.speed >= *best || idle == Idle::yes) return;
   const bool may_be_idle = idle == Idle::maybe;
   findings.push_back(
@@ -75,12 +69,12 @@ void link(const std::string& part, const std::string& name, const system::PcieLi
 }
 
 void network_link(const system::NetworkCard& card, Findings& findings) {
-  if (!card.pcie || !card.bytes_per_second || !card.pcie->speed || !card.pcie->width) return;
-  const double bus = system::pcie_rate(*card.pcie->speed, *card.pcie->width);
-  if (bus >= *card.bytes_per_second) return;
-  findings.push_back({"network_pcie", kWarning, format_rate(bus), format_rate(*card.bytes_per_second) + " or more",
+  if (!card.pcie || !card.bytes_per_second) return;
+  const auto bus = system::pcie_rate(card.pcie->speed, card.pcie->width);
+  if (!bus || *bus >= *card.bytes_per_second) return;
+  findings.push_back({"network_pcie", kWarning, format_rate(*bus), format_rate(*card.bytes_per_second) + " or more",
                       "use a slot with more lanes or a newer generation",
-                      fmt::format("{} is faster than its PCIe link: {} compared with {}", card.name, format_rate(bus),
+                      fmt::format("{} is faster than its PCIe link: {} compared with {}", card.name, format_rate(*bus),
                                   format_rate(*card.bytes_per_second))});
 }
 

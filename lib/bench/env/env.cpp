@@ -9,8 +9,6 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
-#include "system/limits.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -120,13 +118,32 @@ std::vector<NormalRate> normal_rates(const Environment& environment) {
     rates.push_back({"network", std::nullopt, *network, "limit of the fastest active link"});
   }
   for (const system::GpuDevice& gpu : environment.gpu_devices) {
-    if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
-    const double link = system::pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
-                                          std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
-    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, large copies"});
+    const auto link = system::pcie_rate(gpu.pcie.best_speed(), gpu.pcie.best_width());
+    if (!link) continue;
+    rates.push_back({"gpu", 0.8 * *link, 0.9 * *link, "host to one GPU from pinned memory, large copies"});
     break;
   }
   return rates;
+}
+
+void check_options(const EnvOptions& options) {
+  check_ranges(options);
+  if (!options.workers && (options.gpus || options.batch)) refuse("--gpus and --batch need --workers");
+  if (options.path && catalog::is_address(*options.path)) {
+    refuse("env checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
+           "'; use `iobench read` to measure s3:// and http(s)://");
+  }
+}
+
+std::optional<LoaderJob> job_of(const EnvOptions& options) {
+  if (!options.workers) return std::nullopt;
+  LoaderJob job;
+  job.gpus = options.gpus.value_or(1);
+  job.workers = *options.workers;
+  job.prefetch = options.prefetch;
+  job.batch = options.batch.value_or(job.batch);
+  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
+  return job;
 }
 
 }  // namespace
@@ -199,33 +216,6 @@ void Environment::describe(FieldVisitor& v) {
   v.field({"normal", "rates that are normal for this hardware"}, normal);
   v.field({"findings", "findings, most severe first"}, findings);
 }
-
-namespace {
-
-void check_options(const EnvOptions& options) {
-  check_ranges(options);
-  if (!options.workers && (options.gpus || options.batch)) {
-    throw Error(ErrorCode::usage, "--gpus and --batch need --workers");
-  }
-  if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "env checks storage that is mounted on this machine, not '" +
-                                      without_secrets(*options.path) +
-                                      "'; use `iobench read` to measure s3:// and http(s)://");
-  }
-}
-
-std::optional<LoaderJob> job_of(const EnvOptions& options) {
-  if (!options.workers) return std::nullopt;
-  LoaderJob job;
-  job.gpus = options.gpus.value_or(1);
-  job.workers = *options.workers;
-  job.prefetch = options.prefetch;
-  job.batch = options.batch.value_or(job.batch);
-  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
-  return job;
-}
-
-}  // namespace
 
 EnvResult env(const EnvOptions& options, Context& context) {
   check_options(options);

@@ -24,26 +24,6 @@
 namespace fs = std::filesystem;
 
 namespace shardkit::bench {
-
-std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
-                          const std::optional<std::chrono::steady_clock::time_point>& deadline) {
-  std::atomic<std::size_t> next{0};
-  std::atomic<std::size_t> done{0};
-  sync::AdaptiveWorkers workers({.cores = system::usable_threads()}, context.stop_token());
-  workers.run([&](sync::WaitMeter& meter, const std::stop_token& stop) {
-    if (stop.stop_requested()) return false;
-    if (deadline && done > 0 && std::chrono::steady_clock::now() >= *deadline) return false;
-    const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
-    if (index >= count) return false;
-    const sync::WaitMeter::Scope waiting(meter);
-    work(index);
-    done.fetch_add(1, std::memory_order_relaxed);
-    return true;
-  });
-  context.throw_if_stopped();
-  return done;
-}
-
 namespace {
 
 /// The index of a shard when it is there and speaks of a file of this size.
@@ -94,7 +74,7 @@ class InputFinder {
   static void refuse_mixture(const std::vector<catalog::NamedInput>& named) {
     const auto is_local = [](const auto& one) { return one.location.kind == catalog::ObjectLocation::Kind::local; };
     if (std::ranges::all_of(named, is_local) || std::ranges::none_of(named, is_local)) return;
-    throw Error(ErrorCode::usage, "PATH: some are local and some are URLs; measure them separately");
+    refuse("PATH: some are local and some are URLs; measure them separately");
   }
 
   void add(const catalog::NamedInput& named) {
@@ -199,7 +179,41 @@ class InputFinder {
   InputSet input_;
 };
 
+InputSet find_files(const std::vector<std::string>& operands, Context& context, InputFinder finder) {
+  context.progress().start("listing files");
+  InputSet input = finder.find(operands);
+  for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
+  if (input.files.empty()) refuse("nothing to read: no PATH was given");
+  if (input.bytes == 0) {
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("nothing to read: {} given and all empty, the first is '{}' (files of /proc and /sys have no size)",
+                    format_count(input.files.size(), "file"), input.files.front().path),
+        input.files.front().path);
+  }
+  return input;
+}
+
 }  // namespace
+
+std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
+                          const std::optional<std::chrono::steady_clock::time_point>& deadline) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> done{0};
+  sync::AdaptiveWorkers workers({.cores = system::usable_threads()}, context.stop_token());
+  workers.run([&](sync::WaitMeter& meter, const std::stop_token& stop) {
+    if (stop.stop_requested()) return false;
+    if (deadline && done > 0 && std::chrono::steady_clock::now() >= *deadline) return false;
+    const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
+    if (index >= count) return false;
+    const sync::WaitMeter::Scope waiting(meter);
+    work(index);
+    done.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  });
+  context.throw_if_stopped();
+  return done;
+}
 
 std::string index_path(const InputFile& shard) {
   return io::join_path(io::parent_folder(shard.path), formats::shard_index_path(file_name(shard.path)));
@@ -231,25 +245,6 @@ std::optional<std::uint64_t> samples_of(std::span<const InputFile> files) {
 bool has_objects(std::span<const InputFile> files) {
   return std::ranges::any_of(files, [](const InputFile& file) { return catalog::is_address(file.path); });
 }
-
-namespace {
-
-InputSet find_files(const std::vector<std::string>& operands, Context& context, InputFinder finder) {
-  context.progress().start("listing files");
-  InputSet input = finder.find(operands);
-  for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
-  if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read: no PATH was given");
-  if (input.bytes == 0) {
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format("nothing to read: {} given and all empty, the first is '{}' (files of /proc and /sys have no size)",
-                    format_count(input.files.size(), "file"), input.files.front().path),
-        input.files.front().path);
-  }
-  return input;
-}
-
-}  // namespace
 
 InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
   auto inputs = std::make_shared<catalog::Inputs>(access, context);

@@ -87,6 +87,16 @@ std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most
   return chosen;
 }
 
+std::string member_name(const InputSet& input, const std::string& shard, std::uint64_t content_offset) {
+  std::array<std::byte, formats::kTarBlock> block{};
+  if (content_offset < formats::kTarBlock) return shard;
+  if (open_file(input, shard)->read_at(content_offset - formats::kTarBlock, block) < block.size()) return shard;
+  formats::TarHeader header;
+  if (formats::read_tar_header(block, header) != formats::TarHeaderState::good) return shard;
+  const std::string folder = header.prefix.empty() ? "" : std::string(header.prefix) + "/";
+  return shard + "/" + folder + std::string(header.name);
+}
+
 }  // namespace
 
 std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context) {
@@ -100,20 +110,6 @@ std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shar
   for (const auto& some : of_shards) samples.insert(samples.end(), some.begin(), some.end());
   return samples;
 }
-
-namespace {
-
-std::string member_name(const InputSet& input, const std::string& shard, std::uint64_t content_offset) {
-  std::array<std::byte, formats::kTarBlock> block{};
-  if (content_offset < formats::kTarBlock) return shard;
-  if (open_file(input, shard)->read_at(content_offset - formats::kTarBlock, block) < block.size()) return shard;
-  formats::TarHeader header;
-  if (formats::read_tar_header(block, header) != formats::TarHeaderState::good) return shard;
-  const std::string folder = header.prefix.empty() ? "" : std::string(header.prefix) + "/";
-  return shard + "/" + folder + std::string(header.name);
-}
-
-}  // namespace
 
 std::vector<std::string> sample_names(const InputSet& input, std::span<const SampleRef> samples) {
   std::vector<std::string> names;

@@ -117,9 +117,9 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
                           Context& context) {
   if (request == CacheRequest::any) return files.size();
   if (has_objects(files)) {
-    throw Error(ErrorCode::usage,
-                "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
-                "the data here with `shardctl stage`");
+    refuse(
+        "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
+        "the data here with `shardctl stage`");
   }
   Deadline deadline;
   if (seconds) deadline = moment_in(*seconds);

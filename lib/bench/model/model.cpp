@@ -1,11 +1,8 @@
 #include "bench/model/model.hpp"
 
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "bench/machine/cache_state.hpp"
-#include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
@@ -176,33 +173,14 @@ void add_costs(const ModelOptions& options, const JobRequirement& requirement, M
   }
 }
 
-}  // namespace
-
-std::vector<PresetRow> preset_rows(const Supply& supply) {
-  std::vector<PresetRow> rows;
-  for (const Preset& preset : presets()) {
-    const TrainingJob job = preset_job(preset, 1);
-    PresetRow row{
-        std::string(preset.name), preset.sample_bytes,   preset.batch, preset.step_seconds,        preset.min_au,
-        samples_per_second(job),  bytes_per_second(job), {},           std::string(preset.edition)};
-    if (const auto rates = stage_rates(supply, preset.sample_bytes, preset.jpeg); !rates.empty()) {
-      row.gpus_fed = judge(job, preset.min_au, rates).gpus_fed;
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-namespace {
-
 ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirement>& requirement,
                     const Supply& supply) {
   ModelResult result;
   if (!requirement) {
     if (!options.list_presets && !supply.is_known()) {
-      throw Error(ErrorCode::usage,
-                  "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply (--from, "
-                  "--read-rate, --decode-rate). --list-presets shows the presets");
+      refuse(
+          "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply (--from, "
+          "--read-rate, --decode-rate). --list-presets shows the presets");
     }
     if (supply.is_known()) {
       result.supply = supply;
@@ -225,6 +203,21 @@ ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirem
 
 }  // namespace
 
+std::vector<PresetRow> preset_rows(const Supply& supply) {
+  std::vector<PresetRow> rows;
+  for (const Preset& preset : presets()) {
+    const TrainingJob job = preset_job(preset, 1);
+    PresetRow row{
+        std::string(preset.name), preset.sample_bytes,   preset.batch, preset.step_seconds,        preset.min_au,
+        samples_per_second(job),  bytes_per_second(job), {},           std::string(preset.edition)};
+    if (const auto rates = stage_rates(supply, preset.sample_bytes, preset.jpeg); !rates.empty()) {
+      row.gpus_fed = judge(job, preset.min_au, rates).gpus_fed;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 ModelResult model(const ModelOptions& given, Context& context) {
   check_ranges(given);
   MeasuredNodeResult measured;
@@ -244,13 +237,8 @@ ModelResult model(const ModelOptions& given, Context& context) {
 void ModelOptions::describe(FieldVisitor& v) {
   v.topic("Training job");
   v.field({"list-presets", "list the presets and the input rate that each needs"}, list_presets);
-  v.field({"preset", "a published workload, such as resnet50-h100", "NAME"}, preset);
-  v.field({"gpus", Unit::count, "GPUs that train together; default: 1", at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
+  JobOptions::describe(v);
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
-  v.field({"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", above(0, 1)},
-          min_au);
   v.topic("Loader");
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
   v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);

@@ -11,54 +11,6 @@ constexpr const char* kJob = "a job (--preset, or --batch, --step-time and --sam
 
 bool has_job(const ModelOptions& options) { return options.preset || options.batch || options.step_time; }
 
-}  // namespace
-
-void refuse_option(const char* option, std::string_view needed) {
-  throw Error(ErrorCode::usage, fmt::format("{} needs {}", option, needed));
-}
-
-void check_partners(const ModelOptions& options) {
-  const auto check = [](bool given, bool partner, const char* option, const char* partners) {
-    if (given && !partner) refuse_option(option, partners);
-  };
-  const bool job = has_job(options);
-  check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
-  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
-  check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
-  check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
-  check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
-  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
-  check(options.stage_rate.has_value(), options.dataset_bytes.has_value(), "--stage-rate", "--dataset-bytes");
-  const bool checkpoint = options.checkpoint_bytes.has_value();
-  check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
-        "--checkpoint-rate and --checkpoint-every");
-  check(options.checkpoint_rate.has_value(), checkpoint, "--checkpoint-rate", "--checkpoint-bytes");
-  check(options.checkpoint_every.has_value(), checkpoint, "--checkpoint-every", "--checkpoint-bytes");
-  check(options.checkpoint_copy_time.has_value(), checkpoint, "--checkpoint-copy-time", "--checkpoint-bytes");
-}
-
-ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context) {
-  const bool has_sample = options.preset || options.sample_bytes;
-  if (!options.checkpoint_every || !has_job(options) || !has_sample) {
-    refuse_option("--from", fmt::format("--checkpoint-every and {} with a checkpoint result", kJob));
-  }
-  if (measured.written_bytes < measured.bytes && !options.checkpoint_rate) {
-    context.warn("part_of_checkpoint", fmt::format("'{}': --budget ended the checkpoint after {} of {}; the rest is "
-                                                   "assumed to have the same rate. Measure without --budget",
-                                                   *options.from, format_rounded_size(measured.written_bytes),
-                                                   format_rounded_size(measured.bytes)));
-  }
-  options.checkpoint_bytes = options.checkpoint_bytes.value_or(static_cast<std::uint64_t>(measured.bytes));
-  options.checkpoint_rate = options.checkpoint_rate.value_or(measured.bytes_per_second);
-  if (!options.checkpoint_copy_time && measured.copy_seconds) {
-    options.checkpoint_copy_time =
-        *measured.copy_seconds * static_cast<double>(*options.checkpoint_bytes) / measured.bytes;
-  }
-  return options;
-}
-
-namespace {
-
 std::string gpus_text(std::uint64_t gpus) { return format_count(gpus, "GPU"); }
 
 std::string_view supplier(std::string_view name) { return name == stage::kRead ? "storage" : stage_activity(name); }
@@ -147,6 +99,48 @@ std::string fed_text(const ModelResult& result) {
 }
 
 }  // namespace
+
+void refuse_option(const char* option, std::string_view needed) { refuse(fmt::format("{} needs {}", option, needed)); }
+
+void check_partners(const ModelOptions& options) {
+  const auto check = [](bool given, bool partner, const char* option, const char* partners) {
+    if (given && !partner) refuse_option(option, partners);
+  };
+  const bool job = has_job(options);
+  check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
+  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
+  check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
+  check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
+  check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
+  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
+  check(options.stage_rate.has_value(), options.dataset_bytes.has_value(), "--stage-rate", "--dataset-bytes");
+  const bool checkpoint = options.checkpoint_bytes.has_value();
+  check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
+        "--checkpoint-rate and --checkpoint-every");
+  check(options.checkpoint_rate.has_value(), checkpoint, "--checkpoint-rate", "--checkpoint-bytes");
+  check(options.checkpoint_every.has_value(), checkpoint, "--checkpoint-every", "--checkpoint-bytes");
+  check(options.checkpoint_copy_time.has_value(), checkpoint, "--checkpoint-copy-time", "--checkpoint-bytes");
+}
+
+ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context) {
+  const bool has_sample = options.preset || options.sample_bytes;
+  if (!options.checkpoint_every || !has_job(options) || !has_sample) {
+    refuse_option("--from", fmt::format("--checkpoint-every and {} with a checkpoint result", kJob));
+  }
+  if (measured.written_bytes < measured.bytes && !options.checkpoint_rate) {
+    context.warn("part_of_checkpoint", fmt::format("'{}': --budget ended the checkpoint after {} of {}; the rest is "
+                                                   "assumed to have the same rate. Measure without --budget",
+                                                   *options.from, format_rounded_size(measured.written_bytes),
+                                                   format_rounded_size(measured.bytes)));
+  }
+  options.checkpoint_bytes = options.checkpoint_bytes.value_or(static_cast<std::uint64_t>(measured.bytes));
+  options.checkpoint_rate = options.checkpoint_rate.value_or(measured.bytes_per_second);
+  if (!options.checkpoint_copy_time && measured.copy_seconds) {
+    options.checkpoint_copy_time =
+        *measured.copy_seconds * static_cast<double>(*options.checkpoint_bytes) / measured.bytes;
+  }
+  return options;
+}
 
 std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
   if (requirement) {

@@ -44,11 +44,12 @@ struct RawSample {
 
 /// Number of samples by decoder.
 struct JpegPaths {
-  std::array<std::uint64_t, kEnumNames<gpu::JpegEngine>.size()> engines{};
-  std::uint64_t cpu = 0;       ///< not supported by any engine
+  std::array<std::uint64_t, kEnumNames<gpu::JpegEngine>.size()> engines{};  ///< by engine: hardware, hybrid, GPU hybrid
+  std::uint64_t cpu = 0;                                                    ///< not supported by any engine
   std::uint64_t returned = 0;  ///< decoded by the CPU after an engine failed
 
-  std::uint64_t total() const { return std::accumulate(engines.begin(), engines.end(), cpu + returned); }
+  std::uint64_t on_gpu() const { return std::accumulate(engines.begin(), engines.end(), std::uint64_t{0}); }
+  std::uint64_t total() const { return on_gpu() + cpu + returned; }
   void add(const JpegPaths& other) {
     for (std::size_t i = 0; i < engines.size(); ++i) engines[i] += other.engines[i];
     cpu += other.cpu;

@@ -79,32 +79,6 @@ class SampleMaker {
   image::CropBox box_;
   std::uint64_t refused_ = 0;
 };
-}  // namespace
-
-struct Loader::Epoch {
-  Epoch(const Loader& loader, std::uint64_t epoch_number)
-      : number(epoch_number),
-        flow(loader.settings_.flow, loader.settings_.readers, loader.settings_.seed + epoch_number),
-        builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_, loader.settings_.drop_last),
-        handed(loader.memories_.size() + 1),
-        workers_left(loader.settings_.workers),
-        readers(loader.settings_.readers),
-        workers(loader.settings_.workers),
-        group(loader.context_.stop_token()) {}
-
-  std::uint64_t number;
-  SampleFlow flow;
-  Tickets tickets;
-  BatchBuilder builder;
-  sync::BoundedQueue<LoadedBatch> handed;
-  std::atomic<unsigned> workers_left;
-  std::vector<Report> readers;
-  std::vector<Report> workers;
-  Report transfer;
-  sync::TaskGroup group;  // last: its threads end before the members that they use
-};
-
-namespace {
 
 /// One reader's way into the flow, on the reader's clock.
 class ReaderOutlet final : public SampleOutlet {
@@ -131,6 +105,29 @@ class ReaderOutlet final : public SampleOutlet {
 };
 
 }  // namespace
+
+struct Loader::Epoch {
+  Epoch(const Loader& loader, std::uint64_t epoch_number)
+      : number(epoch_number),
+        flow(loader.settings_.flow, loader.settings_.readers, loader.settings_.seed + epoch_number),
+        builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_, loader.settings_.drop_last),
+        handed(loader.memories_.size() + 1),
+        workers_left(loader.settings_.workers),
+        readers(loader.settings_.readers),
+        workers(loader.settings_.workers),
+        group(loader.context_.stop_token()) {}
+
+  std::uint64_t number;
+  SampleFlow flow;
+  Tickets tickets;
+  BatchBuilder builder;
+  sync::BoundedQueue<LoadedBatch> handed;
+  std::atomic<unsigned> workers_left;
+  std::vector<Report> readers;
+  std::vector<Report> workers;
+  Report transfer;
+  sync::TaskGroup group;  // last: its threads end before the members that they use
+};
 
 std::uint64_t batches_in_memory(const LoaderSettings& settings) {
   return settings.gpus * std::max<std::uint64_t>(settings.prefetch, 1);

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "bench/pipeline/batch.hpp"
-#include "bench/pipeline/sample_source.hpp"
-#include "bench/pipeline/trace.hpp"
 #include "core/context.hpp"
 #include "sync/task_group.hpp"
 

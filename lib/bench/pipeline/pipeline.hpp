@@ -148,13 +148,8 @@ struct CopyReport {
 };
 
 /// Samples in batches by decoder, if the GPU decodes.
-struct JpegReport {
+struct JpegReport : JpegPaths {
   std::string decoder;
-  std::uint64_t hardware = 0;
-  std::uint64_t hybrid = 0;
-  std::uint64_t gpu_hybrid = 0;
-  std::uint64_t cpu = 0;
-  std::uint64_t returned = 0;
   double gpu_ratio = 0;
   double busy_ratio = 0;
 

@@ -23,6 +23,71 @@ StageRow row(std::string_view name, std::uint64_t threads, const ActivityTimes& 
   return stage;
 }
 
+/// Long enough for tens of thousands of samples of nothing.
+constexpr double kCalibrationSeconds = 0.15;
+
+constexpr double kNoticeable = 0.05;
+constexpr double kMostOfACore = 0.8;
+constexpr double kHalfACore = 0.5;
+constexpr double kMostlyBusy = 0.5;
+
+struct Candidate {
+  double busy = 0;
+  std::string_view stage;
+  std::string reason;
+  bool on_gpu = false;
+};
+
+/// If workers queue for cores, readers do too: their time does not show slow storage.
+Candidate readers(const PipelineShares& shares) {
+  const bool workers_work = shares.decode + shares.augment >= kMostlyBusy;  // workers that idle wait for no cores
+  const bool cores_are_short = workers_work && shares.worker_core < kHalfACore;
+  return {cores_are_short ? 0 : shares.read, stage::kRead,
+          fmt::format("readers are busy {:.0f} % of their time", shares.read * 100)};
+}
+
+Candidate workers(const PipelineShares& shares) {
+  const double busy = shares.decode + shares.augment;
+  return {busy, shares.decode >= shares.augment ? stage::kDecode : stage::kAugment,
+          fmt::format("workers are busy {:.0f} % of their time: decode {:.0f} %, augment {:.0f} %", busy * 100,
+                      shares.decode * 100, shares.augment * 100)};
+}
+
+Candidate hand_over(const PipelineShares& shares) {
+  const double busy = shares.transfer + shares.device_decode;
+  if (shares.device_decode > shares.transfer) {
+    return {busy, stage::kDecode,
+            fmt::format("the GPU decodes {:.0f} % of the time, and copies take {:.0f} %", shares.device_decode * 100,
+                        shares.transfer * 100),
+            true};
+  }
+  return {busy, stage::kTransfer, fmt::format("copying to the GPU takes {:.0f} % of its thread's time", busy * 100)};
+}
+
+Candidate steps(const PipelineShares& shares) {
+  const bool at_starts = shares.step_waits - shares.step_starved > kNoticeable;
+  return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
+          fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %{}",
+                      shares.compute * 100, shares.checkpoint * 100, shares.step_waits * 100,
+                      at_starts ? ", mostly for the first batch of an epoch" : "")};
+}
+
+/// The remedy for the bottleneck; none if the steps are fed.
+std::string stage_advice(std::string_view stage, bool on_gpu) {
+  if (on_gpu) return "use smaller images (shardctl convert --resize), or --decode cpu with more cores";
+  if (stage == stage::kRead) {
+    return "use faster storage or more --readers, or stage the data to a local disk (shardctl stage)";
+  }
+  if (stage == stage::kDecode)
+    return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
+  if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalizing on the GPU";
+  if (stage == stage::kTransfer) return "use --pinned on, --normalize gpu or a smaller --dtype";
+  if (stage == stage::kCheckpoint) {
+    return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<StageRow> stage_rows(const PipelineRun& run) {
@@ -108,13 +173,6 @@ PrefetchRow prefetch_row(const PipelineRun& run) {
           run.log.au(),
           judge_pipeline(pipeline_shares(run), run.loader.prefetch).limiting_stage};
 }
-
-namespace {
-
-/// Long enough for tens of thousands of samples of nothing.
-constexpr double kCalibrationSeconds = 0.15;
-
-}  // namespace
 
 PipelineRun calibrate(const PipelineSetup& setup, Context& context) {
   const auto source = null_source();
@@ -204,16 +262,10 @@ CopyReport copy_report(const PipelineRun& run, const std::vector<gpu::Device*>& 
 }
 
 JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& tally) {
-  const auto by = [&](gpu::JpegEngine engine) { return tally.paths.engines[static_cast<std::size_t>(engine)]; };
-  JpegReport report;
-  report.decoder = decoder.library;
-  report.hardware = by(gpu::JpegEngine::hardware);
-  report.hybrid = by(gpu::JpegEngine::hybrid);
-  report.gpu_hybrid = by(gpu::JpegEngine::gpu_hybrid);
-  report.cpu = tally.paths.cpu;
-  report.returned = tally.paths.returned;
-  const std::uint64_t on_gpu = report.hardware + report.hybrid + report.gpu_hybrid;
-  if (on_gpu > 0) report.gpu_ratio = static_cast<double>(on_gpu) / static_cast<double>(tally.paths.total());
+  JpegReport report{tally.paths, decoder.library};
+  if (report.on_gpu() > 0) {
+    report.gpu_ratio = static_cast<double>(report.on_gpu()) / static_cast<double>(report.total());
+  }
   const double all = tally.transfer.total_wall();
   if (all > 0) report.busy_ratio = tally.transfer.wall_of(Activity::decode) / all;
   return report;
@@ -229,9 +281,9 @@ void CopyReport::describe(FieldVisitor& v) {
 
 void JpegReport::describe(FieldVisitor& v) {
   v.field({"decoder", "library"}, decoder);
-  v.field({"hardware", Unit::count, "samples decoded by the GPU's hardware decoders"}, hardware);
-  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
-  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
+  v.field({"hardware", Unit::count, "samples decoded by the GPU's hardware decoders"}, engines[0]);
+  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, engines[1]);
+  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, engines[2]);
   v.field({"cpu", Unit::count, "samples that no engine supports, decoded by workers"}, cpu);
   v.field({"returned", Unit::count, "samples that an engine accepted but could not decode, then decoded on the CPU"},
           returned);
@@ -264,72 +316,6 @@ void add_measurement(const PipelineRun& run, PipelineResult& result) {
   result.cache.residency_before_ratio = run.residency.front();
   result.cache.residency_after_ratio = run.residency_after;
 }
-
-namespace {
-
-constexpr double kNoticeable = 0.05;
-constexpr double kMostOfACore = 0.8;
-constexpr double kHalfACore = 0.5;
-constexpr double kMostlyBusy = 0.5;
-
-struct Candidate {
-  double busy = 0;
-  std::string_view stage;
-  std::string reason;
-  bool on_gpu = false;
-};
-
-/// If workers queue for cores, readers do too: their time does not show slow storage.
-Candidate readers(const PipelineShares& shares) {
-  const bool workers_work = shares.decode + shares.augment >= kMostlyBusy;  // workers that idle wait for no cores
-  const bool cores_are_short = workers_work && shares.worker_core < kHalfACore;
-  return {cores_are_short ? 0 : shares.read, stage::kRead,
-          fmt::format("readers are busy {:.0f} % of their time", shares.read * 100)};
-}
-
-Candidate workers(const PipelineShares& shares) {
-  const double busy = shares.decode + shares.augment;
-  return {busy, shares.decode >= shares.augment ? stage::kDecode : stage::kAugment,
-          fmt::format("workers are busy {:.0f} % of their time: decode {:.0f} %, augment {:.0f} %", busy * 100,
-                      shares.decode * 100, shares.augment * 100)};
-}
-
-Candidate hand_over(const PipelineShares& shares) {
-  const double busy = shares.transfer + shares.device_decode;
-  if (shares.device_decode > shares.transfer) {
-    return {busy, stage::kDecode,
-            fmt::format("the GPU decodes {:.0f} % of the time, and copies take {:.0f} %", shares.device_decode * 100,
-                        shares.transfer * 100),
-            true};
-  }
-  return {busy, stage::kTransfer, fmt::format("copying to the GPU takes {:.0f} % of its thread's time", busy * 100)};
-}
-
-Candidate steps(const PipelineShares& shares) {
-  const bool at_starts = shares.step_waits - shares.step_starved > kNoticeable;
-  return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
-          fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %{}",
-                      shares.compute * 100, shares.checkpoint * 100, shares.step_waits * 100,
-                      at_starts ? ", mostly for the first batch of an epoch" : "")};
-}
-
-/// The remedy for the bottleneck; none if the steps are fed.
-std::string stage_advice(std::string_view stage, bool on_gpu) {
-  if (on_gpu) return "use smaller images (shardctl convert --resize), or --decode cpu with more cores";
-  if (stage == stage::kRead) {
-    return "use faster storage or more --readers, or stage the data to a local disk (shardctl stage)";
-  }
-  if (stage == stage::kDecode)
-    return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
-  if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalizing on the GPU";
-  if (stage == stage::kTransfer) return "use --pinned on, --normalize gpu or a smaller --dtype";
-  if (stage == stage::kCheckpoint) {
-    return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";
-  }
-  return {};
-}
-
-}  // namespace
 
 PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch) {
   const std::array candidates{steps(shares), workers(shares), readers(shares), hand_over(shares)};

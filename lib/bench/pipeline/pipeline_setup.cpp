@@ -20,113 +20,18 @@
 namespace shardkit::bench {
 namespace {
 
-void describe_job(PipelineOptions& options, FieldVisitor& v) {
-  v.field({"PATH", "shards, image files, or folders of either; none with --source null", Role::optional_positional,
-           kMayDiffer},
-          options.paths);
-  v.topic("Training job");
-  v.field(
-      {"preset", "published workload that sets batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
-      options.preset);
-  v.field({"gpus", Unit::count, "GPUs that step together; default: those of --device, else 1", kMayDiffer,
-           between(1, 1024)},
-          options.gpus);
-  v.field({"batch", Unit::count, "samples per GPU and training step; default: that of the preset, else 256",
-           between(1, 1U << 20U)},
-          options.batch);
-  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch; default: that of the preset, else none",
-           between(0, kDay), kOfTrainingStep},
-          options.step_time);
-}
-
-void describe_reading(PipelineOptions& options, FieldVisitor& v) {
-  v.topic("Reading and loading");
-  v.field({"epochs", Unit::count, "passes over the data; the first starts from the requested cache state",
-           between(1, 1'000'000)},
-          options.epochs);
-  v.field({"prefetch", "batches prefetched per GPU; several values are measured one after the other", "N[,N...]"},
-          options.prefetch);
-  v.field({"workers", Unit::count, "threads that decode and augment; default: CPUs available to the process",
-           between(1, system::kMostThreads)},
-          options.workers);
-  v.field({"readers", Unit::count, "reading threads; default: at most 4 for shards, 16 for files",
-           between(1, system::kMostThreads)},
-          options.readers);
-  v.field(
-      {"shuffle-buffer", Unit::count,
-       "size of the shuffle buffer in samples, for shards; 0: keep the order of the shards", between(0, 10'000'000)},
-      options.shuffle_buffer);
-  v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, options.cache);
-  v.field({"source", "null: reads nothing"}, options.source);
-}
-
-void describe_samples(PipelineOptions& options, FieldVisitor& v) {
-  v.topic("Decoding");
-  v.field({"decode", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading"},
-          options.decode);
-  v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
-          options.crop);
-  v.field({"dtype", "data type of the batch"}, options.dtype);
-  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, options.layout);
-  v.field({"normalize", "where samples are flipped and normalized; gpu: one byte per value crosses the bus"},
-          options.normalize);
-}
-
-void describe_steps(PipelineOptions& options, FieldVisitor& v) {
-  v.topic("Batches and GPUs");
-  v.field({"sink", "where batches go; auto: to GPUs if available, otherwise they stay in host memory"}, options.sink);
-  v.field({"device", "GPUs to use, by number; default: the first ones", "N[,N...]"}, options.device);
-  v.field({"pinned", "whether GPUs copy from pinned memory; auto: yes"}, options.pinned);
-  v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, options.step);
-  v.topic("Measurement");
-  v.field({"ladder", "compare several loaders, from a naive one to one in which all stages overlap"}, options.ladder);
-  v.field({"drop-last", "at the end of an epoch, leave out samples that do not fill a batch on every GPU"},
-          options.drop_last);
-  v.field({"samples", Unit::count, "maximum number of samples per epoch; default: all", kMayDiffer,
-           between(1, 1ULL << 48U)},
-          options.samples);
-  v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
-           kMayDiffer, above(0, kDay)},
-          options.budget);
-  v.topic("Checkpoints");
-  v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
-          options.checkpoint_every);
-  v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint", at_least(1)}, options.checkpoint_bytes);
-  v.field({"checkpoint-dir", "existing folder for checkpoints, which are removed at once", "DIR", kSharedOutput},
-          options.checkpoint_dir);
-  v.topic("Measurement");
-  v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, options.trace);
-  v.field({"seed", "seed for order, crops and flips", kMayDiffer}, options.seed);
-}
-
-}  // namespace
-
-void PipelineOptions::describe(FieldVisitor& v) {
-  describe_job(*this, v);
-  describe_reading(*this, v);
-  describe_samples(*this, v);
-  describe_steps(*this, v);
-  access.describe(v);
-}
-
-namespace {
-
 constexpr std::uint64_t kUsualBatch = 256;
 constexpr std::uint64_t kMostPrefetch = 64;
-
-void check(bool fine, const std::string& text) {
-  if (!fine) throw Error(ErrorCode::usage, text);
-}
 
 /// Numbers with commas between them; throws Error{usage} with `expected` for anything else.
 std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::string& expected) {
   std::vector<std::uint64_t> numbers;
   for (const auto word : std::views::split(text, ',')) {
     const auto number = parse_count({word.begin(), word.end()});
-    check(number.has_value(), expected);
+    check_usage(number.has_value(), expected);
     numbers.push_back(*number);
   }
-  check(!numbers.empty(), expected);
+  check_usage(!numbers.empty(), expected);
   return numbers;
 }
 
@@ -136,39 +41,121 @@ std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
   const std::string expected = fmt::format(
       "--device: expected different GPU numbers separated by commas, such as 0,1; got '{}'", options.device);
   const auto numbers = listed_numbers(options.device, expected);
-  check(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
+  check_usage(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
   return numbers;
 }
 
 void check_options(const PipelineOptions& options) {
   check_ranges(options);
-  check(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
-        "--checkpoint-every and --checkpoint-bytes need each other");
+  check_usage(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
+              "--checkpoint-every and --checkpoint-bytes need each other");
   const bool null_source = options.source == SourceKind::null;
-  check(!null_source || options.decode == DecodeKind::null,
-        "--source null needs --decode null: there are no images to decode");
+  check_usage(!null_source || options.decode == DecodeKind::null,
+              "--source null needs --decode null: there are no images to decode");
 }
 
 /// Checks the uses of GPUs, and that they are not requested and refused at once.
 void check_gpu_options(const PipelineOptions& options) {
   const auto option = option_for_gpu(options);
-  check(options.sink != SinkKind::host || !option,
-        fmt::format("{} needs a GPU, which --sink host does not use; leave out one of them", option.value_or("")));
-  check(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
-        "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalized there");
+  check_usage(
+      options.sink != SinkKind::host || !option,
+      fmt::format("{} needs a GPU, which --sink host does not use; leave out one of them", option.value_or("")));
+  check_usage(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
+              "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalized there");
   const std::size_t listed = listed_devices(options).size();
-  check(listed <= options.gpus.value_or(listed), fmt::format("--device: {} listed, but {} step together; raise --gpus",
-                                                             format_count(listed, "GPU"), options.gpus.value_or(0)));
+  check_usage(listed <= options.gpus.value_or(listed),
+              fmt::format("--device: {} listed, but {} step together; raise --gpus", format_count(listed, "GPU"),
+                          options.gpus.value_or(0)));
+}
+
+std::optional<double> residency_of(std::span<const InputFile> files, Context& context) {
+  return files.empty() ? std::nullopt : residency(files, context);
+}
+
+void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
+  context.warn("gpus_share_devices",
+               fmt::format("{} GPUs step together, but {} here: batches go there one after the other, and links and "
+                           "memory carry the load of several GPUs",
+                           gpus, devices == 1 ? "only one is" : fmt::format("only {} are", devices)));
 }
 
 }  // namespace
+
+void PipelineOptions::describe(FieldVisitor& v) {
+  v.field({"PATH", "shards, image files, or folders of either; none with --source null", Role::optional_positional,
+           kMayDiffer},
+          paths);
+  v.topic("Training job");
+  v.field(
+      {"preset", "published workload that sets batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
+      preset);
+  v.field({"gpus", Unit::count, "GPUs that step together; default: those of --device, else 1", kMayDiffer,
+           between(1, 1024)},
+          gpus);
+  v.field({"batch", Unit::count, "samples per GPU and training step; default: that of the preset, else 256",
+           between(1, 1U << 20U)},
+          batch);
+  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch; default: that of the preset, else none",
+           between(0, kDay), kOfTrainingStep},
+          step_time);
+  v.topic("Reading and loading");
+  v.field({"epochs", Unit::count, "passes over the data; the first starts from the requested cache state",
+           between(1, 1'000'000)},
+          epochs);
+  v.field({"prefetch", "batches prefetched per GPU; several values are measured one after the other", "N[,N...]"},
+          prefetch);
+  v.field({"workers", Unit::count, "threads that decode and augment; default: CPUs available to the process",
+           between(1, system::kMostThreads)},
+          workers);
+  v.field({"readers", Unit::count, "reading threads; default: at most 4 for shards, 16 for files",
+           between(1, system::kMostThreads)},
+          readers);
+  v.field(
+      {"shuffle-buffer", Unit::count,
+       "size of the shuffle buffer in samples, for shards; 0: keep the order of the shards", between(0, 10'000'000)},
+      shuffle_buffer);
+  v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, cache);
+  v.field({"source", "null: reads nothing"}, source);
+  v.topic("Decoding");
+  v.field({"decode", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading"},
+          decode);
+  v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)}, crop);
+  v.field({"dtype", "data type of the batch"}, dtype);
+  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, layout);
+  v.field({"normalize", "where samples are flipped and normalized; gpu: one byte per value crosses the bus"},
+          normalize);
+  v.topic("Batches and GPUs");
+  v.field({"sink", "where batches go; auto: to GPUs if available, otherwise they stay in host memory"}, sink);
+  v.field({"device", "GPUs to use, by number; default: the first ones", "N[,N...]"}, device);
+  v.field({"pinned", "whether GPUs copy from pinned memory; auto: yes"}, pinned);
+  v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, step);
+  v.topic("Measurement");
+  v.field({"ladder", "compare several loaders, from a naive one to one in which all stages overlap"}, ladder);
+  v.field({"drop-last", "at the end of an epoch, leave out samples that do not fill a batch on every GPU"}, drop_last);
+  v.field({"samples", Unit::count, "maximum number of samples per epoch; default: all", kMayDiffer,
+           between(1, 1ULL << 48U)},
+          samples);
+  v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
+           kMayDiffer, above(0, kDay)},
+          budget);
+  v.topic("Checkpoints");
+  v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
+          checkpoint_every);
+  v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint", at_least(1)}, checkpoint_bytes);
+  v.field({"checkpoint-dir", "existing folder for checkpoints, which are removed at once", "DIR", kSharedOutput},
+          checkpoint_dir);
+  v.topic("Measurement");
+  v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, trace);
+  v.field({"seed", "seed for order, crops and flips", kMayDiffer}, seed);
+  access.describe(v);
+}
 
 std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
   const std::string expected = fmt::format(
       "--prefetch: expected numbers from 0 to {} separated by commas, such as 0,1,2,4; got '{}'", kMostPrefetch, text);
   const auto values = listed_numbers(text, expected);
-  check(std::ranges::max(values) <= kMostPrefetch, expected);
-  check(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
+  check_usage(std::ranges::max(values) <= kMostPrefetch, expected);
+  check_usage(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
   return values;
 }
 
@@ -184,14 +171,16 @@ PipelineSetup set_up(const PipelineOptions& options) {
   setup.step.step_seconds = options.step_time.value_or(0);
   if (options.preset) {
     const Preset& preset = find_preset(*options.preset);
-    check(preset.jpeg, fmt::format("--preset: samples of '{}' are not images, which this pipeline decodes; `iobench "
-                                   "model --list-presets` lists the JPEG presets",
-                                   preset.name));
+    check_usage(preset.jpeg,
+                fmt::format("--preset: samples of '{}' are not images, which this pipeline decodes; `iobench "
+                            "model --list-presets` lists the JPEG presets",
+                            preset.name));
     loader.batch = options.batch.value_or(preset.batch);
     setup.step.step_seconds = options.step_time.value_or(preset.step_seconds);
   }
   setup.step.kind = options.step;
-  check(options.step == StepKind::emulated || setup.step.step_seconds > 0, "--step spin needs --step-time or --preset");
+  check_usage(options.step == StepKind::emulated || setup.step.step_seconds > 0,
+              "--step spin needs --step-time or --preset");
   setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
   loader.workers = static_cast<unsigned>(options.workers.value_or(system::usable_threads()));
   loader.decode = options.decode;
@@ -232,14 +221,6 @@ std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_byt
   return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
 }
 
-namespace {
-
-std::optional<double> residency_of(std::span<const InputFile> files, Context& context) {
-  return files.empty() ? std::nullopt : residency(files, context);
-}
-
-}  // namespace
-
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context) {
   if (!work.files.empty()) prepare_cache(work.files, work.cache, std::nullopt, context);
@@ -279,17 +260,6 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   run.copies = work.sink.copies().since(copies);
   return run;
 }
-
-namespace {
-
-void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
-  context.warn("gpus_share_devices",
-               fmt::format("{} GPUs step together, but {} here: batches go there one after the other, and links and "
-                           "memory carry the load of several GPUs",
-                           gpus, devices == 1 ? "only one is" : fmt::format("only {} are", devices)));
-}
-
-}  // namespace
 
 std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
   if (options.sink == SinkKind::gpu) return "--sink gpu";

@@ -9,6 +9,18 @@
 #include "io/publish.hpp"
 
 namespace shardkit::bench {
+namespace {
+
+constexpr std::uint64_t kBlock = 8U << 20U;
+constexpr const char* kName = "iobench-checkpoint";
+
+using Clock = std::chrono::steady_clock;
+
+Clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
 
 void StepLog::add(const Step& step) {
   ++steps_;
@@ -58,13 +70,6 @@ BatchLatency StepLog::batch_latency() const {
           waits_.quantile(1)};
 }
 
-namespace {
-
-constexpr std::uint64_t kBlock = 8U << 20U;
-constexpr const char* kName = "iobench-checkpoint";
-
-}  // namespace
-
 CheckpointWriter::CheckpointWriter(io::FileSystem& files, std::string folder, std::uint64_t bytes)
     : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kBlock)) {
   io::AtomicFile(files_, io::join_path(folder_, kName));  // that it can be written there
@@ -87,16 +92,6 @@ void CheckpointWriter::write(const std::stop_token& stop) {
   seconds_ += took;
   longest_ = std::max(longest_, took);
 }
-
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-Clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-}  // namespace
 
 StepLoop::StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace)
     : settings_(settings), sink_(sink), checkpoints_(checkpoints), trace_(trace), log_(settings.step_seconds) {}

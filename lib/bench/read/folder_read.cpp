@@ -54,49 +54,12 @@ void call_file(const std::string& path, bool asks_residency, MutableBytes buffer
   calls.stat.record(stated - opened);
   calls.read.record(read - asked);
   calls.close.record(closed - read);
-  calls.whole.record((stated - begin) + (closed - asked));
+  calls.latency.record((stated - begin) + (closed - asked));
   calls.bytes += done;
 }
 
-}  // namespace
-
-void FileCalls::merge(const FileCalls& other) {
-  open.merge(other.open);
-  stat.merge(other.stat);
-  read.merge(other.read);
-  close.merge(other.close);
-  whole.merge(other.whole);
-  bytes += other.bytes;
-  kernel_reads += other.kernel_reads;
-  asked_bytes += other.asked_bytes;
-  cached_bytes += other.cached_bytes;
-  residency_unknown = residency_unknown || other.residency_unknown;
-}
-
-Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
-                       std::optional<double> seconds, FileCalls& calls, Context& context) {
-  Turns turns(std::min<std::uint64_t>(most.value_or(files.size()), files.size()), {{}, seconds, 0});
-  std::vector<FileCalls> of_threads(threads);
-  const auto work = [&](unsigned thread, const std::stop_token& stop) {
-    turns.begin();
-    io::AlignedBuffer buffer;
-    while (!stop.stop_requested()) {
-      const auto turn = turns.next();
-      if (!turn) return;
-      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kBlock), of_threads[thread], context.progress());
-      context.progress().items.fetch_add(1, std::memory_order_relaxed);
-    }
-  };
-  const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
-  for (const FileCalls& some : of_threads) calls.merge(some);
-  if (calls.close.count() == 0) context.throw_if_stopped();
-  return timing;
-}
-
-namespace {
-
 void check_folders(const std::vector<std::string>& paths) {
-  if (paths.empty()) throw Error(ErrorCode::usage, "nothing to read: no PATH was given");
+  if (paths.empty()) refuse("nothing to read: no PATH was given");
   for (const std::string& path : paths) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) throw system_error(errno, "list", path);
@@ -164,21 +127,15 @@ FolderReport report_of(const FolderListing& listing, const FileCalls& calls, std
   return report;
 }
 
-void add_totals(const FileCalls& calls, const Timing& timing, ReadResult& result) {
-  result.bytes = calls.bytes;
+void add_rates(const FileCalls& calls, const Timing& timing, ReadResult& result) {
+  const auto samples = static_cast<double>(calls.close.count());
+  const auto bytes = static_cast<double>(calls.bytes);
   result.samples = calls.close.count();
-  result.operations = calls.read.count();
-  result.kernel_reads = calls.kernel_reads;
-  result.read_seconds = timing.seconds;
-  result.cpu_seconds = timing.cpu_seconds;
-  result.bytes_per_second = static_cast<double>(calls.bytes) / timing.seconds;
+  result.bytes_per_second = bytes / timing.seconds;
   result.bytes_per_second_interval = rate_interval(timing, result.bytes_per_second);
   result.steady = is_steady(timing);
-  result.samples_per_second = static_cast<double>(*result.samples) / timing.seconds;
-  result.mean_sample =
-      *result.samples > 0 ? static_cast<double>(calls.bytes) / static_cast<double>(*result.samples) : 0;
-  result.latency = calls.whole.quantiles();
-  result.latency_histogram = calls.whole.steps();
+  result.samples_per_second = samples / timing.seconds;
+  result.mean_sample = samples > 0 ? bytes / samples : 0;
   if (calls.asked_bytes > 0 && !calls.residency_unknown) {
     result.cache.residency_before_ratio =
         static_cast<double>(calls.cached_bytes) / static_cast<double>(calls.asked_bytes);
@@ -213,6 +170,37 @@ void add_hints(const ReadOptions& options, ReadResult& result) {
 
 }  // namespace
 
+void FileCalls::merge(const FileCalls& other) {
+  ReadTally::merge(other);
+  open.merge(other.open);
+  stat.merge(other.stat);
+  read.merge(other.read);
+  close.merge(other.close);
+  asked_bytes += other.asked_bytes;
+  cached_bytes += other.cached_bytes;
+  residency_unknown = residency_unknown || other.residency_unknown;
+}
+
+Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
+                       std::optional<double> seconds, FileCalls& calls, Context& context) {
+  Turns turns(std::min<std::uint64_t>(most.value_or(files.size()), files.size()), {{}, seconds, 0});
+  std::vector<FileCalls> of_threads(threads);
+  const auto work = [&](unsigned thread, const std::stop_token& stop) {
+    turns.begin();
+    io::AlignedBuffer buffer;
+    while (!stop.stop_requested()) {
+      const auto turn = turns.next();
+      if (!turn) return;
+      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kBlock), of_threads[thread], context.progress());
+      context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  };
+  const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
+  for (const FileCalls& some : of_threads) calls.merge(some);
+  if (calls.close.count() == 0) context.throw_if_stopped();
+  return timing;
+}
+
 ReadResult read_folders(const ReadOptions& options, Context& context) {
   check_folders(options.paths);
   ReadResult result;
@@ -234,11 +222,12 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   FileCalls calls;
   const Timing timing = time_file_calls(listing.files, result.threads, options.samples, options.budget, calls, context);
   result.interrupted = context.stop_token().stop_requested();
-  add_totals(calls, timing, result);
-  result.files = listing.files.size();
   ReadMeasurement measured;
-  measured.add(timing, {}, before, system::read_disk_counters(result.storage.device));
-  result.device = measured.device_activity();
+  measured.add(timing, {static_cast<const ReadTally&>(calls)}, before,
+               system::read_disk_counters(result.storage.device));
+  measured.add_totals(result);
+  add_rates(calls, timing, result);
+  result.files = listing.files.size();
   result.cache.state = cache_state(result.cache, result.storage.storage_class);
   result.imagefolder = report_of(listing, calls, result.threads, timing.seconds);
   result.imagefolder->metadata_cache = metadata;

@@ -10,6 +10,16 @@ namespace {
 
 constexpr unsigned kRounds = 4;
 
+using Clock = std::chrono::steady_clock;
+
+/// Descriptors that are left to everything but the files of a random read.
+constexpr std::uint64_t kSpareDescriptors = 64;
+
+bool may_keep_open(std::uint64_t files) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && files + kSpareDescriptors <= limit.rlim_cur;
+}
+
 }  // namespace
 
 ShuffledSamples::ShuffledSamples(std::vector<SampleRef> samples, std::uint64_t seed, std::uint64_t most)
@@ -56,20 +66,6 @@ SampleRef GridOrder::at(std::uint64_t index) const {
   const auto file = std::ranges::upper_bound(first_, piece) - first_.begin() - 1;
   return {static_cast<std::uint32_t>(file), (piece - first_[static_cast<std::size_t>(file)]) * unit_, unit_, 0, 0};
 }
-
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Descriptors that are left to everything but the files of a random read.
-constexpr std::uint64_t kSpareDescriptors = 64;
-
-bool may_keep_open(std::uint64_t files) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && files + kSpareDescriptors <= limit.rlim_cur;
-}
-
-}  // namespace
 
 RandomWork::RandomWork(std::span<const InputFile> files, const io::ReadEngine& engine, const RandomOrder& order,
                        bool counts_samples, bool keep_files_open, const ReadLimits& limits, Context& context)

@@ -43,9 +43,18 @@ std::optional<DeviceActivity> ReadMeasurement::device_activity() const {
                         device->queue_seconds / timing.seconds};
 }
 
-namespace {
+void ReadMeasurement::add_totals(ReadResult& result) const {
+  result.bytes = total.bytes;
+  result.operations = total.latency.count();
+  result.kernel_reads = total.kernel_reads;
+  result.latency = total.latency.quantiles();
+  result.latency_histogram = total.latency.steps();
+  result.read_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.device = device_activity();
+}
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+namespace {
 
 /// Local files as rows of samples of --sample-bytes each.
 InputSet in_rows(InputSet input, std::uint64_t sample_bytes) {
@@ -209,7 +218,7 @@ void add_rates(const ReadMeasurement& all, const std::vector<RepetitionRun>& run
   if (runs.size() == 1) {
     result.bytes_per_second_interval = rate_interval(all.timing, result.bytes_per_second);
   } else {
-    result.bytes_per_second_interval = RateInterval{summary.low, summary.high};
+    result.bytes_per_second_interval = summary.interval();
   }
 }
 
@@ -223,14 +232,7 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
   }
   const ReadTally& total = all.total;
   add_rates(all, runs, result);
-  result.bytes = total.bytes;
-  result.operations = total.latency.count();
-  result.kernel_reads = total.kernel_reads;
-  result.latency = total.latency.quantiles();
-  result.latency_histogram = total.latency.steps();
-  result.read_seconds = all.timing.seconds;
-  result.cpu_seconds = all.timing.cpu_seconds;
-  result.device = all.device_activity();
+  all.add_totals(result);
   if (!runs.front().hint.empty()) result.hints.push_back(runs.front().hint);
   if (!plan.counts_samples) return;
   result.samples = total.samples;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
@@ -44,15 +45,9 @@ struct StreamingVerdict {
 };
 
 /// Options of `iobench read` for URLs: access, and the job that would read from them.
-struct StoreReadOptions {
+struct StoreReadOptions : JobOptions {
   catalog::StoreAccess access;
   std::optional<double> required_rate;
-  std::optional<std::string> preset;
-  std::optional<std::uint64_t> gpus;
-  std::optional<std::uint64_t> batch;
-  std::optional<double> step_time;
-  std::optional<std::uint64_t> sample_bytes;
-  std::optional<double> min_au;
 
   void describe(FieldVisitor& v);
 
@@ -190,7 +185,7 @@ struct ReadResult {
   double read_seconds = 0;
   double cpu_seconds = 0;
   double bytes_per_second = 0;
-  std::optional<RateInterval> bytes_per_second_interval;
+  std::optional<stats::Interval> bytes_per_second_interval;
   std::optional<bool> steady;  ///< empty: the run was too short to find out
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;

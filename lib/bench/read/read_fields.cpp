@@ -49,18 +49,11 @@ void StoreReadOptions::describe(FieldVisitor& v) {
   v.field({"required-rate", Unit::bytes_per_second,
            "for stores: the rate that the job reads, for the verdict stream or stage", kMayDiffer, above(0)},
           required_rate);
-  v.field({"preset", "for stores: the job that reads, such as resnet50-h100", "NAME", kMayDiffer}, preset);
-  v.field({"gpus", Unit::count, "for stores: GPUs of that job; default: 1", kMayDiffer, at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "for stores: samples per GPU and training step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "for stores: time that a GPU computes one batch", above(0), kOfTrainingStep},
-          step_time);
+  JobOptions::describe(v);
   v.field({"sample-bytes", Unit::bytes,
            "for stores: mean size of the stored samples; for local files: read samples of this size",
            between(1, 1ULL << 40U)},
           sample_bytes);
-  v.field(
-      {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
-      min_au);
   access.describe(v);
 }
 
@@ -161,65 +154,49 @@ void StoreReport::describe(FieldVisitor& v) {
   v.field({"levels", "one row per number of connections"}, levels);
 }
 
-namespace {
-
-void describe_way(ReadResult& result, FieldVisitor& v) {
+void ReadResult::describe(FieldVisitor& v) {
   v.field({"store",
            "for stores: stream or stage, and the results per number of connections; the other values are those at the "
            "knee"},
-          result.store);
-  v.field({"mode", "how files were read", kCondition}, result.mode);
-  v.field({"job", "the job given with --job"}, result.job);
-  v.field({"engine", "reader engine", kCondition}, result.engine);
-  v.field({"direct", "whether reads bypassed the page cache", kCondition}, result.direct);
-  v.field({"threads", Unit::count, "reading threads", kCondition}, result.threads);
-  v.field({"depth", Unit::count, "reads in flight per thread; absent for stores", kCondition}, result.depth);
+          store);
+  v.field({"mode", "how files were read", kCondition}, mode);
+  v.field({"job", "the job given with --job"}, job);
+  v.field({"engine", "reader engine", kCondition}, engine);
+  v.field({"direct", "whether reads bypassed the page cache", kCondition}, direct);
+  v.field({"threads", Unit::count, "reading threads", kCondition}, threads);
+  v.field({"depth", Unit::count, "reads in flight per thread; absent for stores", kCondition}, depth);
   v.field({"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode", kCondition},
-          result.block);
-  v.field({"files", Unit::count, "number of files or shards given", kCondition}, result.files);
-}
-
-void describe_amounts(ReadResult& result, FieldVisitor& v) {
-  v.field({"bytes", Unit::bytes, "bytes read"}, result.bytes);
+          block);
+  v.field({"files", Unit::count, "number of files or shards given", kCondition}, files);
+  v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
   v.field({"samples", Unit::count,
            "samples read; a file that is not a shard counts as one. Absent for stores, random blocks, and shards "
            "without index at a depth above 1"},
-          result.samples);
-  v.field({"operations", Unit::count, "reads"}, result.operations);
+          samples);
+  v.field({"operations", Unit::count, "reads"}, operations);
   v.field({"kernel_reads", Unit::count, "reads made by the kernel: more than requested if it returned fewer bytes"},
-          result.kernel_reads);
-  v.field({"passes", Unit::count, "number of passes over the data"}, result.passes);
-  v.field({"read_seconds", Unit::seconds, "elapsed time"}, result.read_seconds);
-  v.field({"cpu_seconds", Unit::seconds, "CPU time"}, result.cpu_seconds);
-}
-
-void describe_rates(ReadResult& result, FieldVisitor& v) {
+          kernel_reads);
+  v.field({"passes", Unit::count, "number of passes over the data"}, passes);
+  v.field({"read_seconds", Unit::seconds, "elapsed time"}, read_seconds);
+  v.field({"cpu_seconds", Unit::seconds, "CPU time"}, cpu_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time; with repetitions the median",
            metric(Better::higher)},
-          result.bytes_per_second);
+          bytes_per_second);
   v.field({"bytes_per_second_interval", Unit::bytes_per_second,
            "95 % interval of the median over slices of 0.1 s, or over repetitions (the full range if there are fewer "
            "than 6). Absent if the run took less than 1 s or the rate lies outside"},
-          result.bytes_per_second_interval);
+          bytes_per_second_interval);
   v.field({"steady",
            "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
-          result.steady);
+          steady);
   v.field({"samples_per_second", Unit::per_second, "samples divided by time", derived_metric(Better::higher)},
-          result.samples_per_second);
+          samples_per_second);
   v.field({"mean_sample", Unit::bytes, "mean stored size of a sample, including headers and padding in a shard",
            condition_within(0.05)},
-          result.mean_sample);
+          mean_sample);
   v.field({"latency", Unit::seconds, "latency of one read: a block, or a sample in random mode", metric(Better::lower)},
-          result.latency);
-  v.field({"latency_histogram", "histogram of latencies, by powers of two"}, result.latency_histogram);
-}
-
-}  // namespace
-
-void ReadResult::describe(FieldVisitor& v) {
-  describe_way(*this, v);
-  describe_amounts(*this, v);
-  describe_rates(*this, v);
+          latency);
+  v.field({"latency_histogram", "histogram of latencies, by powers of two"}, latency_histogram);
   v.field({"repetitions", "each repetition, if there was more than one"}, repetitions);
   v.field({"cache", "state of the page cache", kCondition}, cache);
   v.field({"storage", "storage of the first path", kCondition}, storage);

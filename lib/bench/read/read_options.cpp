@@ -19,8 +19,6 @@ namespace {
 constexpr std::uint64_t kDepth = 32;
 constexpr std::uint64_t kBlock = 256U << 10U;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 void check_depth(const ReadOptions& options) {
   if (depth_of(options) == 1 || io::engine_takes_depth(engine_of(options))) return;
   refuse(fmt::format("--depth: engine '{}' allows one read in flight per thread; use --engine uring or more --threads",
@@ -70,6 +68,53 @@ void check_store_options(StoreReadOptions options) {
   }
 }
 
+struct ReadJob {
+  std::string_view name;
+  ReadMode mode;
+  std::uint64_t block;
+  std::uint64_t threads;
+  io::EngineKind engine;
+  std::uint64_t depth;
+};
+
+constexpr double kJobSeconds = 60;
+constexpr std::array<ReadJob, 2> kJobs{{
+    {"seq-read", ReadMode::sequential, 1U << 20U, 4, io::EngineKind::pread, 1},
+    {"rand-read", ReadMode::random, 256U << 10U, 8, io::EngineKind::uring, 32},
+}};
+
+const ReadJob& job_called(const std::string& name) {
+  const auto* const job = std::ranges::find(kJobs, name, &ReadJob::name);
+  if (job != kJobs.end()) return *job;
+  refuse(
+      fmt::format("--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
+                  "`iobench checkpoint`: read never writes)",
+                  name));
+}
+
+std::string_view fio_engine(io::EngineKind engine) {
+  if (engine == io::EngineKind::uring) return "io_uring";
+  return engine == io::EngineKind::mmap ? "mmap" : "psync";
+}
+
+/// In fio's syntax, which separates names with colons.
+std::string fio_file(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ':') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+std::string fio_files(std::span<const InputFile> files) {
+  constexpr std::size_t kMostNamed = 8;
+  if (files.size() > kMostNamed) return fmt::format("--filename='<the {} files, separated by colons>'", files.size());
+  std::string names;
+  for (const InputFile& file : files) names += (names.empty() ? "" : ":") + fio_file(file.path);
+  return "--filename=" + shell_quoted(names);
+}
+
 }  // namespace
 
 io::EngineKind engine_of(const ReadOptions& options) { return options.engine.value_or(io::EngineKind::pread); }
@@ -109,61 +154,11 @@ void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
                      format_size(system::usable_memory())));
 }
 
-namespace {
-
-struct ReadJob {
-  std::string_view name;
-  ReadMode mode;
-  std::uint64_t block;
-  std::uint64_t threads;
-  io::EngineKind engine;
-  std::uint64_t depth;
-};
-
-constexpr double kJobSeconds = 60;
-constexpr std::array<ReadJob, 2> kJobs{{
-    {"seq-read", ReadMode::sequential, 1U << 20U, 4, io::EngineKind::pread, 1},
-    {"rand-read", ReadMode::random, 256U << 10U, 8, io::EngineKind::uring, 32},
-}};
-
-const ReadJob& job_called(const std::string& name) {
-  const auto* const job = std::ranges::find(kJobs, name, &ReadJob::name);
-  if (job != kJobs.end()) return *job;
-  throw Error(ErrorCode::usage, fmt::format("--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
-                                            "`iobench checkpoint`: read never writes)",
-                                            name));
-}
-
-std::string_view fio_engine(io::EngineKind engine) {
-  if (engine == io::EngineKind::uring) return "io_uring";
-  return engine == io::EngineKind::mmap ? "mmap" : "psync";
-}
-
-/// In fio's syntax, which separates names with colons.
-std::string fio_file(const std::string& path) {
-  std::string text;
-  for (const char c : path) {
-    if (c == ':') text += '\\';
-    text += c;
-  }
-  return text;
-}
-
-std::string fio_files(std::span<const InputFile> files) {
-  constexpr std::size_t kMostNamed = 8;
-  if (files.size() > kMostNamed) return fmt::format("--filename='<the {} files, separated by colons>'", files.size());
-  std::string names;
-  for (const InputFile& file : files) names += (names.empty() ? "" : ":") + fio_file(file.path);
-  return "--filename=" + shell_quoted(names);
-}
-
-}  // namespace
-
 ReadOptions with_job(const ReadOptions& options) {
   if (!options.job) return options;
   const ReadJob& job = job_called(*options.job);
   if (options.mode != ReadMode::sequential && options.mode != job.mode) {
-    throw Error(ErrorCode::usage, fmt::format("--job {} sets the mode; leave out --mode", job.name));
+    refuse(fmt::format("--job {} sets the mode; leave out --mode", job.name));
   }
   ReadOptions full = options;
   full.mode = job.mode;

@@ -223,6 +223,8 @@ struct ReadMeasurement {
   void add(const Timing& pass, const std::vector<ReadTally>& tallies, const std::optional<system::DiskCounters>& before,
            const std::optional<system::DiskCounters>& after);
   std::optional<DeviceActivity> device_activity() const;
+  /// Puts all but rates and samples into the result.
+  void add_totals(ReadResult& result) const;
 };
 
 /// Adds hints about its values to the result; `input` is what was found, the plan's files are those that were read.
@@ -231,14 +233,11 @@ void add_read_hints(const ReadOptions& options, const InputSet& input, const Rea
 /// Why reading `files` counted no sample, and what to do: nothing was read, no complete sample, or there are none.
 std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);
 
-/// Times of the calls of one thread, or of all. On a cache line of its own.
-struct alignas(64) FileCalls {
+/// Calls of one thread, or of all; the latency is that of all four of a file.
+struct FileCalls : ReadTally {
   stats::LatencyHistogram open, stat, read, close;
-  stats::LatencyHistogram whole;  ///< all four of a file
-  std::uint64_t bytes = 0;
-  std::uint64_t kernel_reads = 0;
-  std::uint64_t asked_bytes =
-      0;  ///< of the files whose share in the page cache was measured, after opening and before reading
+  /// Of the files whose share in the page cache was measured, after opening and before reading.
+  std::uint64_t asked_bytes = 0;
   std::uint64_t cached_bytes = 0;  ///< cached bytes of these
   bool residency_unknown = false;
 

@@ -25,36 +25,6 @@ std::vector<StoreObject> shuffled(std::vector<StoreObject> objects, std::uint64_
   return objects;
 }
 
-}  // namespace
-
-StoreRequests::StoreRequests(std::vector<StoreObject> objects, std::uint64_t block, std::uint64_t seed)
-    : objects_(shuffled(std::move(objects), seed)), states_(objects_.size()), block_(block), seed_(seed) {}
-
-StoreRequest StoreRequests::next() {
-  const std::uint64_t number = next_++;
-  for (std::size_t skipped = 0; skipped < objects_.size(); ++skipped) {
-    StoreRequest request{.object = static_cast<std::size_t>((number + skipped) % objects_.size())};
-    const State state = states_[request.object];
-    if (state == State::changed) continue;
-    const std::uint64_t size = objects_[request.object].info.size;
-    request.whole = state == State::whole;
-    if (!request.whole) {
-      const std::uint64_t blocks = (size + block_ - 1) / block_;
-      request.offset = Prng(seed_ + number).below(blocks) * block_;
-    }
-    request.length = request.whole ? size : std::min(block_, size - request.offset);
-    return request;
-  }
-  throw Error(ErrorCode::not_found,
-              fmt::format("all {} listed have changed or no longer exist", format_count(objects_.size(), "object")));
-}
-
-std::size_t StoreRequests::count(State state) const {
-  return static_cast<std::size_t>(std::ranges::count_if(states_, [&](const auto& is) { return is == state; }));
-}
-
-namespace {
-
 using Clock = std::chrono::steady_clock;
 
 constexpr double kSlice = 0.1;
@@ -193,6 +163,32 @@ std::optional<double> quantile(const stats::LatencyHistogram& histogram, double 
 }
 
 }  // namespace
+
+StoreRequests::StoreRequests(std::vector<StoreObject> objects, std::uint64_t block, std::uint64_t seed)
+    : objects_(shuffled(std::move(objects), seed)), states_(objects_.size()), block_(block), seed_(seed) {}
+
+StoreRequest StoreRequests::next() {
+  const std::uint64_t number = next_++;
+  for (std::size_t skipped = 0; skipped < objects_.size(); ++skipped) {
+    StoreRequest request{.object = static_cast<std::size_t>((number + skipped) % objects_.size())};
+    const State state = states_[request.object];
+    if (state == State::changed) continue;
+    const std::uint64_t size = objects_[request.object].info.size;
+    request.whole = state == State::whole;
+    if (!request.whole) {
+      const std::uint64_t blocks = (size + block_ - 1) / block_;
+      request.offset = Prng(seed_ + number).below(blocks) * block_;
+    }
+    request.length = request.whole ? size : std::min(block_, size - request.offset);
+    return request;
+  }
+  throw Error(ErrorCode::not_found,
+              fmt::format("all {} listed have changed or no longer exist", format_count(objects_.size(), "object")));
+}
+
+std::size_t StoreRequests::count(State state) const {
+  return static_cast<std::size_t>(std::ranges::count_if(states_, [&](const auto& is) { return is == state; }));
+}
 
 void RetryCount::note(const net::RetryEvent& event) {
   ++retries_;

@@ -22,8 +22,6 @@ constexpr std::uint64_t kBlock = 8U << 20U;
 constexpr double kBudget = 28;
 constexpr double kLeastBudget = 1;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 [[noreturn]] void refuse_option(std::string_view option, std::string_view why) {
   refuse(fmt::format("{} is only for local files: {}", option, why));
 }
@@ -48,14 +46,6 @@ void check_options(const ReadOptions& options) {
   options.store.required();  // throws for an incomplete job, before any request
 }
 
-/// 1, 2, 4, ... up to `most`, which is the last in any case.
-std::vector<std::uint64_t> connections_up_to(std::uint64_t most) {
-  std::vector<std::uint64_t> levels;
-  for (std::uint64_t level = 1; level < most; level *= 2) levels.push_back(level);
-  levels.push_back(most);
-  return levels;
-}
-
 /// The time of each of `levels`: an equal share of the budget.
 LevelTimes times_of(double budget, std::size_t levels) {
   const double quarter = budget / static_cast<double>(levels) / 4;
@@ -71,7 +61,7 @@ std::vector<double> rates_of(const std::vector<LevelMeasurement>& curve) {
 /// After a stop, the levels before it; throws Error{cancelled} if there are none.
 std::vector<LevelMeasurement> measure_curve(StoreRequests& requests, RetryCount& retries, const ReadOptions& options,
                                             Context& context) {
-  const auto levels = connections_up_to(options.threads.value_or(kConnections));
+  const auto levels = stats::doubling_up_to(options.threads.value_or(kConnections));
   const LevelTimes times = times_of(options.budget.value_or(kBudget), levels.size());
   std::vector<LevelMeasurement> curve;
   context.progress().start_for("measuring", options.budget.value_or(kBudget));
@@ -151,6 +141,52 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
   }
 }
 
+constexpr unsigned kMostUnanswered = 3;
+constexpr system::Seconds kLeastWait{1};
+
+/// The operand that the error is about, by the server in it, else the first one; without login and query.
+std::string concerned(const Error& error, const std::vector<std::string>& operands) {
+  std::vector<catalog::ObjectLocation> locations;
+  for (const std::string& operand : operands) {
+    if (catalog::is_address(operand)) locations.push_back(catalog::parse_location(operand));
+  }
+  if (locations.empty()) return operands.front();
+  const auto of_store = [&](const catalog::ObjectLocation& location) {
+    return error.path().starts_with(location.store());
+  };
+  const auto found = std::ranges::find_if(locations, of_store);
+  return (found == locations.end() ? locations.front() : *found).display();
+}
+
+/// The failure, without the address in front: it may be of a file that the user did not name.
+std::string reason_of(const Error& error) {
+  const std::string text = error.what();
+  const std::string address = fmt::format("'{}': ", error.path());
+  return text.starts_with(address) ? text.substr(address.size()) : text;
+}
+
+/// "500 MB/s, 0.50 times the 1.00 GB/s required"
+std::string comparison(double supply, const StreamingVerdict& verdict) {
+  return fmt::format("{}, {} times the {} required", format_rate(supply), format_factor(verdict.headroom_ratio),
+                     format_rate(verdict.required_bytes_per_second));
+}
+
+std::string text_of(double supply, const StreamingVerdict& verdict) {
+  if (verdict.verdict == StreamOrStage::stream) {
+    return fmt::format("stream: the store delivers {}; staging would save no time", comparison(supply, verdict));
+  }
+  if (!verdict.break_even_epochs) {
+    return fmt::format(
+        "stage: the store delivers {}, which is too little reserve ({} times are needed); staging takes {} once",
+        comparison(supply, verdict), kStreamingReserve, format_duration(verdict.staging_seconds));
+  }
+  return fmt::format(
+      "stage: the store delivers {}; streaming adds {} to each epoch, staging takes {} once and pays off after {:.1f} "
+      "epochs, if the local disk delivers the required rate",
+      comparison(supply, verdict), format_duration(verdict.epoch_stall_seconds),
+      format_duration(verdict.staging_seconds), *verdict.break_even_epochs);
+}
+
 }  // namespace
 
 ReadResult read_objects(std::vector<StoreObject> objects, const std::string& location, RetryCount& retries,
@@ -220,34 +256,6 @@ ReadResult StoreReader::read(const InputSet& input) {
   return read_objects(std::move(objects), location, retries_, options_, context_);
 }
 
-namespace {
-
-constexpr unsigned kMostUnanswered = 3;
-constexpr system::Seconds kLeastWait{1};
-
-/// The operand that the error is about, by the server in it, else the first one; without login and query.
-std::string concerned(const Error& error, const std::vector<std::string>& operands) {
-  std::vector<catalog::ObjectLocation> locations;
-  for (const std::string& operand : operands) {
-    if (catalog::is_address(operand)) locations.push_back(catalog::parse_location(operand));
-  }
-  if (locations.empty()) return operands.front();
-  const auto of_store = [&](const catalog::ObjectLocation& location) {
-    return error.path().starts_with(location.store());
-  };
-  const auto found = std::ranges::find_if(locations, of_store);
-  return (found == locations.end() ? locations.front() : *found).display();
-}
-
-/// The failure, without the address in front: it may be of a file that the user did not name.
-std::string reason_of(const Error& error) {
-  const std::string text = error.what();
-  const std::string address = fmt::format("'{}': ", error.path());
-  return text.starts_with(address) ? text.substr(address.size()) : text;
-}
-
-}  // namespace
-
 StorePatience::StorePatience(double budget, system::Clock& clock)
     : clock_(clock), budget_(budget), end_(clock.monotonic() + budget_) {}
 
@@ -273,32 +281,6 @@ Error unreachable(const Error& error, const std::vector<std::string>& operands) 
           address};
 }
 
-namespace {
-
-/// "500 MB/s, 0.50 times the 1.00 GB/s required"
-std::string comparison(double supply, const StreamingVerdict& verdict) {
-  return fmt::format("{}, {} times the {} required", format_rate(supply), format_factor(verdict.headroom_ratio),
-                     format_rate(verdict.required_bytes_per_second));
-}
-
-std::string text_of(double supply, const StreamingVerdict& verdict) {
-  if (verdict.verdict == StreamOrStage::stream) {
-    return fmt::format("stream: the store delivers {}; staging would save no time", comparison(supply, verdict));
-  }
-  if (!verdict.break_even_epochs) {
-    return fmt::format(
-        "stage: the store delivers {}, which is too little reserve ({} times are needed); staging takes {} once",
-        comparison(supply, verdict), kStreamingReserve, format_duration(verdict.staging_seconds));
-  }
-  return fmt::format(
-      "stage: the store delivers {}; streaming adds {} to each epoch, staging takes {} once and pays off after {:.1f} "
-      "epochs, if the local disk delivers the required rate",
-      comparison(supply, verdict), format_duration(verdict.epoch_stall_seconds),
-      format_duration(verdict.staging_seconds), *verdict.break_even_epochs);
-}
-
-}  // namespace
-
 StreamingVerdict judge_streaming(double supply, double required, std::uint64_t set_bytes) {
   const auto bytes = static_cast<double>(set_bytes);
   StreamingVerdict verdict;
@@ -316,7 +298,7 @@ StreamingVerdict judge_streaming(double supply, double required, std::uint64_t s
 }
 
 std::optional<double> StoreReadOptions::required() const {
-  const auto requirement = job_requirement({preset, gpus, batch, step_time, sample_bytes, min_au});
+  const auto requirement = job_requirement(*this);
   if (requirement && required_rate) {
     throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) exclude each other");
   }

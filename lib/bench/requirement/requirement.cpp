@@ -33,6 +33,15 @@ constexpr std::array kPresets = {
     Preset{"flux-b200", 2'164'832, 48, 1.35, 0.90, false, kStorage3},
 };
 
+void check(bool fine, const char* option, const char* expected) {
+  if (!fine) refuse(fmt::format("{}: missing; give {}", option, expected));
+}
+
+void check_alone(bool given, const char* option) {
+  if (!given) return;
+  refuse(fmt::format("{} needs --preset, or --batch and --step-time", option));
+}
+
 }  // namespace
 
 std::span<const Preset> presets() { return kPresets; }
@@ -43,9 +52,8 @@ const Preset& find_preset(std::string_view name) {
   std::vector<std::string> names;
   for (const Preset& preset : kPresets) names.emplace_back(preset.name);
   const std::string meant = closest(name, names);
-  throw Error(ErrorCode::usage,
-              fmt::format("unknown preset '{}'{}; known presets: {}", name,
-                          meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", ")));
+  refuse(fmt::format("unknown preset '{}'{}; known presets: {}", name,
+                     meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", ")));
 }
 
 TrainingJob preset_job(const Preset& preset, std::uint64_t gpus) {
@@ -148,18 +156,15 @@ Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate>
   return judgment;
 }
 
-namespace {
-
-void check(bool fine, const char* option, const char* expected) {
-  if (!fine) throw Error(ErrorCode::usage, fmt::format("{}: missing; give {}", option, expected));
+void JobOptions::describe(FieldVisitor& v) {
+  v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);
+  v.field({"gpus", Unit::count, "GPUs that train together; default: 1", kMayDiffer, at_least(1)}, gpus);
+  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
+  v.field(
+      {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
+      min_au);
 }
-
-void check_alone(bool given, const char* option) {
-  if (!given) return;
-  throw Error(ErrorCode::usage, fmt::format("{} needs --preset, or --batch and --step-time", option));
-}
-
-}  // namespace
 
 std::optional<JobRequirement> job_requirement(const JobOptions& options) {
   if (!options.preset && !options.batch && !options.step_time) {

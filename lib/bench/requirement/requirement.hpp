@@ -149,7 +149,8 @@ struct JobRequirement {
   bool is_of_images() const { return preset == nullptr || preset->jpeg; }
 };
 
-/// A job on the command line: a preset, single values, or a preset with replaced values.
+/// A job on the command line: a preset, single values, or a preset with replaced values. The base of the options of
+/// verbs that judge by a job.
 struct JobOptions {
   std::optional<std::string> preset;
   std::optional<std::uint64_t> gpus;
@@ -157,6 +158,9 @@ struct JobOptions {
   std::optional<double> step_time;
   std::optional<std::uint64_t> sample_bytes;  ///< given or measured; needed only without a preset
   std::optional<double> min_au;
+
+  /// All but sample_bytes.
+  void describe(FieldVisitor& v);
 };
 
 /// Empty if the options describe no job. Throws Error{usage} if something is missing or invalid, such as a number of

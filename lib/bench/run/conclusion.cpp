@@ -94,7 +94,7 @@ std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optiona
 }
 
 LadderRow ladder_row(std::string_view stage, std::optional<double> required, double measured,
-                     const std::optional<RateInterval>& interval, std::string note) {
+                     const std::optional<stats::Interval>& interval, std::string note) {
   LadderRow row{std::string(stage), required, measured, interval, {}, std::move(note)};
   if (required) row.headroom_ratio = measured / *required;
   return row;
@@ -103,9 +103,9 @@ LadderRow ladder_row(std::string_view stage, std::optional<double> required, dou
 /// An interval of `of` as one of `rate`, which is a multiple of it. The rate of a single repetition is a mean over all
 /// its time, the interval that of the median over slices: if the mean is outside, the interval does not describe the
 /// rate.
-std::optional<RateInterval> scaled(const std::optional<RateInterval>& interval, double of, double rate) {
+std::optional<stats::Interval> scaled(const std::optional<stats::Interval>& interval, double of, double rate) {
   if (!interval || of <= 0 || of < interval->low || of > interval->high) return std::nullopt;
-  return RateInterval{interval->low * rate / of, interval->high * rate / of};
+  return stats::Interval{interval->low * rate / of, interval->high * rate / of};
 }
 
 void add_decoding(const MeasuredNode& node, std::optional<double> required, double rate, std::vector<LadderRow>& rows) {

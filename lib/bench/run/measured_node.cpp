@@ -26,14 +26,12 @@ std::optional<stats::Summary> over(std::span<const MeasuredNode> turns, Optional
   return stats::summarize(values);
 }
 
-RateInterval interval_of(const stats::Summary& summary) { return {summary.low, summary.high}; }
-
 /// A rate that may be missing, and its interval.
-void take(std::span<const MeasuredNode> turns, OptionalNumber rate, std::optional<RateInterval> MeasuredNode::*interval,
-          MeasuredNode& node) {
+void take(std::span<const MeasuredNode> turns, OptionalNumber rate,
+          std::optional<stats::Interval> MeasuredNode::*interval, MeasuredNode& node) {
   const auto summary = over(turns, rate);
   node.*rate = summary ? std::optional(summary->median) : std::nullopt;
-  node.*interval = summary ? std::optional(interval_of(*summary)) : std::nullopt;
+  node.*interval = summary ? std::optional(summary->interval()) : std::nullopt;
 }
 
 /// The rate at which the cores read, decode and augment at once: with shared cores, or with the threads that do the
@@ -51,6 +49,41 @@ std::string_view threads_stage(const MeasuredNode& node) {
   return node.augment_cpu_seconds > node.decode_cpu_seconds ? stage::kAugment : stage::kDecode;
 }
 
+/// The pipeline's rate while it was full: the filling at the start of each pass is left out, which long passes of
+/// training hardly have.
+double steady_rate(const PipelineResult& pipeline) {
+  double samples = 0;
+  double seconds = 0;
+  for (const EpochRow& epoch : pipeline.epochs) {
+    if (epoch.samples_per_second <= 0) continue;
+    samples += static_cast<double>(epoch.samples);
+    seconds += static_cast<double>(epoch.samples) / epoch.samples_per_second;
+  }
+  return seconds > 0 ? samples / seconds : pipeline.samples_per_second;
+}
+
+void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
+  if (!decode.samples_per_second_per_core) return;
+  node.decode_samples_per_second = decode.samples_per_second;
+  node.decode_interval = decode.samples_per_second_interval;
+  node.decode_cpu_seconds = 1 / *decode.samples_per_second_per_core;
+  node.threads = static_cast<double>(decode.threads);
+  node.megapixels = decode.mix.mean_megapixels;
+  if (!decode.augment || decode.augment->samples_per_second_per_core <= 0) return;
+  node.augment_samples_per_second = decode.augment->samples_per_second;
+  node.augment_interval = decode.augment->samples_per_second_interval;
+  node.augment_cpu_seconds = 1 / decode.augment->samples_per_second_per_core;
+}
+
+/// Bytes per second of storage. At the end of a cold read, the kernel has read ahead some data that was not used; if
+/// that is much, the disk's own counter is closer to the rate of a longer read.
+double storage_rate(const ReadResult& read) {
+  constexpr double kMuch = 1.1;
+  const bool is_cold = read.cache.state == CacheState::cold && read.device.has_value();
+  if (!is_cold || read.device->read_bytes_per_second < kMuch * read.bytes_per_second) return read.bytes_per_second;
+  return read.device->read_bytes_per_second;
+}
+
 }  // namespace
 
 MeasuredNode median_node(std::span<const MeasuredNode> turns) {
@@ -61,7 +94,7 @@ MeasuredNode median_node(std::span<const MeasuredNode> turns) {
   }
   const stats::Summary read = over(turns, &MeasuredNode::read_bytes_per_second);
   node.read_bytes_per_second = read.median;
-  node.read_interval = interval_of(read);
+  node.read_interval = read.interval();
   take(turns, &MeasuredNode::decode_samples_per_second, &MeasuredNode::decode_interval, node);
   take(turns, &MeasuredNode::augment_samples_per_second, &MeasuredNode::augment_interval, node);
   take(turns, &MeasuredNode::pipeline_samples_per_second, &MeasuredNode::pipeline_interval, node);
@@ -105,45 +138,6 @@ std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional
   if (decodes(node, requirement)) rates.push_back({threads_stage(node), cores_rate(node)});
   return rates;
 }
-
-namespace {
-
-/// The pipeline's rate while it was full: the filling at the start of each pass is left out, which long passes of
-/// training hardly have.
-double steady_rate(const PipelineResult& pipeline) {
-  double samples = 0;
-  double seconds = 0;
-  for (const EpochRow& epoch : pipeline.epochs) {
-    if (epoch.samples_per_second <= 0) continue;
-    samples += static_cast<double>(epoch.samples);
-    seconds += static_cast<double>(epoch.samples) / epoch.samples_per_second;
-  }
-  return seconds > 0 ? samples / seconds : pipeline.samples_per_second;
-}
-
-void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
-  if (!decode.samples_per_second_per_core) return;
-  node.decode_samples_per_second = decode.samples_per_second;
-  node.decode_interval = decode.samples_per_second_interval;
-  node.decode_cpu_seconds = 1 / *decode.samples_per_second_per_core;
-  node.threads = static_cast<double>(decode.threads);
-  node.megapixels = decode.mix.mean_megapixels;
-  if (!decode.augment || decode.augment->samples_per_second_per_core <= 0) return;
-  node.augment_samples_per_second = decode.augment->samples_per_second;
-  node.augment_interval = decode.augment->samples_per_second_interval;
-  node.augment_cpu_seconds = 1 / decode.augment->samples_per_second_per_core;
-}
-
-/// Bytes per second of storage. At the end of a cold read, the kernel has read ahead some data that was not used; if
-/// that is much, the disk's own counter is closer to the rate of a longer read.
-double storage_rate(const ReadResult& read) {
-  constexpr double kMuch = 1.1;
-  const bool is_cold = read.cache.state == CacheState::cold && read.device.has_value();
-  if (!is_cold || read.device->read_bytes_per_second < kMuch * read.bytes_per_second) return read.bytes_per_second;
-  return read.device->read_bytes_per_second;
-}
-
-}  // namespace
 
 bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline) {
   return !read.direct || pipeline.cache.state == CacheState::cold || pipeline.cache.state == CacheState::client_cold;

@@ -78,13 +78,12 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
                   std::abs(ratio - 1) * 100, ratio < 1 ? "less" : "more"));
 }
 
-JobOptions job_of(const RunOptions& options) {
+std::optional<JobRequirement> requirement_of(const RunOptions& options) {
+  JobOptions job = options;
   // Samples have the size of the measured ones; only a preset without images has its own.
-  const auto sample_bytes = options.preset ? std::nullopt : std::optional<std::uint64_t>(1);
-  return {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au};
+  if (!options.preset) job.sample_bytes = 1;
+  return job_requirement(job);
 }
-
-std::optional<JobRequirement> requirement_of(const RunOptions& options) { return job_requirement(job_of(options)); }
 
 /// The cache state of the read, which further repetitions use.
 RunCache cache_of(const ReadResult& read) {
@@ -231,7 +230,7 @@ RunResult run(const RunOptions& options, Context& context) {
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) {
   check_ranges(options);
   const auto requirement = requirement_of(options);
-  warn_of_step_time(job_of(options), context);
+  warn_of_step_time(options, context);
   RunResult result;
   const InputSet input = spread(find_input(options.paths, context, options.access));
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
@@ -255,13 +254,7 @@ void RunOptions::describe(FieldVisitor& v) {
            kMayDiffer},
           paths);
   v.topic("Training job");
-  v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);
-  v.field({"gpus", Unit::count, "GPUs that train together on this node", kMayDiffer, at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
-  v.field(
-      {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
-      min_au);
+  JobOptions::describe(v);
   v.topic("Loader");
   v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
            between(1, system::kMostThreads)},

@@ -36,19 +36,19 @@ struct MeasuredNode {
   double threads = 1;               ///< that decoded and augmented
   double sample_bytes = 0;          ///< mean stored size
   double read_bytes_per_second = 0;
-  std::optional<RateInterval> read_interval;  ///< of that
+  std::optional<stats::Interval> read_interval;  ///< of that
   double read_cpu_seconds = 0;                ///< CPU time per sample
   CacheState cache_state = CacheState::none;
   std::optional<double> decode_samples_per_second;
-  std::optional<RateInterval> decode_interval;
+  std::optional<stats::Interval> decode_interval;
   double decode_cpu_seconds = 0;  ///< CPU time per sample
   std::optional<double> augment_samples_per_second;
-  std::optional<RateInterval> augment_interval;
+  std::optional<stats::Interval> augment_interval;
   double augment_cpu_seconds = 0;                     ///< CPU time per sample
   std::optional<double> pipeline_samples_per_second;  ///< of all stages at once
-  std::optional<RateInterval> pipeline_interval;      ///< of repetitions; absent for one
+  std::optional<stats::Interval> pipeline_interval;      ///< of repetitions; absent for one
   std::optional<double> transfer_bytes_per_second;    ///< pinned host memory to the slowest GPU
-  std::optional<RateInterval> transfer_interval;      ///< of that
+  std::optional<stats::Interval> transfer_interval;      ///< of that
   std::uint64_t transfer_gpus = 0;                    ///< GPUs that were measured
   double transfer_copy_bytes = 0;                     ///< of one copy
   double megapixels = 0;                              ///< mean stored size of an image
@@ -106,7 +106,7 @@ struct LadderRow {
   std::string stage;
   std::optional<double> required_per_second;
   std::optional<double> measured_per_second;
-  std::optional<RateInterval> interval;  ///< of measured_per_second
+  std::optional<stats::Interval> interval;  ///< of measured_per_second
   std::optional<double> headroom_ratio;
   std::string note;
 
@@ -191,7 +191,7 @@ struct TransferStage {
   double sample_bytes = 0;
   std::uint64_t copy_bytes = 0;
   std::optional<double> pinned_h2d;
-  std::optional<RateInterval> interval;
+  std::optional<stats::Interval> interval;
   std::vector<TransferDevice> devices;
   std::vector<TransferRow> rows;
 
@@ -260,7 +260,7 @@ struct RepeatedMetric {
   double median = 0;
   double low = 0;  ///< of the median's 95 % interval (stats/summary.hpp)
   double high = 0;
-  std::optional<stats::PredictionInterval> next;
+  std::optional<stats::Interval> next;
   std::string text;
 
   void describe(FieldVisitor& v);
@@ -320,13 +320,8 @@ constexpr auto enum_names(RunCache) {
   return std::to_array<std::string_view>({"auto", "cold", "direct", "warm", "any"});
 }
 
-struct RunOptions {
+struct RunOptions : JobOptions {
   std::vector<std::string> paths;
-  std::optional<std::string> preset;
-  std::optional<std::uint64_t> gpus;
-  std::optional<std::uint64_t> batch;
-  std::optional<double> step_time;
-  std::optional<double> min_au;
   std::optional<std::uint64_t> threads;
   std::optional<std::uint64_t> workers;
   std::uint64_t prefetch = 2;

@@ -40,21 +40,6 @@ bool is_foreign(const std::string& advice) {
                              [&](std::string_view option) { return advice.find(option) != std::string::npos; });
 }
 
-}  // namespace
-
-std::vector<std::string> in_words_of_run(std::vector<std::string> advice) {
-  for (std::string& line : advice) {
-    for (const Wording& wording : kWordings) {
-      const std::size_t at = line.find(wording.pipeline);
-      if (at != std::string::npos) line.replace(at, wording.pipeline.size(), wording.run);
-    }
-  }
-  std::erase_if(advice, is_foreign);
-  return advice;
-}
-
-namespace {
-
 constexpr std::size_t kMostFiles = 2000;
 
 /// Files from the end of the input, which reading has come to last, if at all.
@@ -73,36 +58,6 @@ FileCosts costs_of(const FileCalls& calls) {
   if (costs.read_seconds > 0) costs.shards_gain_ratio = all / costs.read_seconds;
   return costs;
 }
-
-}  // namespace
-
-std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
-                                            double seconds, Context& context) {
-  if (std::ranges::any_of(input.files, &InputFile::is_shard) || has_objects(input.files)) return std::nullopt;
-  const std::vector<InputFile> files = last_files(input);
-  const std::size_t prepared = prepare_cache(files, cache, seconds, context);
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < prepared; ++i) paths.push_back(files[i].path);
-  FileCalls calls;
-  context.progress().start_for("opening files", seconds, "files");
-  time_file_calls(paths, threads, {}, seconds, calls, context);
-  context.throw_if_stopped();
-  if (calls.close.count() == 0) return std::nullopt;
-  return costs_of(calls);
-}
-
-void FileCosts::describe(FieldVisitor& v) {
-  v.field({"files", Unit::count, "files opened"}, files);
-  v.field({"open_seconds", Unit::seconds, "mean time of opening one"}, open_seconds);
-  v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
-  v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
-  v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
-  v.field({"shards_gain", Unit::factor,
-           "all of these divided by the time of reading: shards are at least this many times as fast"},
-          shards_gain_ratio);
-}
-
-namespace {
 
 constexpr double kShareForCaches = 0.1;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.3;
@@ -190,9 +145,9 @@ double mean_sample(const InputSet& input, Context& context) {
 /// From a store: at the number of connections above which more have no effect. It has no page cache.
 ReadResult read_from_store(const RunOptions& options, const InputSet& input, Context& context) {
   if (options.cache != RunCache::automatic && options.cache != RunCache::any) {
-    throw Error(ErrorCode::usage,
-                "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
-                "the data here with `shardctl stage`");
+    refuse(
+        "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
+        "the data here with `shardctl stage`");
   }
   ReadOptions read_options;
   read_options.paths = options.paths;
@@ -308,6 +263,43 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
 }
 
 }  // namespace
+
+std::vector<std::string> in_words_of_run(std::vector<std::string> advice) {
+  for (std::string& line : advice) {
+    for (const Wording& wording : kWordings) {
+      const std::size_t at = line.find(wording.pipeline);
+      if (at != std::string::npos) line.replace(at, wording.pipeline.size(), wording.run);
+    }
+  }
+  std::erase_if(advice, is_foreign);
+  return advice;
+}
+
+std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
+                                            double seconds, Context& context) {
+  if (std::ranges::any_of(input.files, &InputFile::is_shard) || has_objects(input.files)) return std::nullopt;
+  const std::vector<InputFile> files = last_files(input);
+  const std::size_t prepared = prepare_cache(files, cache, seconds, context);
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < prepared; ++i) paths.push_back(files[i].path);
+  FileCalls calls;
+  context.progress().start_for("opening files", seconds, "files");
+  time_file_calls(paths, threads, {}, seconds, calls, context);
+  context.throw_if_stopped();
+  if (calls.close.count() == 0) return std::nullopt;
+  return costs_of(calls);
+}
+
+void FileCosts::describe(FieldVisitor& v) {
+  v.field({"files", Unit::count, "files opened"}, files);
+  v.field({"open_seconds", Unit::seconds, "mean time of opening one"}, open_seconds);
+  v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
+  v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
+  v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
+  v.field({"shards_gain", Unit::factor,
+           "all of these divided by the time of reading: shards are at least this many times as fast"},
+          shards_gain_ratio);
+}
 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result) {

@@ -1,7 +1,6 @@
 #include "bench/sweep/sweep.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <ranges>
 #include <span>
@@ -16,7 +15,6 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
-#include "stats/summary.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
@@ -26,12 +24,9 @@ constexpr double kLeastPoint = 0.2;
 constexpr double kMostPoint = 10;
 
 void check_options(const SweepOptions& options) {
-  const auto check = [](bool fine, const char* text) {
-    if (!fine) throw Error(ErrorCode::usage, text);
-  };
   check_ranges(options);
-  check(!options.direct || options.what != SweepWhat::load, "--direct needs --what read or all");
-  check(!options.step_time || options.what != SweepWhat::read, "--step-time needs --what load or all");
+  check_usage(!options.direct || options.what != SweepWhat::load, "--direct needs --what read or all");
+  check_usage(!options.step_time || options.what != SweepWhat::read, "--step-time needs --what load or all");
 }
 
 /// The data and time of each point.
@@ -64,8 +59,8 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
   return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare};
 }
 
-SweepPoint measure_read(const SweepOptions& options, const PointWork& work, const ReadSetting& setting,
-                        Context& context) {
+SweepRate measure_read(const SweepOptions& options, const PointWork& work, const SweepPoint& setting,
+                       Context& context) {
   ReadOptions read_options;
   read_options.engine = setting.engine;
   read_options.threads = setting.threads;
@@ -78,15 +73,11 @@ SweepPoint measure_read(const SweepOptions& options, const PointWork& work, cons
   read_options.prepare_seconds = work.prepare_seconds;
   const ReadResult result = read(read_options, work.input, context);
   context.throw_if_stopped();
-  SweepPoint point{result.bytes_per_second, {}, {}};
-  if (!result.bytes_per_second_interval) return point;
-  point.low = result.bytes_per_second_interval->low;
-  point.high = result.bytes_per_second_interval->high;
-  return point;
+  return {result.bytes_per_second, result.bytes_per_second_interval};
 }
 
-SweepPoint measure_load(const SweepOptions& options, const PointWork& work, const LoadSetting& setting,
-                        Context& context) {
+SweepRate measure_load(const SweepOptions& options, const PointWork& work, const SweepPoint& setting,
+                       Context& context) {
   constexpr std::uint64_t kUntilTheTimeIsOver = 1000;
   PipelineOptions load;
   load.batch = options.batch;
@@ -101,7 +92,7 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
   load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
   const double rate = pipeline(load, work.input, context).samples_per_second;
   context.throw_if_stopped();
-  return {rate, {}, {}};
+  return {rate};
 }
 
 std::string reading_text(const SweepSettings& settings) {
@@ -175,6 +166,68 @@ void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& op
   }
 }
 
+constexpr std::array<std::uint64_t, 7> kThreads{1, 2, 4, 8, 16, 32, 64};
+constexpr std::array<std::uint64_t, 5> kBlocks{64U << 10U, 256U << 10U, 1U << 20U, 4U << 20U, 16U << 20U};
+constexpr std::array<std::uint64_t, 7> kDepths{1, 2, 4, 8, 16, 32, 64};
+constexpr std::array<std::uint64_t, 5> kPrefetches{0, 1, 2, 4, 8};
+constexpr double kWorthAnotherEngine = 1.05;
+
+/// 1, 2, 4, ... below the cores, the cores, and half as many more: some wait for storage.
+std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
+  std::vector<std::uint64_t> counts = stats::doubling_up_to(cores);
+  counts.push_back(cores + (cores + 1) / 2);
+  return counts;
+}
+
+/// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
+/// Returns the knee's rate.
+double climb(const SweepProbes& probes, SweepParameter parameter, std::span<const std::uint64_t> values,
+             SweepPoint& setting, std::uint64_t SweepPoint::*member, std::vector<SweepRow>& rows) {
+  const bool loads = parameter == SweepParameter::workers || parameter == SweepParameter::prefetch;
+  probes.begin();
+  const std::size_t first = rows.size();
+  std::vector<double> rates;
+  for (const std::uint64_t value : values) {
+    setting.*member = value;
+    const auto [rate, interval] = (loads ? probes.load : probes.read)(setting);
+    SweepRow row{parameter, value, {}, {}, {}, {}, false};
+    (loads ? row.samples_per_second : row.bytes_per_second) = rate;
+    if (interval) {
+      row.low = interval->low;
+      row.high = interval->high;
+    }
+    rows.push_back(row);
+    rates.push_back(rate);
+    if (stats::has_levelled_off(rates)) break;
+  }
+  const std::size_t knee = stats::knee_of(rates);
+  rows[first + knee].knee = true;
+  setting.*member = values[knee];
+  return rates[knee];
+}
+
+void settle(const SweepPoint& setting, double rate, SweepSettings& settings) {
+  settings.engine = setting.engine;
+  settings.threads = setting.threads;
+  settings.block = setting.block;
+  settings.depth = setting.depth;
+  settings.bytes_per_second = rate;
+}
+
+/// With io_uring, when the kernel lets it.
+void sweep_depth(const SweepProbes& probes, SweepPoint setting, double pread_rate, SweepOutcome& outcome) {
+  setting.engine = io::EngineKind::uring;
+  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
+  const std::size_t before = outcome.rows.size();
+  try {
+    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &SweepPoint::depth, outcome.rows);
+    if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
+    outcome.uring_refused = error.what();
+  }
+}
+
 }  // namespace
 
 SweepResult sweep(const SweepOptions& options, Context& context) {
@@ -182,9 +235,9 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   const auto start = std::chrono::steady_clock::now();
   const InputSet input = spread(find_input(options.paths, context, options.access));
   if (options.what != SweepWhat::load && has_objects(input.files)) {
-    throw Error(ErrorCode::usage,
-                "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
-                "`iobench read URL`");
+    refuse(
+        "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
+        "`iobench read URL`");
   }
   const std::uint64_t cores = system::usable_threads();
   const PointWork work = share_out(options, cores, input, context);
@@ -192,8 +245,8 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   constexpr std::size_t kLoadParameters = 2;
   context.progress().expect_stages((options.what != SweepWhat::load ? kReadParameters : 0) +
                                    (options.what != SweepWhat::read ? kLoadParameters : 0));
-  const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },
-                           [&](const LoadSetting& setting) { return measure_load(options, work, setting, context); },
+  const SweepProbes probes{[&](const SweepPoint& setting) { return measure_read(options, work, setting, context); },
+                           [&](const SweepPoint& setting) { return measure_load(options, work, setting, context); },
                            [&] { context.progress().next_stage(); }};
   SweepOutcome outcome;
   SweepResult result;
@@ -242,80 +295,12 @@ void SweepResult::describe(FieldVisitor& v) {
   v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
 }
 
-namespace {
-
-constexpr std::array<std::uint64_t, 7> kThreads{1, 2, 4, 8, 16, 32, 64};
-constexpr std::array<std::uint64_t, 5> kBlocks{64U << 10U, 256U << 10U, 1U << 20U, 4U << 20U, 16U << 20U};
-constexpr std::array<std::uint64_t, 7> kDepths{1, 2, 4, 8, 16, 32, 64};
-constexpr std::array<std::uint64_t, 5> kPrefetches{0, 1, 2, 4, 8};
-constexpr double kWorthAnotherEngine = 1.05;
-
-/// 1, 2, 4, ... below the cores, the cores, and half as many more: some wait for storage.
-std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
-  std::vector<std::uint64_t> counts;
-  for (std::uint64_t workers = 1; workers < cores; workers *= 2) counts.push_back(workers);
-  counts.push_back(cores);
-  counts.push_back(cores + (cores + 1) / 2);
-  return counts;
-}
-
-SweepPoint measure(const SweepProbes& probes, const ReadSetting& setting) { return probes.read(setting); }
-SweepPoint measure(const SweepProbes& probes, const LoadSetting& setting) { return probes.load(setting); }
-
-/// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
-/// Returns the knee's rate.
-template <class Setting>
-double climb(const SweepProbes& probes, SweepParameter parameter, std::span<const std::uint64_t> values,
-             Setting& setting, std::uint64_t Setting::*member, std::vector<SweepRow>& rows) {
-  constexpr bool kReads = std::is_same_v<Setting, ReadSetting>;
-  probes.begin();
-  const std::size_t first = rows.size();
-  std::vector<double> rates;
-  for (const std::uint64_t value : values) {
-    setting.*member = value;
-    const SweepPoint point = measure(probes, setting);
-    SweepRow row{parameter, value, {}, {}, point.low, point.high, false};
-    (kReads ? row.bytes_per_second : row.samples_per_second) = point.rate;
-    rows.push_back(row);
-    rates.push_back(point.rate);
-    if (stats::has_levelled_off(rates)) break;
-  }
-  const std::size_t knee = stats::knee_of(rates);
-  rows[first + knee].knee = true;
-  setting.*member = values[knee];
-  return rates[knee];
-}
-
-void settle(const ReadSetting& setting, double rate, SweepSettings& settings) {
-  settings.engine = setting.engine;
-  settings.threads = setting.threads;
-  settings.block = setting.block;
-  settings.depth = setting.depth;
-  settings.bytes_per_second = rate;
-}
-
-/// With io_uring, when the kernel lets it.
-void sweep_depth(const SweepProbes& probes, ReadSetting setting, double pread_rate, SweepOutcome& outcome) {
-  setting.engine = io::EngineKind::uring;
-  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
-  const std::size_t before = outcome.rows.size();
-  try {
-    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &ReadSetting::depth, outcome.rows);
-    if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
-    outcome.uring_refused = error.what();
-  }
-}
-
-}  // namespace
-
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
-  ReadSetting setting;
+  SweepPoint setting;
   const std::uint64_t first_block = setting.block;
   const double first_rate =
-      climb(probes, SweepParameter::threads, kThreads, setting, &ReadSetting::threads, outcome.rows);
-  const double rate = climb(probes, SweepParameter::block, kBlocks, setting, &ReadSetting::block, outcome.rows);
+      climb(probes, SweepParameter::threads, kThreads, setting, &SweepPoint::threads, outcome.rows);
+  const double rate = climb(probes, SweepParameter::block, kBlocks, setting, &SweepPoint::block, outcome.rows);
   for (const SweepRow& row : outcome.rows) {
     if (row.parameter != SweepParameter::block || row.value != first_block) continue;
     outcome.measured_twice = std::pair(first_rate, *row.bytes_per_second);
@@ -326,11 +311,11 @@ void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
 
 void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t batch,
                    std::optional<double> step_seconds, SweepOutcome& outcome) {
-  LoadSetting setting;
+  SweepPoint setting;
   const double rate =
-      climb(probes, SweepParameter::workers, worker_counts(cores), setting, &LoadSetting::workers, outcome.rows);
+      climb(probes, SweepParameter::workers, worker_counts(cores), setting, &SweepPoint::workers, outcome.rows);
   if (rate > 0) setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / rate);
-  climb(probes, SweepParameter::prefetch, kPrefetches, setting, &LoadSetting::prefetch, outcome.rows);
+  climb(probes, SweepParameter::prefetch, kPrefetches, setting, &SweepPoint::prefetch, outcome.rows);
   outcome.settings.workers = setting.workers;
   outcome.settings.prefetch = setting.prefetch;
   outcome.settings.samples_per_second = rate;

@@ -14,38 +14,35 @@
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 #include "io/read_engine.hpp"
+#include "stats/summary.hpp"
 
 /// `iobench sweep`: the best settings on this node, at the knees of the curves. The choice of settings uses neither
 /// files nor clocks.
 namespace shardkit::bench {
 
-/// Settings for reading.
-struct ReadSetting {
+/// Settings of a point: the first four are for reading, the others for making samples.
+struct SweepPoint {
   io::EngineKind engine = io::EngineKind::pread;
   std::uint64_t threads = 1;
   std::uint64_t block = 256U << 10U;  ///< bytes
   std::uint64_t depth = 1;            ///< reads in flight per thread
-};
-
-/// Settings for making samples.
-struct LoadSetting {
   std::uint64_t workers = 1;
   std::uint64_t prefetch = 2;          ///< batches
   std::optional<double> step_seconds;  ///< of the emulated step; absent: batches are taken as fast as they come
 };
 
 /// A rate and, if known, its interval.
-struct SweepPoint {
+struct SweepRate {
   double rate = 0;
-  std::optional<double> low;
-  std::optional<double> high;
+  std::optional<stats::Interval> interval = {};
 };
+using SweepProbe = std::function<SweepRate(const SweepPoint&)>;
 
 /// The measurements. Both may throw; Error{unsupported} of the first for engine "uring" excludes that engine.
 struct SweepProbes {
-  std::function<SweepPoint(const ReadSetting&)> read;  ///< bytes per second
-  std::function<SweepPoint(const LoadSetting&)> load;  ///< samples per second
-  std::function<void()> begin = [] {};                 ///< called before each parameter
+  SweepProbe read;                      ///< bytes per second
+  SweepProbe load;                      ///< samples per second
+  std::function<void()> begin = [] {};  ///< called before each parameter
 };
 
 enum class SweepParameter { threads, block, depth, workers, prefetch };

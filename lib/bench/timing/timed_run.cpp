@@ -10,7 +10,6 @@
 
 #include <sys/resource.h>
 
-#include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::bench {
@@ -21,24 +20,6 @@ using Clock = std::chrono::steady_clock;
 /// A wait for a condition can be stopped but wakes late by a scheduler's tick; the last stretch is slept without it.
 constexpr std::chrono::milliseconds kUnstoppable{10};
 constexpr std::chrono::microseconds kSpin{100};
-
-}  // namespace
-
-bool wait_until(Clock::time_point moment, const std::stop_token& stop) {
-  if (moment - Clock::now() > kUnstoppable) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    never.wait_until(lock, stop, moment - kUnstoppable, [] { return false; });
-  }
-  if (stop.stop_requested()) return false;
-  std::this_thread::sleep_until(moment - kSpin);
-  while (Clock::now() < moment) {
-  }
-  return !stop.stop_requested();
-}
-
-namespace {
 
 constexpr std::chrono::milliseconds kSlice{100};
 /// A second. Fewer show no trend, and their interval is their range, or nearly so.
@@ -101,6 +82,20 @@ struct Lines {
 
 }  // namespace
 
+bool wait_until(Clock::time_point moment, const std::stop_token& stop) {
+  if (moment - Clock::now() > kUnstoppable) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_until(lock, stop, moment - kUnstoppable, [] { return false; });
+  }
+  if (stop.stop_requested()) return false;
+  std::this_thread::sleep_until(moment - kSpin);
+  while (Clock::now() < moment) {
+  }
+  return !stop.stop_requested();
+}
+
 double process_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -154,11 +149,11 @@ std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> oth
   return some ? others : some;
 }
 
-std::optional<RateInterval> rate_interval(const Timing& timing, double rate) {
+std::optional<stats::Interval> rate_interval(const Timing& timing, double rate) {
   if (timing.rates.size() < kLeastSlices) return std::nullopt;
   const stats::Summary summary = stats::summarize(timing.rates);
   if (rate < summary.low || rate > summary.high) return std::nullopt;
-  return RateInterval{summary.low, summary.high};
+  return summary.interval();
 }
 
 }  // namespace shardkit::bench

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "stats/summary.hpp"
 
 namespace shardkit::bench {
 
@@ -50,22 +51,12 @@ std::optional<bool> is_steady(const Timing& timing);
 /// For several runs together: true if all were steady, false if one was not, else unknown.
 std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> others);
 
-/// 95 % interval of a rate's median over slices of a tenth of a second.
-struct RateInterval {
-  double low = 0;
-  double high = 0;
-  void describe(FieldVisitor& v) {
-    v.field({"low", "lower end"}, low);
-    v.field({"high", "upper end"}, high);
-  }
-};
-
 /// Processor time of the whole process so far, user and system.
 double process_cpu_seconds();
 
-/// The interval of `rate`, the mean over the whole time; empty for a run shorter than a second, which is ten slices.
-/// Also empty if the rate is outside: in a run that was fast at first and slow later, it is far from the median of the
-/// slices.
-std::optional<RateInterval> rate_interval(const Timing& timing, double rate);
+/// 95 % interval of a rate's median over slices of a tenth of a second; empty for a run shorter than a second, which is
+/// ten slices. Also empty if `rate`, the mean over the whole time, is outside: in a run that was fast at first and slow
+/// later, it is far from the median of the slices.
+std::optional<stats::Interval> rate_interval(const Timing& timing, double rate);
 
 }  // namespace shardkit::bench

@@ -40,18 +40,6 @@ void add_slowdowns(const Sight& sight, TransferDevice& device) {
   }
 }
 
-std::optional<double> rate_of(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
-  if (!speed || !lanes) return std::nullopt;
-  return system::pcie_rate(*speed, *lanes);
-}
-
-/// The smaller of the limits of device and slot.
-template <class T>
-std::optional<T> both_can(const std::optional<T>& device, const std::optional<T>& slot) {
-  if (!device || !slot) return device;
-  return std::min(*device, *slot);
-}
-
 std::string name_of(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
   if (!speed || !lanes) return {};
   return fmt::format("PCIe {} x{}", system::pcie_generation(*speed), *lanes);
@@ -63,72 +51,14 @@ void derive(TransferDevice& device) {
     return system::pcie_generation(*speed);
   };
   const system::PcieLink& link = device.pcie;
-  const auto max_speed = both_can(link.max_speed, link.slot_speed);
   device.pcie_generation = generation(link.speed);
-  device.max_pcie_generation = generation(max_speed);
-  device.wire_limit = rate_of(link.speed, link.width);
-  device.max_wire_limit = rate_of(max_speed, both_can(link.max_width, link.slot_width));
+  device.max_pcie_generation = generation(link.best_speed());
+  device.wire_limit = system::pcie_rate(link.speed, link.width);
+  device.max_wire_limit = system::pcie_rate(link.best_speed(), link.best_width());
   if (device.wire_limit) {
     device.payload_limit = payload_rate(*device.wire_limit, static_cast<unsigned>(*device.pcie_generation));
   }
 }
-
-}  // namespace
-
-std::optional<double> payload_rate(double wire_rate, unsigned generation) {
-  if (generation > 5) return std::nullopt;
-  return wire_rate * kPayload / (kPayload + kAroundPayload);
-}
-
-TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe& probe,
-                              const gpu::GpuMonitor* monitor) {
-  const Sight sight = look(probe, monitor, facts.pci_address);
-  TransferDevice device;
-  device.device = facts.index;
-  device.name = facts.name;
-  device.memory = facts.memory;
-  device.pcie = sight.link;
-  device.link_source = sight.source;
-  device.pcie.address = facts.pci_address;
-  device.numa_node = facts.numa_node ? facts.numa_node : device.pcie.numa_node;
-  if (const auto nodes = system::host_nodes(probe); !device.numa_node && nodes.size() == 1)
-    device.numa_node = nodes.front();
-  derive(device);
-  return device;
-}
-
-void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device) {
-  const Sight now = look(probe, monitor, device.pcie.address);
-  add_slowdowns(now, device);
-  const auto rate = rate_of(now.link.speed, now.link.width);
-  if (!rate || *rate <= device.wire_limit.value_or(0)) return;
-  device.pcie = now.link;
-  device.link_source = now.source;
-  derive(device);
-}
-
-void warn_of_device(const TransferDevice& device, Context& context) {
-  if (device.wire_limit && device.max_wire_limit && *device.wire_limit < *device.max_wire_limit) {
-    context.warn("pcie_link_below_max", fmt::format("the link of GPU {} is {}, but device and slot support {}: check "
-                                                    "the riser, the wiring of the slot, and link training",
-                                                    device.device, link_name(device), max_link_name(device)));
-  }
-  if (!device.slowdowns.empty()) {
-    context.warn(
-        "gpu_slowed_down",
-        fmt::format("GPU {} was throttled while copying ({}), so its rates may be too low; `iobench env` shows details",
-                    device.device, fmt::join(device.slowdowns, ", ")));
-  }
-}
-
-std::string link_name(const TransferDevice& device) { return name_of(device.pcie.speed, device.pcie.width); }
-
-std::string max_link_name(const TransferDevice& device) {
-  return name_of(both_can(device.pcie.max_speed, device.pcie.slot_speed),
-                 both_can(device.pcie.max_width, device.pcie.slot_width));
-}
-
-namespace {
 
 /// The fastest row of a GPU, kind and direction; null when there is none.
 const TransferRow* best_row(const TransferResult& result, std::uint64_t device, gpu::HostMemory kind,
@@ -222,23 +152,6 @@ std::string file_verdict(const FileTransfer& file) {
   return file.missing ? fmt::format("{}; {}", text, *file.missing) : text;
 }
 
-}  // namespace
-
-std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction) {
-  std::optional<double> slowest;
-  for (const TransferDevice& device : result.devices) {
-    const TransferRow* const row = best_row(result, device.device, kind, direction, false);
-    if (row) slowest = std::min(slowest.value_or(row->bytes_per_second), row->bytes_per_second);
-  }
-  return slowest;
-}
-
-std::string transfer_verdict(const TransferResult& result) {
-  return result.file ? file_verdict(*result.file) : copies_verdict(result);
-}
-
-namespace {
-
 using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kRepetitions = 3;
@@ -270,6 +183,71 @@ Cost register_once(gpu::Device& device, MutableBytes memory) {
 }
 
 }  // namespace
+
+std::optional<double> payload_rate(double wire_rate, unsigned generation) {
+  if (generation > 5) return std::nullopt;
+  return wire_rate * kPayload / (kPayload + kAroundPayload);
+}
+
+TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe& probe,
+                              const gpu::GpuMonitor* monitor) {
+  const Sight sight = look(probe, monitor, facts.pci_address);
+  TransferDevice device;
+  device.device = facts.index;
+  device.name = facts.name;
+  device.memory = facts.memory;
+  device.pcie = sight.link;
+  device.link_source = sight.source;
+  device.pcie.address = facts.pci_address;
+  device.numa_node = facts.numa_node ? facts.numa_node : device.pcie.numa_node;
+  if (const auto nodes = system::host_nodes(probe); !device.numa_node && nodes.size() == 1)
+    device.numa_node = nodes.front();
+  derive(device);
+  return device;
+}
+
+void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device) {
+  const Sight now = look(probe, monitor, device.pcie.address);
+  add_slowdowns(now, device);
+  const auto rate = system::pcie_rate(now.link.speed, now.link.width);
+  if (!rate || *rate <= device.wire_limit.value_or(0)) return;
+  device.pcie = now.link;
+  device.link_source = now.source;
+  derive(device);
+}
+
+void warn_of_device(const TransferDevice& device, Context& context) {
+  if (device.wire_limit && device.max_wire_limit && *device.wire_limit < *device.max_wire_limit) {
+    context.warn("pcie_link_below_max", fmt::format("the link of GPU {} is {}, but device and slot support {}: check "
+                                                    "the riser, the wiring of the slot, and link training",
+                                                    device.device, link_name(device), max_link_name(device)));
+  }
+  if (!device.slowdowns.empty()) {
+    context.warn(
+        "gpu_slowed_down",
+        fmt::format("GPU {} was throttled while copying ({}), so its rates may be too low; `iobench env` shows details",
+                    device.device, fmt::join(device.slowdowns, ", ")));
+  }
+}
+
+std::string link_name(const TransferDevice& device) { return name_of(device.pcie.speed, device.pcie.width); }
+
+std::string max_link_name(const TransferDevice& device) {
+  return name_of(device.pcie.best_speed(), device.pcie.best_width());
+}
+
+std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction) {
+  std::optional<double> slowest;
+  for (const TransferDevice& device : result.devices) {
+    const TransferRow* const row = best_row(result, device.device, kind, direction, false);
+    if (row) slowest = std::min(slowest.value_or(row->bytes_per_second), row->bytes_per_second);
+  }
+  return slowest;
+}
+
+std::string transfer_verdict(const TransferResult& result) {
+  return result.file ? file_verdict(*result.file) : copies_verdict(result);
+}
 
 std::optional<PinningRow> time_pinning(gpu::Device& device, gpu::HostMemory kind, std::size_t bytes, Context& context) {
   if (kind == gpu::HostMemory::pageable) return std::nullopt;

@@ -81,7 +81,7 @@ struct TransferRow {
   double bytes_per_second = 0;
   double lowest_bytes_per_second = 0;
   double highest_bytes_per_second = 0;
-  RateInterval interval;  ///< 95 % interval of the median; for callers that measure more than three times
+  stats::Interval interval;  ///< 95 % interval of the median; for callers that measure more than three times
   std::optional<double> wire_share;
   std::optional<double> samples_per_second;
 

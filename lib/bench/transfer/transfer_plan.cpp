@@ -94,12 +94,9 @@ void check_once(std::string_view option, std::string_view list, const std::vecto
 
 /// An option that would change nothing without another.
 void check_partners(const TransferOptions& options) {
-  const auto check = [](bool fine, const char* text) {
-    if (!fine) throw Error(ErrorCode::usage, text);
-  };
-  check(options.batch || !options.shape, "--shape needs --batch N");
-  check(options.batch || options.dtype == TransferOptions{}.dtype, "--dtype needs --batch N");
-  check(options.gds || !options.threads, "--threads needs --gds FILE");
+  check_usage(options.batch || !options.shape, "--shape needs --batch N");
+  check_usage(options.batch || options.dtype == TransferOptions{}.dtype, "--dtype needs --batch N");
+  check_usage(options.gds || !options.threads, "--threads needs --gds FILE");
   check_ranges(options);
 }
 

@@ -80,10 +80,10 @@ std::optional<double> mean_gpu_busy(const WatchRow& row) {
 
 std::optional<double> link_use(const GpuRow& gpu) {
   const gpu::GpuState& state = gpu.state;
-  if (!gpu.intake || !state.pcie_generation || !state.pcie_lanes) return std::nullopt;
+  if (!gpu.intake || !state.pcie_generation) return std::nullopt;
   const auto speed = system::pcie_speed(static_cast<unsigned>(*state.pcie_generation));
-  if (!speed) return std::nullopt;
-  return *gpu.intake / system::pcie_rate(*speed, *state.pcie_lanes);
+  const auto rate = system::pcie_rate(speed, state.pcie_lanes);
+  return rate ? std::optional(*gpu.intake / *rate) : std::nullopt;
 }
 
 PressureShares felt_pressure(const WatchRow& row) {

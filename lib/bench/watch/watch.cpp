@@ -10,19 +10,6 @@
 #include "core/text.hpp"
 
 namespace shardkit::bench {
-
-void check_watch_options(const WatchOptions& options) {
-  check_ranges(options);
-  if (options.duration && *options.duration < options.interval) {
-    throw Error(ErrorCode::usage, "--duration: must not be shorter than --interval");
-  }
-  if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "watch checks storage that is mounted on this machine, not '" +
-                                      without_secrets(*options.path) +
-                                      "'; use `iobench read` to measure s3:// and http(s)://");
-  }
-}
-
 namespace {
 
 constexpr double kLeastInterval = 0.1;
@@ -38,7 +25,31 @@ bool sleep_until(double moment, system::Clock& clock, const std::stop_token& sto
   }
 }
 
+void warn_of_hidden_bytes(const WatchResult& result, Context& context) {
+  if (!result.summary.hides_bytes) return;
+  context.warn("process_hidden",
+               fmt::format("the reads and writes of process {} and its descendants are not visible all the time: "
+                           "/proc/PID/io is for the user of the process and for root with CAP_SYS_PTRACE",
+                           result.pid.value_or(0)));
+}
+
+void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
+  if (rows.size() == WatchResult::kMostRows) rows.erase(rows.begin());
+  rows.push_back(row);
+}
+
 }  // namespace
+
+void check_watch_options(const WatchOptions& options) {
+  check_ranges(options);
+  if (options.duration && *options.duration < options.interval) {
+    refuse("--duration: must not be shorter than --interval");
+  }
+  if (options.path && catalog::is_address(*options.path)) {
+    refuse("watch checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
+           "'; use `iobench read` to measure s3:// and http(s)://");
+  }
+}
 
 WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std::stop_token& stop,
                     const WatchLook& look, const WatchInterval& take) {
@@ -59,23 +70,6 @@ WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std
     if (taken == options.count) return WatchEnd::count;
   }
 }
-
-namespace {
-
-void warn_of_hidden_bytes(const WatchResult& result, Context& context) {
-  if (!result.summary.hides_bytes) return;
-  context.warn("process_hidden",
-               fmt::format("the reads and writes of process {} and its descendants are not visible all the time: "
-                           "/proc/PID/io is for the user of the process and for root with CAP_SYS_PTRACE",
-                           result.pid.value_or(0)));
-}
-
-void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
-  if (rows.size() == WatchResult::kMostRows) rows.erase(rows.begin());
-  rows.push_back(row);
-}
-
-}  // namespace
 
 WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink) {
   check_watch_options(options);

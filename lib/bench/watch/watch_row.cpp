@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "system/clock.hpp"
-
 namespace shardkit::bench {
 namespace {
 

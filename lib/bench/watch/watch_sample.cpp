@@ -34,17 +34,6 @@ void look_at_process(std::uint64_t pid, const system::Probe& probe, WatchTarget&
   target.processors = system::allowed_processors(pid, probe);
 }
 
-}  // namespace
-
-WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& probe) {
-  WatchTarget target;
-  if (options.path) look_at_path(*options.path, probe, target);
-  if (options.pid) look_at_process(*options.pid, probe, target);
-  return target;
-}
-
-namespace {
-
 constexpr std::size_t kMostFiles = 64;
 constexpr std::size_t kMostEntries = 4096;
 constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
@@ -75,7 +64,45 @@ std::vector<T> taken_evenly(std::vector<T> all, std::size_t most) {
   return some;
 }
 
+void look_at_node(const system::Probe& probe, WatchSample& sample) {
+  sample.cpu = system::read_cpu_times(probe);
+  sample.memory = system::read_memory_use(probe);
+  sample.pressure = system::read_pressures(probe, "/proc/pressure/");
+  sample.dev_shm = probe.space("/dev/shm");
+}
+
+void look_at_job(const WatchTarget& target, const system::Probe& probe, WatchSample& sample) {
+  sample.group = system::read_cgroup_use(probe, target.pid ? fmt::to_string(*target.pid) : "self");
+  if (!target.pid) return;
+  sample.processes = system::read_process_tree(*target.pid, probe);
+  sample.process_ended = sample.processes.empty() || sample.processes.front().start != target.start;
+  if (sample.process_ended) sample.processes.clear();  // another process may have its number meanwhile
+}
+
+void look_at_data(const WatchTarget& target, const WatchSources& sources, WatchSample& sample) {
+  sample.disk = system::read_disk_counters(target.storage.device, sources.probe);
+  if (target.nfs_mount) sample.nfs = system::read_nfs_counters(*target.nfs_mount, sources.probe);
+  sample.cached = sources.files.look();
+}
+
+std::vector<GpuRow> look_at_gpus_of(const gpu::GpuMonitor* monitor) {
+  std::vector<GpuRow> gpus;
+  if (monitor == nullptr) return gpus;
+  for (gpu::GpuState& state : monitor->look()) {
+    const auto intake = is_in_use(state) ? monitor->pcie_intake(state.pci_address) : std::nullopt;
+    gpus.push_back({std::move(state), intake});
+  }
+  return gpus;
+}
+
 }  // namespace
+
+WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& probe) {
+  WatchTarget target;
+  if (options.path) look_at_path(*options.path, probe, target);
+  if (options.pid) look_at_process(*options.pid, probe, target);
+  return target;
+}
 
 WatchedFiles::WatchedFiles(const std::string& path) {
   std::uint64_t bytes = 0;
@@ -110,41 +137,6 @@ std::optional<double> WatchedFiles::look() const {
   }
   return bytes > 0 ? std::optional(std::min(cached / bytes, 1.0)) : std::nullopt;
 }
-
-namespace {
-
-void look_at_node(const system::Probe& probe, WatchSample& sample) {
-  sample.cpu = system::read_cpu_times(probe);
-  sample.memory = system::read_memory_use(probe);
-  sample.pressure = system::read_pressures(probe, "/proc/pressure/");
-  sample.dev_shm = probe.space("/dev/shm");
-}
-
-void look_at_job(const WatchTarget& target, const system::Probe& probe, WatchSample& sample) {
-  sample.group = system::read_cgroup_use(probe, target.pid ? fmt::to_string(*target.pid) : "self");
-  if (!target.pid) return;
-  sample.processes = system::read_process_tree(*target.pid, probe);
-  sample.process_ended = sample.processes.empty() || sample.processes.front().start != target.start;
-  if (sample.process_ended) sample.processes.clear();  // another process may have its number meanwhile
-}
-
-void look_at_data(const WatchTarget& target, const WatchSources& sources, WatchSample& sample) {
-  sample.disk = system::read_disk_counters(target.storage.device, sources.probe);
-  if (target.nfs_mount) sample.nfs = system::read_nfs_counters(*target.nfs_mount, sources.probe);
-  sample.cached = sources.files.look();
-}
-
-std::vector<GpuRow> look_at_gpus_of(const gpu::GpuMonitor* monitor) {
-  std::vector<GpuRow> gpus;
-  if (monitor == nullptr) return gpus;
-  for (gpu::GpuState& state : monitor->look()) {
-    const auto intake = is_in_use(state) ? monitor->pcie_intake(state.pci_address) : std::nullopt;
-    gpus.push_back({std::move(state), intake});
-  }
-  return gpus;
-}
-
-}  // namespace
 
 WatchSample take_watch_sample(const WatchTarget& target, const WatchSources& sources) {
   WatchSample sample;

@@ -13,11 +13,7 @@
 #include "formats/portable_name.hpp"
 
 namespace shardkit::dataset {
-namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
-}  // namespace
+namespace {}  // namespace
 
 SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes)
     : globs_(options.keys),

@@ -163,8 +163,6 @@ namespace {
 constexpr std::size_t kRunKeyBytes = 32U * 1024U * 1024U;
 constexpr std::size_t kRunSamples = 1U << 18U;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 /// A stretch of an order that is sorted, and the key of its next sample.
 struct Run {
   std::string key;

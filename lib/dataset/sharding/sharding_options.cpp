@@ -145,8 +145,6 @@ void ShardingOptions::describe(FieldVisitor& v) {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 /// Each suffix and each declared field must give a member a different extension.
 void check_members(const ShardingOptions& options, const catalog::ScanOptions& scanning) {
   std::set<std::string> extensions{"cls"};

@@ -23,8 +23,6 @@ constexpr std::string_view kKeyPrefix = "key:";
 constexpr std::string_view kColumnPrefix = "column:";
 constexpr std::size_t kMostNamedClasses = 5;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 /// --group-by: a folder, or the match of a pattern in the key.
 SampleGroup parse_group(const std::string& text) {
   if (text == "dir") {

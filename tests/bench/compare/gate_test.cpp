@@ -1,4 +1,4 @@
-#include "bench/compare/gate.hpp"
+#include "bench/compare/compare.hpp"
 
 #include <filesystem>
 

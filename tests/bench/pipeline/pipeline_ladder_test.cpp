@@ -84,7 +84,7 @@ TEST_CASE("each rung is measured on the same data and says what it adds") {
   CHECK(result.prefetch == 3);
   CHECK(result.samples == 20);
   REQUIRE(result.jpegs);
-  CHECK(result.jpegs->hardware == 20);
+  CHECK(result.jpegs->engines[0] == 20);
   CHECK(result.jpegs->gpu_ratio == 1);
   CHECK(result.cache.requested == CacheRequest::warm);
   CHECK(decoder.given(JpegEngine::hardware) == 40);

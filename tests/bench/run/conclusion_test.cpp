@@ -77,7 +77,7 @@ TEST_CASE("augmenting shares the decoding threads: 1 / (1/830 + 1/8300) are 755 
   MeasuredNode node = small_node();
   node.augment_samples_per_second = 8300;
   node.augment_cpu_seconds = 0.0001;
-  node.augment_interval = RateInterval{8200, 8400};
+  node.augment_interval = stats::Interval{8200, 8400};
   const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
   CHECK(conclusion.predicted.samples_per_second == Approx(830.0 * 8300 / (830 + 8300)));
   REQUIRE(conclusion.ladder.size() == 3);
@@ -142,8 +142,8 @@ TEST_CASE("image files that storage gives too slowly are to be sharded, with wha
 
 TEST_CASE("rows of the ladder have the intervals of their stages") {
   MeasuredNode node = small_node();
-  node.read_interval = RateInterval{700e6, 900e6};
-  node.decode_interval = RateInterval{747, 913};  // a tenth below and above 830
+  node.read_interval = stats::Interval{700e6, 900e6};
+  node.decode_interval = stats::Interval{747, 913};  // a tenth below and above 830
   const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
   CHECK(conclusion.ladder[0].interval->low == Approx(7000));
   CHECK(conclusion.ladder[0].interval->high == Approx(9000));
@@ -153,8 +153,8 @@ TEST_CASE("rows of the ladder have the intervals of their stages") {
 
 TEST_CASE("an interval that does not hold the rate is left out: the one is of slices, the other of all the time") {
   MeasuredNode node = small_node();
-  node.read_interval = RateInterval{801e6, 900e6};
-  node.decode_interval = RateInterval{700, 829};
+  node.read_interval = stats::Interval{801e6, 900e6};
+  node.decode_interval = stats::Interval{700, 829};
   const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
   CHECK_FALSE(conclusion.ladder[0].interval);
   CHECK_FALSE(conclusion.ladder[1].interval);
@@ -165,7 +165,7 @@ TEST_CASE("of several turns the ladder has medians and their intervals over the 
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const auto step = static_cast<double>(i);
     turns[i].read_bytes_per_second = 800e6 + step * 10e6;
-    turns[i].read_interval = RateInterval{1, 2};  // of a single turn
+    turns[i].read_interval = stats::Interval{1, 2};  // of a single turn
     turns[i].decode_samples_per_second = 830 + step * 2;
     turns[i].decode_cpu_seconds = 0.0024 + step * 1e-5;
     turns[i].pipeline_samples_per_second = 700 + step * 4;
@@ -308,7 +308,7 @@ namespace {
 MeasuredNode node_with_gpu() {
   MeasuredNode node = small_node();
   node.transfer_bytes_per_second = 50e9;
-  node.transfer_interval = RateInterval{49e9, 51e9};
+  node.transfer_interval = stats::Interval{49e9, 51e9};
   node.transfer_gpus = 1;
   node.transfer_copy_bytes = 154140672;
   return node;

@@ -21,10 +21,10 @@ std::vector<std::uint64_t> values(const SweepOutcome& outcome, const std::string
 
 /// Storage that gives `rate` for each read under way, up to `most` in all; blocks of less than 1 MiB give half.
 SweepProbes storage(double rate, double most) {
-  return {[=](const ReadSetting& setting) {
+  return {[=](const SweepPoint& setting) {
             const auto under_way = static_cast<double>(setting.threads * setting.depth);
             const double share = setting.block < (1U << 20U) ? 0.5 : 1;
-            return SweepPoint{share * std::min(rate * under_way, most), {}, {}};
+            return SweepRate{share * std::min(rate * under_way, most)};
           },
           {}};
 }
@@ -52,8 +52,8 @@ TEST_CASE("the block of the first parameter's points is measured again, which sh
   SweepProbes probes = storage(100, 800);
   const auto quiet = probes.read;
   int calls = 0;
-  probes.read = [&](const ReadSetting& setting) {
-    SweepPoint point = quiet(setting);
+  probes.read = [&](const SweepPoint& setting) {
+    SweepRate point = quiet(setting);
     if (++calls > 6) point.rate /= 2;  // after the six points of threads others come and read too
     return point;
   };
@@ -67,8 +67,8 @@ TEST_CASE("io_uring is settled for only where it gives 5 % more") {
   SweepProbes probes = storage(100, 800);
   const auto pread = probes.read;
   double advantage = 1.04;
-  probes.read = [&](const ReadSetting& setting) {
-    SweepPoint point = pread(setting);
+  probes.read = [&](const SweepPoint& setting) {
+    SweepRate point = pread(setting);
     if (setting.engine == io::EngineKind::uring) point.rate *= advantage;
     return point;
   };
@@ -84,7 +84,7 @@ TEST_CASE("io_uring is settled for only where it gives 5 % more") {
 TEST_CASE("where io_uring is refused pread is settled for, and why is reported") {
   SweepProbes probes = storage(100, 800);
   const auto pread = probes.read;
-  probes.read = [&](const ReadSetting& setting) {
+  probes.read = [&](const SweepPoint& setting) {
     if (setting.engine == io::EngineKind::uring) throw Error(ErrorCode::unsupported, "a seccomp filter");
     return pread(setting);
   };
@@ -96,7 +96,7 @@ TEST_CASE("where io_uring is refused pread is settled for, and why is reported")
 
 TEST_CASE("any other failure ends the sweep") {
   SweepProbes probes;
-  probes.read = [](const ReadSetting&) -> SweepPoint { throw Error(ErrorCode::io, "a bad disk"); };
+  probes.read = [](const SweepPoint&) -> SweepRate { throw Error(ErrorCode::io, "a bad disk"); };
   SweepOutcome outcome;
   CHECK_THROWS_AS(sweep_reading(probes, outcome), Error);
 }
@@ -104,10 +104,10 @@ TEST_CASE("any other failure ends the sweep") {
 TEST_CASE("workers rise to one and a half times the cores, then prefetch beside a step as long as a batch") {
   SweepOutcome outcome;
   std::vector<std::optional<double>> steps;
-  const SweepProbes probes{{}, [&](const LoadSetting& setting) {
+  const SweepProbes probes{{}, [&](const SweepPoint& setting) {
                              steps.push_back(setting.step_seconds);
                              const double rate = 100 * std::min<double>(static_cast<double>(setting.workers), 4);
-                             return SweepPoint{setting.prefetch == 0 ? rate / 2 : rate, {}, {}};
+                             return SweepRate{setting.prefetch == 0 ? rate / 2 : rate};
                            }};
   sweep_loading(probes, 4, 64, {}, outcome);
   CHECK(values(outcome, "workers") == std::vector<std::uint64_t>{1, 2, 4, 6});
@@ -123,9 +123,9 @@ TEST_CASE("the job's own step stands in for it") {
   SweepOutcome outcome;
   std::optional<double> step;
   sweep_loading({{},
-                 [&](const LoadSetting& setting) {
+                 [&](const SweepPoint& setting) {
                    step = setting.step_seconds;
-                   return SweepPoint{100, {}, {}};
+                   return SweepRate{100};
                  }},
                 1, 64, 0.25, outcome);
   CHECK(*step == 0.25);
