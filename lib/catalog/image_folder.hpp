@@ -53,6 +53,7 @@ struct ScannedClass {
   std::string_view name_of(const ScannedFile& file) const { return names.data() + file.name_offset; }
   /// Version of an object, which may be empty; none for a local file.
   std::optional<std::string> version_of(const ScannedFile& file) const;
+  FileState state_of(const ScannedFile& file) const;
   /// Stores the metadata from a store.
   void note(ScannedFile& file, const io::ObjectInfo& object);
   /// Relative to the source.

@@ -1,7 +1,6 @@
 #include "catalog/image_list.hpp"
 
 #include <algorithm>
-#include <map>
 #include <ranges>
 #include <utility>
 
@@ -152,7 +151,7 @@ class ListReader {
       if (rows_.size() % 4096 == 0) ctx_.throw_if_stopped();
     }
     if (rows_.empty() && scan_.problems.empty()) {
-      throw Error(ErrorCode::not_found, fmt::format("the list '{}' has no rows", options_.file), options_.file);
+      throw Error(ErrorCode::not_found, At{options_.file}, "the list '{}' has no rows", options_.file);
     }
     join_rows();
     sort();
@@ -189,8 +188,7 @@ class ListReader {
     }
     const std::string address = source_.path_of(path);
     scan_.problems.push_back(
-        {path, Error(ErrorCode::not_found, fmt::format("no file is called '{}' with an image's extension", address),
-                     address)});
+        {path, Error(ErrorCode::not_found, At{address}, "no file is called '{}' with an image's extension", address)});
     return false;
   }
 

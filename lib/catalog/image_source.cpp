@@ -6,8 +6,6 @@
 #include <iterator>
 #include <system_error>
 
-#include <fmt/format.h>
-
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -34,8 +32,7 @@ bool is_system_folder(std::string_view name) {
 }
 
 void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision) {
-  ctx.warn("hidden_folder_skipped",
-           fmt::format("hidden or system folder '{}' skipped; torchvision {}", path, torchvision));
+  ctx.warn("hidden_folder_skipped", "hidden or system folder '{}' skipped; torchvision {}", path, torchvision);
 }
 
 namespace {
@@ -163,9 +160,9 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
   std::ranges::set_difference(all, here, std::back_inserter(absent));
   if (absent.empty()) return;
   ctx.warn("set_lacks_classes",
-           fmt::format("'{}' lacks {} of the {} class folders, the first is '{}': labels are numbered over "
-                       "all sets, but torchvision's ImageFolder would number the classes of this set separately",
-                       set, absent.size(), all.size(), absent.front()));
+           "'{}' lacks {} of the {} class folders, the first is '{}': labels are numbered over all sets, but "
+           "torchvision's ImageFolder would number the classes of this set separately",
+           set, absent.size(), all.size(), absent.front());
 }
 
 }  // namespace
@@ -178,10 +175,9 @@ SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_
   store = inputs->folder(location);
   path = store->location();
   if (listed || location.kind != ObjectLocation::Kind::web) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' is behind HTTP, which has no listing: list its images with --list FILE, or give the "
-                          "folder by its s3:// address",
-                          path),
+  throw Error(ErrorCode::usage, At{path},
+              "'{}' is behind HTTP, which has no listing: list its images with --list FILE, or give the folder by its "
+              "s3:// address",
               path);
 }
 
@@ -220,9 +216,8 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
   for (const std::string& name : folders) {
     std::vector<std::string> here = class_folders(source, name);
     if (here.empty()) {
-      ctx.warn(
-          "set_without_classes",
-          fmt::format("'{}' left out: it has no class folders, so its images have no labels", source.path_of(name)));
+      ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
+               source.path_of(name));
       continue;
     }
     std::vector<std::string> all;

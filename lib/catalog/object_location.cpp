@@ -57,7 +57,7 @@ std::string joined(std::string folder, std::string_view relative, const ObjectLo
     const std::string_view component = relative.substr(0, slash);
     if (component == "..") {
       if (folder.empty()) {
-        throw Error(ErrorCode::usage, fmt::format("list '{}' contains a path that leaves its store", list.display()),
+        throw Error(ErrorCode::usage, At{list.display()}, "list '{}' contains a path that leaves its store",
                     list.display());
       }
       folder.pop_back();
@@ -72,11 +72,10 @@ std::string joined(std::string folder, std::string_view relative, const ObjectLo
 
 ObjectLocation location_in_bucket_list(const ObjectLocation& list, const std::string& entry) {
   if (entry.starts_with('/')) {
-    throw Error(ErrorCode::usage,
-                fmt::format("list '{}' contains the local path '{}'; in a bucket, name objects relative to the list's "
-                            "folder, or as {}/key",
-                            list.display(), entry, list.bucket),
-                list.display());
+    throw Error(
+        ErrorCode::usage, At{list.display()},
+        "list '{}' contains the local path '{}'; in a bucket, name objects relative to the list's folder, or as {}/key",
+        list.display(), entry, list.bucket);
   }
   ObjectLocation location = list;
   location.path = joined(list.folder().path, entry, list);
@@ -209,11 +208,10 @@ void check_names(const std::vector<std::string>& names, const std::string& locat
     if (bad++ == 0) first = fmt::format("'{}' ({})", readable(name), trouble);
   }
   if (bad == 0) return;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' contains {} that cannot be files of a folder, first {}; rename them there, or give the "
-                          "objects you need as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
-                          location, format_count(bad, "name"), first),
-              location);
+  throw Error(ErrorCode::unsupported, At{location},
+              "'{}' contains {} that cannot be files of a folder, first {}; rename them there, or give the objects you "
+              "need as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
+              location, format_count(bad, "name"), first);
 }
 
 }  // namespace shardkit::catalog

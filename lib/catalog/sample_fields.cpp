@@ -313,10 +313,9 @@ class FieldFinder {
       looked = fmt::format("for '{}' it would be '{}'", path, pattern->text());
       break;
     }
-    throw Error(ErrorCode::not_found,
-                fmt::format("--field '{}' matches no file below '{}': {}; correct the template", field.text(),
-                            source_.path, looked),
-                source_.path);
+    throw Error(ErrorCode::not_found, At{source_.path},
+                "--field '{}' matches no file below '{}': {}; correct the template", field.text(), source_.path,
+                looked);
   }
 
   const SourceFolder& source_;

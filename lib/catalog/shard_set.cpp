@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "catalog/operands.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "io/publish.hpp"
@@ -48,7 +47,7 @@ class ShardFinder {
     of_folder_ = of_folder_ || named.location.is_folder();
     if (named.location.is_folder()) return add_folder(named);
     if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
-      throw Error(ErrorCode::usage, fmt::format("'{}' is not {}", named.path, kAccepted), named.path);
+      throw Error(ErrorCode::usage, At{named.path}, "'{}' is not {}", named.path, kAccepted);
     }
     named.location.kind == ObjectLocation::Kind::local ? add_shard(named.path, named.named_by) : add_object(named);
   }
@@ -119,7 +118,7 @@ class ShardFinder {
   }
 
   [[noreturn]] static void refuse_absent(const std::string& path, const std::string& named_by) {
-    throw Error(ErrorCode::not_found, fmt::format("shard '{}', listed by '{}', does not exist", path, named_by), path);
+    throw Error(ErrorCode::not_found, At{path}, "shard '{}', listed by '{}', does not exist", path, named_by);
   }
 
   /// The file name of an object by its address without secrets.
@@ -130,14 +129,13 @@ class ShardFinder {
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
     if (!holds_compressed) {
-      throw Error(ErrorCode::not_found,
-                  fmt::format("folder '{}' contains no *.tar file{}", folder, hint_at_sets_below(folder)), folder);
+      throw Error(ErrorCode::not_found, At{folder}, "folder '{}' contains no *.tar file{}", folder,
+                  hint_at_sets_below(folder));
     }
-    throw Error(ErrorCode::unsupported,
-                fmt::format("folder '{}' contains only compressed tars such as '{}', which do not allow random access; "
-                            "{} writes plain shards of their samples",
-                            folder, compressed_.back(), remedy::in_text(remedy::reshard({folder}))),
-                folder);
+    throw Error(ErrorCode::unsupported, At{folder},
+                "folder '{}' contains only compressed tars such as '{}', which do not allow random access; {} writes "
+                "plain shards of their samples",
+                folder, compressed_.back(), remedy::in_text(remedy::reshard({folder})));
   }
 
   void add_shard(const std::string& path, const std::string& named_by) {
@@ -230,9 +228,8 @@ formats::Manifest read_set_manifest(std::string_view text, const std::string& pa
     return formats::read_manifest(text, path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    throw Error(error.code(),
-                fmt::format("{}; restore it from a copy, or delete it to continue without its checksums", error.what()),
-                path);
+    throw Error(error.code(), At{path}, "{}; restore it from a copy, or delete it to continue without its checksums",
+                error.what());
   }
 }
 
@@ -282,16 +279,15 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, 
                         FolderTars tars) {
   ShardSet set = resolve_shards(operands, tars, std::make_shared<Inputs>(access, ctx));
   if (set.of_folder && !set.foreign_manifest.empty()) {
-    ctx.warn("foreign_manifest",
-             fmt::format("'{}' is not a shardkit manifest; the shards are read without it", set.foreign_manifest));
+    ctx.warn("foreign_manifest", "'{}' is not a shardkit manifest; the shards are read without it",
+             set.foreign_manifest);
   }
   if (!set.compressed.empty()) {
     ctx.warn(
-        "compressed_passed_over",
-        fmt::format("'{}'{} compressed and skipped; {} reads such tars and writes plain ones", set.compressed.front(),
-                    set.compressed.size() == 1 ? std::string(" is")
-                                               : fmt::format(" and {} more are", set.compressed.size() - 1),
-                    remedy::in_text(remedy::reshard(operands))));
+        "compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
+        set.compressed.front(),
+        set.compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", set.compressed.size() - 1),
+        remedy::in_text(remedy::reshard(operands)));
   }
   return set;
 }

@@ -59,11 +59,10 @@ class DaliLines final : public ShardIndexLines {
       return member.spelling.empty() || has_space(member.spelling);
     };
     if (!has_space(sample.key) && std::ranges::none_of(sample.members, unreadable)) return;
-    throw Error(ErrorCode::unsupported,
-                fmt::format("shard '{}', at byte {}: DALI cannot read an index with '{}.{}', because white space ends "
-                            "a name; write the shard again with other names, or leave out --dali",
-                            shard_, sample.offset, sample.key, sample.members.front().spelling),
-                shard_, sample.offset);
+    throw Error(ErrorCode::unsupported, At{shard_, sample.offset},
+                "shard '{}', at byte {}: DALI cannot read an index with '{}.{}', because white space ends a name; "
+                "write the shard again with other names, or leave out --dali",
+                shard_, sample.offset, sample.key, sample.members.front().spelling);
   }
 
   ByteSink& lines_;
@@ -96,7 +95,7 @@ ShardCount read_dali_index(std::string_view text, const std::string& path) {
             parse_number(last[last.size() - words + 2], size);
     count.bytes = offset + size;
   }
-  if (!valid) throw Error(ErrorCode::corrupt, fmt::format("'{}' is not an index of DALI", path), path);
+  if (!valid) throw Error(ErrorCode::corrupt, At{path}, "'{}' is not an index of DALI", path);
   return count;
 }
 

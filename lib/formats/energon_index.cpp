@@ -107,7 +107,7 @@ std::vector<ShardCount> read_info(const std::string& text, const std::string& pa
   const auto json = parse_json(text);
   const auto counts = json.is_object() ? json.find("shard_counts") : json.end();
   if (!json.is_object() || counts == json.end() || !counts->is_object()) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' has no shard_counts", path), path);
+    throw Error(ErrorCode::corrupt, At{path}, "'{}' has no shard_counts", path);
   }
   std::vector<ShardCount> shards;
   for (const auto& [shard, samples] : counts->items()) {

@@ -2,32 +2,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/shard_index.hpp"
+
 /// The samples of a reshard's plan (docs/explain/formats.md, "Plan of a reshard"): the tar of each, and its new name.
 namespace shardkit::formats {
 
-/// A member of a sample that reshard copies from one tar to another.
-struct MovedMember {
-  std::string extension;              ///< in the output
-  std::uint64_t offset = 0;           ///< of the first content byte in the input tar
-  std::uint64_t size = 0;             ///< content bytes
-  std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content, if an index has it
-  std::string path = {};              ///< as IndexMember::path
-  bool operator==(const MovedMember&) const = default;
-};
-
-/// The sample, which is a line of a reshard's plan.
-struct MovedSample {
-  std::uint64_t input = 0;             ///< number of the input tar
-  std::string source_key;              ///< key in the input
-  std::string key;                     ///< key in the output
-  std::optional<std::uint64_t> label;  ///< empty without a readable .cls
-  std::string path;                    ///< path of the original image, if an index has it
-  std::vector<MovedMember> members;    ///< in output order: by extension
+/// A sample that reshard copies from one tar to another, which is a line of its plan. Key and extensions are those in
+/// the output, offsets those in the input; members are in output order, by extension.
+struct MovedSample : IndexSample {
+  std::uint64_t input = 0;  ///< number of the input tar
+  std::string source_key;   ///< key in the input
   bool operator==(const MovedSample&) const = default;
 };
 

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
 namespace shardkit::formats {
@@ -17,14 +15,10 @@ namespace {
 
 constexpr std::uint64_t kTailBytes = 256;  // contains the closing line
 
-/// "ext:size:mtime", or of an object "ext:size:@version"
+/// The extension, a colon and the state.
 bool parse_file(std::string_view column, PlannedFile& file) {
-  std::array<std::string_view, 3> parts;
-  file.mtime_ns = 0;
-  file.version.reset();
-  return split_parts(column, parts) && unescape(parts[0], file.extension) && parse_number(parts[1], file.size) &&
-         (parts[2].starts_with('@') ? unescape(parts[2].substr(1), file.version.emplace())
-                                    : parse_number(parts[2], file.mtime_ns));
+  std::array<std::string_view, 2> parts;
+  return split_parts(column, parts) && unescape(parts[0], file.extension) && parse_state(parts[1], file);
 }
 
 /// "-" if the sample has no class.
@@ -71,10 +65,8 @@ PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), 
 }
 
 void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
-  throw Error(
-      ErrorCode::corrupt,
-      fmt::format("plan '{}' is not readable at byte {}: {}; create it again with `shardctl plan`", name_, offset, why),
-      name_, offset);
+  throw Error(ErrorCode::corrupt, At{name_, offset},
+              "plan '{}' is not readable at byte {}: {}; create it again with `shardctl plan`", name_, offset, why);
 }
 
 void PlanReader::read_head() {
@@ -197,6 +189,19 @@ bool PlanReader::ShardReader::next(PlannedSample& sample) {
   if (!lines_.next()) return false;
   if (!parse_sample(lines_.columns(), plan_->head_, sample)) lines_.unreadable();
   return true;
+}
+
+void append_state(std::string& line, const FileState& state) {
+  line += state.version ? fmt::format("{}:@", state.size) : fmt::format("{}:{}", state.size, state.mtime_ns);
+  if (state.version) append_escaped(line, *state.version);
+}
+
+bool parse_state(std::string_view text, FileState& state) {
+  std::array<std::string_view, 2> parts;
+  state = {};
+  if (!split_parts(text, parts) || !parse_number(parts[0], state.size)) return false;
+  return parts[1].starts_with('@') ? unescape(parts[1].substr(1), state.version.emplace())
+                                   : parse_number(parts[1], state.mtime_ns);
 }
 
 std::string plan_name(std::uint64_t number) { return number == 0 ? "plan" : fmt::format("plan-{}", number); }
@@ -323,11 +328,10 @@ void PlanWriter::add(const PlannedSample& sample) {
   const auto add_file = [&](const PlannedFile& file) {
     std::string column = "\t";
     append_escaped(column, file.extension);
-    column += fmt::format(":{}", file.size);
-    identity_text_ += column;
+    column += ':';
+    identity_text_ += column + fmt::to_string(file.size);
     line_ += column;
-    line_ += file.version ? ":@" : fmt::format(":{}", file.mtime_ns);
-    if (file.version) append_escaped(line_, *file.version);
+    append_state(line_, file);
     if (file.path.empty()) return;
     column = "\t=";
     append_escaped(column, file.path);

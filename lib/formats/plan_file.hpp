@@ -28,13 +28,21 @@ inline constexpr std::string_view kAppendedPlanMagic = "shardkit-plan\t4";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 inline constexpr std::string_view kNewReshardMagic = "shardkit-reshard\t2";
 
-/// A source file as found by the scan. Convert recognizes changes by its size and mtime, or for an object its version.
-struct PlannedFile {
-  std::string extension;   ///< the part after stem and dot in the source, or, starting with '_' or '-', after the stem
-  std::uint64_t size = 0;  ///< bytes
+/// How a source file is recognized: by size and modification time, or in a store by its version.
+struct FileState {
+  std::uint64_t size = 0;                   ///< bytes
   std::int64_t mtime_ns = 0;                ///< since 1970; 0 for an object
   std::optional<std::string> version = {};  ///< of an object of a store; may be empty
-  std::string path = {};                    ///< relative to the source, for a file with another stem than its sample's
+  bool operator==(const FileState&) const = default;
+};
+/// "size:mtime", or of an object "size:@version".
+void append_state(std::string& line, const FileState& state);
+bool parse_state(std::string_view text, FileState& state);
+
+/// A source file as found by the scan.
+struct PlannedFile : FileState {
+  std::string extension;  ///< the part after stem and dot in the source, or, starting with '_' or '-', after the stem
+  std::string path = {};  ///< relative to the source, for a file with another stem than its sample's
   bool operator==(const PlannedFile&) const = default;
 };
 

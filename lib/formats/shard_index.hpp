@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +20,11 @@ namespace shardkit::formats {
 
 /// One member of a sample, such as the image or its label.
 struct IndexMember {
-  std::string extension;     ///< "jpg", "cls": the part after the key and a dot
-  std::uint64_t offset = 0;  ///< of the first content byte within the shard
-  std::uint64_t size = 0;    ///< content bytes
-  std::uint64_t xxh3 = 0;    ///< XXH3-64 of the content
-  std::string path = {};     ///< of its file, relative to the source; empty if implied_path() gives it
+  std::string extension;                   ///< "jpg", "cls": the part after the key and a dot
+  std::uint64_t offset = 0;                ///< of the first content byte within the shard
+  std::uint64_t size = 0;                  ///< content bytes
+  std::optional<std::uint64_t> xxh3 = {};  ///< XXH3-64 of the content; an index has it
+  std::string path = {};                   ///< of its file, relative to the source; empty if implied_path() gives it
   bool operator==(const IndexMember&) const = default;
 };
 
@@ -38,6 +39,13 @@ struct IndexSample {
 /// Path of a member's file unless an index has another one, from the path of its sample: the path itself for the file
 /// that started the sample, else the path with the member's extension instead of the last.
 std::string implied_path(std::string_view sample_path, std::string_view extension);
+
+/// Columns of a sample, in an index or the plan of a reshard: key, label and path, each behind a tab; then its members,
+/// each as "ext:offset:size:xxh3", with ":path" if it has one. "-" is an unknown label or checksum.
+void append_names(std::string& line, const IndexSample& sample);
+void append_member(std::string& line, const IndexMember& member);
+/// Reads these columns; false if they are invalid. `sample` is overwritten.
+bool parse_sample(std::span<const std::string_view> columns, IndexSample& sample);
 
 /// A source file that was left out, and why.
 struct IndexSkip {

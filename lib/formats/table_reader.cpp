@@ -319,11 +319,9 @@ Json TableReader::row_at(ByteSource& source, std::uint64_t offset, std::uint64_t
                                                      scanned.length_with_end() == text.size()));
   Json fields;
   if (!is_row || read_fields(text, scanned, fields)) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("table '{}': the row at byte {} no longer exists; run again when no process writes to the file",
-                    name_, offset),
-        name_, offset);
+    throw Error(ErrorCode::conflict, At{name_, offset},
+                "table '{}': the row at byte {} no longer exists; run again when no process writes to the file", name_,
+                offset);
   }
   return fields;
 }
@@ -385,8 +383,8 @@ std::optional<RowFault> TableReader::read_csv_fields(std::string_view text, cons
 void TableReader::fail(const RowFault& fault) const {
   const std::string_view before = window_.text().substr(0, fault.at);
   const auto line = line_ + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
-  throw Error(ErrorCode::corrupt, fmt::format("table '{}', line {}: {}", name_, line, fault.text), name_,
-              window_.offset() + fault.at);
+  throw Error(ErrorCode::corrupt, At{name_, window_.offset() + fault.at}, "table '{}', line {}: {}", name_, line,
+              fault.text);
 }
 
 }  // namespace shardkit::formats

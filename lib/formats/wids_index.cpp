@@ -44,7 +44,7 @@ namespace {
 using Json = nlohmann::json;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
-  throw Error(ErrorCode::corrupt, fmt::format("wids index '{}': {}", path, what), path);
+  throw Error(ErrorCode::corrupt, At{path}, "wids index '{}': {}", path, what);
 }
 
 WidsShard read_shard(const Json& json, std::size_t position, const std::string& path) {
@@ -83,9 +83,8 @@ WidsIndex read_wids_index(std::string_view text, const std::string& path) {
   const auto version = json.find("wids_version");
   if (version == json.end() || !json_count(*version)) damaged(path, "wids_version is not a whole number");
   if (*version != 1U) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("wids index '{}' has version {}; this program reads version 1", path, version->dump()),
-                path);
+    throw Error(ErrorCode::unsupported, At{path}, "wids index '{}' has version {}; this program reads version 1", path,
+                version->dump());
   }
   const auto list = json.find("shardlist");
   if (list == json.end() || !list->is_array()) damaged(path, "shardlist is not a list");

@@ -1,7 +1,6 @@
 #include "image/image_header.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include <fmt/format.h>

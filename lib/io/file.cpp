@@ -1,13 +1,9 @@
 #include "io/file.hpp"
 
 #include <cerrno>
-#include <memory>
 #include <utility>
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -38,7 +34,7 @@ File File::open_regular(const std::string& path) {
     if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", path);
     if (S_ISREG(info.st_mode)) return file;
   }
-  throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file; remove it", path), path);
+  throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file; remove it", path);
 }
 
 File File::open_read_at(int folder_fd, const char* name, const std::string& path, int extra_flags) {
@@ -71,7 +67,7 @@ std::size_t File::read_at(std::uint64_t offset, MutableBytes buffer) const {
     if (got < 0) {
       if (errno == EINTR) continue;
       const Error error = system_error(errno, "read", path_);
-      throw Error(error.code(), fmt::format("{} at byte {}", error.what(), offset + done), path_, offset + done);
+      throw Error(error.code(), At{path_, offset + done}, "{} at byte {}", error.what(), offset + done);
     }
     done += static_cast<std::size_t>(got);
   }
@@ -100,8 +96,7 @@ std::string read_text_file(const File& file, std::uint64_t limit) {
     const std::size_t got = file.read_at(before, std::as_writable_bytes(std::span(text)).subspan(before));
     text.resize(before + got);
     if (text.size() > limit) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the allowed {} bytes", file.path(), limit),
-                  file.path());
+      throw Error(ErrorCode::corrupt, At{file.path()}, "'{}' is larger than the allowed {} bytes", file.path(), limit);
     }
     if (got < block) return text;
   }
@@ -124,8 +119,7 @@ File open_step(const File& parent, const std::string& name, bool make) {
   if (fd >= 0) return File(fd, path);
   if (errno == ENOENT && !make) return {};
   if (errno == ENOTDIR || errno == ELOOP) {
-    throw Error(ErrorCode::conflict, fmt::format("'{}' is a link or a file where a folder is needed; remove it", path),
-                path);
+    throw Error(ErrorCode::conflict, At{path}, "'{}' is a link or a file where a folder is needed; remove it", path);
   }
   throw system_error(errno, "open", path);
 }

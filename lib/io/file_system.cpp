@@ -29,9 +29,8 @@ int set_lock(int fd, short type) {
 }
 
 [[noreturn]] void refuse_without_locks(const std::string& path) {
-  throw Error(ErrorCode::unsupported,
-              fmt::format("the file system of '{}' does not support locks; choose a folder on a local disk", path),
-              path);
+  throw Error(ErrorCode::unsupported, At{path},
+              "the file system of '{}' does not support locks; choose a folder on a local disk", path);
 }
 
 class PosixFile final : public WritableFile {
@@ -276,11 +275,9 @@ bool FolderLock::try_take(Hold hold) {
   if (error == 0) return true;
   if (error == EBADF) {  // not possible with a descriptor for reading only
     throw Error(
-        ErrorCode::denied,
-        fmt::format(
-            "'{}' belongs to another user and is read-only for this one, so nothing can be changed next to it. Users "
-            "who share a folder need write permission through a common group (chmod g+ws on the folder, umask 002)",
-            file_.path()),
+        ErrorCode::denied, At{file_.path()},
+        "'{}' belongs to another user and is read-only for this one, so nothing can be changed next to it. Users who "
+        "share a folder need write permission through a common group (chmod g+ws on the folder, umask 002)",
         file_.path());
   }
   refuse_without_locks(file_.path());

@@ -75,9 +75,8 @@ std::optional<std::uint64_t> pages_by_mincore(const File& file, std::uint64_t si
 }
 
 [[noreturn]] void refuse_drop(const File& file, std::string_view why) {
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' cannot be dropped from the page cache: {}{}", file.path(), why, kNotDroppedRemedy),
-              file.path());
+  throw Error(ErrorCode::unsupported, At{file.path()}, "'{}' cannot be dropped from the page cache: {}{}", file.path(),
+              why, kNotDroppedRemedy);
 }
 
 }  // namespace

@@ -149,14 +149,12 @@ std::string published_path(const std::string& path) {
   if (!std::filesystem::exists(status)) return path;
   if (std::filesystem::is_regular_file(status)) {
     if (!holds_data(path)) return std::filesystem::canonical(path, error).string();
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' contains data, which a text would replace; choose another file", path), path);
+    throw Error(ErrorCode::usage, At{path}, "'{}' contains data, which a text would replace; choose another file",
+                path);
   }
   const bool folder = std::filesystem::is_directory(status);
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' is {}; give a file{}", path, folder ? "a folder" : "a pipe or a device",
-                          folder ? " in it" : ""),
-              path);
+  throw Error(ErrorCode::usage, At{path}, "'{}' is {}; give a file{}", path, folder ? "a folder" : "a pipe or a device",
+              folder ? " in it" : "");
 }
 
 std::string temp_name(const std::string& path) {
@@ -200,7 +198,7 @@ std::string join_path(const std::string& folder, std::string_view name) {
 namespace {
 
 [[noreturn]] void refuse_direct(const std::string& path, const char* why) {
-  throw Error(ErrorCode::unsupported, fmt::format("'{}' cannot be written with O_DIRECT: {}", path, why), path);
+  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be written with O_DIRECT: {}", path, why);
 }
 
 File create_new(const std::string& path, bool direct) {

@@ -18,10 +18,9 @@ ReadFile::ReadFile(File file, std::uint32_t step) : file_(std::move(file)), size
 
 ReadWindow ReadFile::window(std::uint64_t offset, std::size_t length) const {
   if (offset > size_ || length > size_ - offset) {
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' has {} bytes, but was longer when it was listed: it changed while being read",
-                            file_.path(), size_),
-                file_.path(), size_);
+    throw Error(ErrorCode::io, At{file_.path(), size_},
+                "'{}' has {} bytes, but was longer when it was listed: it changed while being read", file_.path(),
+                size_);
   }
   const std::uint64_t begin = offset / step_ * step_;
   const std::uint64_t end = (offset + length + step_ - 1) / step_ * step_;
@@ -36,14 +35,13 @@ bool ReadFile::wants_more(const ReadWindow& window, std::size_t done, std::size_
 
 void ReadFile::report_failure(int error_number, std::uint64_t offset) const {
   const Error error = system_error(error_number, "read", file_.path());
-  throw Error(error.code(), fmt::format("{} at byte {}", error.what(), offset), file_.path(), offset);
+  throw Error(error.code(), At{file_.path(), offset}, "{} at byte {}", error.what(), offset);
 }
 
 void ReadFile::report_shrunk(std::uint64_t offset) const {
-  throw Error(ErrorCode::io,
-              fmt::format("'{}' ends at byte {}, but had {} bytes when it was opened: it changed while being read",
-                          file_.path(), offset, size_),
-              file_.path(), offset);
+  throw Error(ErrorCode::io, At{file_.path(), offset},
+              "'{}' ends at byte {}, but had {} bytes when it was opened: it changed while being read", file_.path(),
+              offset, size_);
 }
 
 std::size_t window_bytes(std::size_t most) {
@@ -54,7 +52,7 @@ std::size_t window_bytes(std::size_t most) {
 namespace {
 
 [[noreturn]] void refuse_direct(const std::string& path, std::string_view why) {
-  throw Error(ErrorCode::unsupported, fmt::format("'{}' cannot be read with O_DIRECT: {}", path, why), path);
+  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be read with O_DIRECT: {}", path, why);
 }
 
 /// Probes by reading: file systems older than STATX_DIOALIGN return EINVAL for unsuitable alignments.

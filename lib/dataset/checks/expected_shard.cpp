@@ -62,7 +62,7 @@ class RowComparison {
     }
     if (!same_bytes_ || rows_.contents.empty()) return;
     std::vector<std::uint64_t> contents;
-    for (const formats::IndexMember& member : row.members) contents.push_back(member.xxh3);
+    for (const formats::IndexMember& member : row.members) contents.push_back(*member.xxh3);
     if (content_hash(contents) != rows_.contents[at]) note(row, at, "has another checksum than the contents");
   }
 

@@ -9,7 +9,6 @@
 #include "catalog/shard_scan.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "dataset/samples/sample_lister.hpp"
 #include "image/image_header.hpp"
 
 namespace shardkit::dataset {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <iterator>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -13,7 +12,6 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/command_text.hpp"
-#include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/convert/folder_source.hpp"
@@ -31,9 +29,8 @@ constexpr std::size_t kMostNamed = 20;  ///< bad files in a message
 void refuse_target_in_source(const std::string& source, const std::string& target) {
   if (catalog::is_address(source)) return;
   if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is inside the source '{}'; choose a folder outside of it", target, source),
-                target);
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is inside the source '{}'; choose a folder outside of it", target, source);
   }
 }
 
@@ -145,16 +142,14 @@ class Conversion {
 
   void plan_folders(const catalog::SetFolders& folders) {
     if (!options_.split.empty()) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' is already divided into {}; leave out --split, or convert one of its folders",
-                              options_.source, fmt::join(folders.names, ", ")),
-                  options_.source);
+      throw Error(ErrorCode::usage, At{options_.source},
+                  "'{}' is already divided into {}; leave out --split, or convert one of its folders", options_.source,
+                  fmt::join(folders.names, ", "));
     }
     if (!options_.sharding.metadata.empty()) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' contains the sets {}; convert each with its own --metadata", options_.source,
-                              fmt::join(folders.names, ", ")),
-                  options_.source);
+      throw Error(ErrorCode::usage, At{options_.source},
+                  "'{}' contains the sets {}; convert each with its own --metadata", options_.source,
+                  fmt::join(folders.names, ", "));
     }
     from_set_folders_ = true;
     for (const std::string& name : folders.names) add_set(name);
@@ -229,8 +224,8 @@ class Conversion {
 
   void warn_of_nothing_new(const ScannedSource& source, const std::string& folder) const {
     const std::size_t bad = source.scan.problems.size();
-    ctx_.warn("nothing_new", fmt::format("'{}' has no file to add to '{}'{}", source.images.path, folder,
-                                         bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : ""));
+    ctx_.warn("nothing_new", "'{}' has no file to add to '{}'{}", source.images.path, folder,
+              bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : "");
   }
 
   void adopt(TargetSet& set, const ScannedSource& source, PlanScope scope) {
@@ -330,24 +325,23 @@ class Conversion {
 
   void warn_of_images() {
     if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
-      ctx_.warn("images_not_resized",
-                fmt::format("{} left as they are: --resize supports only JPEG", format_count(not_resized, "image")));
+      ctx_.warn("images_not_resized", "{} left as they are: --resize supports only JPEG",
+                format_count(not_resized, "image"));
     }
     if (result_.kept_bad > 0) {
-      ctx_.warn("bad_images_kept",
-                fmt::format("{} kept although they are bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
+      ctx_.warn("bad_images_kept", "{} kept although they are bad (--on-bad keep)",
+                format_count(result_.kept_bad, "image"));
     }
     for (std::size_t i = 0; i < kProblemCodes; ++i) {
       const std::uint64_t images = images_counted_.accepted[i];
       if (images == 0) continue;
       const ProblemKind& kind = problem_kinds()[i];
       result_.accepted.push_back({std::string(kind.name), images});
-      ctx_.warn("images_accepted", fmt::format("{} accepted with {}: {}; --strict refuses them",
-                                               format_count(images, "image"), kind.name, kind.meaning));
+      ctx_.warn("images_accepted", "{} accepted with {}: {}; --strict refuses them", format_count(images, "image"),
+                kind.name, kind.meaning);
     }
     if (result_.skipped > 0) {
-      ctx_.warn("files_skipped",
-                fmt::format("{} left out of the shards", format_count(result_.skipped, "source file")));
+      ctx_.warn("files_skipped", "{} left out of the shards", format_count(result_.skipped, "source file"));
     }
   }
 

@@ -144,10 +144,9 @@ bool holds(io::FileSource file, ByteSource& shard, const ListedMember& member, c
 
 [[noreturn]] void refuse(const io::ContainedFolder& root, const std::string& name) {
   const std::string path = io::join_path(root.path(), name);
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' already exists and differs from the file in the shards; nothing is overwritten: remove "
-                          "it or choose another folder",
-                          path),
+  throw Error(ErrorCode::conflict, At{path},
+              "'{}' already exists and differs from the file in the shards; nothing is overwritten: remove it or "
+              "choose another folder",
               path);
 }
 
@@ -167,9 +166,8 @@ void ExtractTarget::lock() {
     lock_ = io::File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
     if (!lock_) throw system_error(errno, "create", path);
     if (io::try_lock(lock_) == io::LockAttempt::held_elsewhere) {
-      throw Error(ErrorCode::conflict,
-                  fmt::format("another extract is running in '{}'; wait until it has finished", root_.path()),
-                  root_.path());
+      throw Error(ErrorCode::conflict, At{root_.path()},
+                  "another extract is running in '{}'; wait until it has finished", root_.path());
     }
     struct stat info {};
     if (::fstat(lock_.fd(), &info) != 0 || info.st_nlink > 0) return;

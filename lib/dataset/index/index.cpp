@@ -1,9 +1,7 @@
 #include "dataset/index/index.hpp"
 
 #include <chrono>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -34,10 +32,9 @@ namespace {
 void refuse_foreign_manifest(const std::string& folder) {
   const std::string path = io::join_path(folder, formats::kManifestName);
   if (!std::filesystem::exists(path) || !formats::is_foreign_manifest(io::read_text_file(path))) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is not a shardkit manifest, and index would replace it; move it away, or write the "
-                          "indexes to another folder with --output DIR",
-                          path),
+  throw Error(ErrorCode::conflict, At{path},
+              "'{}' is not a shardkit manifest, and index would replace it; move it away, or write the indexes to "
+              "another folder with --output DIR",
               path);
 }
 
@@ -48,10 +45,9 @@ void refuse_subset(const catalog::ShardSet& set) {
   for (const catalog::ShardFile& shard : set.shards) named.insert(shard.name);
   for (const formats::ManifestShard& listed : set.manifest->shards) {
     if (named.contains(listed.name)) continue;
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' also lists '{}', which was not given; index the whole folder '{}'", set.manifest_path,
-                            listed.name, set.folder),
-                set.manifest_path);
+    throw Error(ErrorCode::conflict, At{set.manifest_path},
+                "'{}' also lists '{}', which was not given; index the whole folder '{}'", set.manifest_path,
+                listed.name, set.folder);
   }
 }
 
@@ -73,12 +69,10 @@ std::string why_not_described(const catalog::ShardSet& set) {
 /// Output of convert or reshard is not replaced: it contains more than a tar.
 void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) {
   const auto refuse = [&](const std::string& path) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' was written together with the shards by shardctl convert or reshard, and also contains "
-                    "original paths and classes; {}. To give that up and index the tars as they are, first run {}",
-                    path, why, remedy::in_text(remedy::forget_set(set.folder))),
-        path);
+    throw Error(ErrorCode::conflict, At{path},
+                "'{}' was written together with the shards by shardctl convert or reshard, and also contains original "
+                "paths and classes; {}. To give that up and index the tars as they are, first run {}",
+                path, why, remedy::in_text(remedy::forget_set(set.folder)));
   };
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
   for (const ExpectedShard& expected : find_expectations(set)) {
@@ -127,7 +121,7 @@ class ShardIndexer final : public formats::TarHandler {
   void write(formats::Sample&& sample) {
     // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
     if (hashes_.size() != sample.members.size()) {
-      throw Error(ErrorCode::io, fmt::format("shard '{}' changed while being read", path_), path_);
+      throw Error(ErrorCode::io, At{path_}, "shard '{}' changed while being read", path_);
     }
     formats::IndexSample line;
     line.key = std::move(sample.key);
@@ -271,11 +265,9 @@ class Indexing {
 
 void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
   if (options.output.empty() && catalog::is_address(set.folder)) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("indexes cannot be written to '{}'; give a local folder with --output DIR, then copy them there",
-                    set.folder),
-        set.folder);
+    throw Error(ErrorCode::usage, At{set.folder},
+                "indexes cannot be written to '{}'; give a local folder with --output DIR, then copy them there",
+                set.folder);
   }
 }
 

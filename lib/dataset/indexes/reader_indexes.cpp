@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,11 +54,10 @@ void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>
     for (const std::string& shard : shards) {
       const auto [owner, fresh] = owners.emplace(kind->shard_file(shard), shard);
       if (fresh) continue;
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' and '{}' have the same name for DALI's index, '{}', which ends at the first dot; "
-                              "rename the shards without extra dots",
-                              owner->second, shard, owner->first),
-                  shard);
+      throw Error(ErrorCode::usage, At{shard},
+                  "'{}' and '{}' have the same name for DALI's index, '{}', which ends at the first dot; rename the "
+                  "shards without extra dots",
+                  owner->second, shard, owner->first);
     }
   }
 }
@@ -82,10 +80,8 @@ void ReaderIndexWriter::add(const formats::Sample& sample) {
 
 void ReaderIndexWriter::publish(std::uint64_t end) {
   if (facts_.samples == 0 && !open_.empty()) {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("shard '{}' contains no sample, which DALI and Energon refuse; remove it from the set", path_),
-        path_);
+    throw Error(ErrorCode::unsupported, At{path_},
+                "shard '{}' contains no sample, which DALI and Energon refuse; remove it from the set", path_);
   }
   for (OpenIndex& open : open_) {
     open.lines->finish(end);
@@ -121,10 +117,9 @@ void ReaderIndexScan::finish() {
 void ReaderIndexScan::finding(const formats::TarFinding& finding) {
   const std::string& path = writer_.path();
   if (finding.fault == formats::TarFault::missing_end || finding.fault == formats::TarFault::short_end) return;
-  throw Error(ErrorCode::corrupt,
-              fmt::format("shard '{}' cannot be indexed, at byte {}: {}; {} lists everything that is wrong with it",
-                          path, finding.offset, finding.text, remedy::in_text(remedy::verify({path}))),
-              path, finding.offset);
+  throw Error(ErrorCode::corrupt, At{path, finding.offset},
+              "shard '{}' cannot be indexed, at byte {}: {}; {} lists everything that is wrong with it", path,
+              finding.offset, finding.text, remedy::in_text(remedy::verify({path})));
 }
 
 void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
@@ -219,10 +214,9 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
     ctx.progress().bytes.fetch_add(piece.size(), std::memory_order_relaxed);
   });
   if (!(hash.digest() == shard.xxh3_128)) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' does not have the bytes that {} describes; {} shows what is wrong with it",
-                            path, formats::kManifestName, remedy::in_text(remedy::verify({path}))),
-                path);
+    throw Error(ErrorCode::corrupt, At{path},
+                "shard '{}' does not have the bytes that {} describes; {} shows what is wrong with it", path,
+                formats::kManifestName, remedy::in_text(remedy::verify({path})));
   }
   std::string text = md5.finish();
   keep_md5(files, folder, shard, text);
@@ -256,8 +250,7 @@ void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind
   if (!file.unknown.empty() || text == file.text) return;
   if (text == before) return io::publish(files, path, as_bytes(file.text));
   ctx.warn(fmt::format("{}_file_kept", kind.name),
-           fmt::format("'{}' differs from the index for these shards and was kept; remove it to have it written again",
-                       path));
+           "'{}' differs from the index for these shards and was kept; remove it to have it written again", path);
 }
 
 void publish_set_index(io::FileSystem& files, const std::string& folder, const formats::IndexKind& kind,
@@ -297,9 +290,8 @@ bool all_have(const formats::IndexKind& kind, const std::string& folder,
   const auto with = static_cast<std::size_t>(std::ranges::count_if(shards, has));
   if (with == 0 || with == shards.size()) return with > 0;
   const auto lacking = std::ranges::find_if_not(shards, has);
-  ctx.warn("index_incomplete", fmt::format("'{}' has no index for {}, other shards have one; {} makes all of them",
-                                           io::join_path(folder, lacking->name), kind.name,
-                                           remedy::in_text(remedy::index({folder}, kind.name))));
+  ctx.warn("index_incomplete", "'{}' has no index for {}, other shards have one; {} makes all of them",
+           io::join_path(folder, lacking->name), kind.name, remedy::in_text(remedy::index({folder}, kind.name)));
   return false;
 }
 

@@ -35,7 +35,7 @@ std::vector<FoundPart> find_parts(const ShardTarget& target) {
 /// Parts of one split must be there from first to last.
 void check_split(const std::vector<FoundPart>& parts, const std::string& plan_hash, const std::string& folder) {
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::conflict, fmt::format("cannot merge '{}': {}", folder, why), folder);
+    throw Error(ErrorCode::conflict, At{folder}, "cannot merge '{}': {}", folder, why);
   };
   const std::uint64_t count = parts.front().part.count;
   const auto missing = [&](std::uint64_t index) {
@@ -93,9 +93,8 @@ std::string instead_of_merge(const ShardTarget& target) {
 }
 
 [[noreturn]] void refuse_without_parts(const ShardTarget& target) {
-  throw Error(ErrorCode::not_found,
-              fmt::format("'{}' has no parts to merge: {}", target.folder(), instead_of_merge(target)),
-              target.folder());
+  throw Error(ErrorCode::not_found, At{target.folder()}, "'{}' has no parts to merge: {}", target.folder(),
+              instead_of_merge(target));
 }
 
 void refuse_missing_shard(const TargetSet& set) {
@@ -103,7 +102,7 @@ void refuse_missing_shard(const TargetSet& set) {
   if (missing == set.shards.end()) return;
   const auto number = static_cast<std::size_t>(missing - set.shards.begin());
   const std::string path = set.target.path_of(set.target.plan().shard_name(number));
-  throw Error(ErrorCode::not_found, fmt::format("shard '{}' is missing or damaged; run its part again", path), path);
+  throw Error(ErrorCode::not_found, At{path}, "shard '{}' is missing or damaged; run its part again", path);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <map>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -187,8 +186,8 @@ class Resharding {
     if (draw) {
       const std::uint64_t count = draw->count(order.size());
       if (draw->wanted() > order.size()) {
-        ctx_.warn("sample_short", fmt::format("--sample {} takes all: there are {}", *options_.sample,
-                                              format_count(order.size(), "sample")));
+        ctx_.warn("sample_short", "--sample {} takes all: there are {}", *options_.sample,
+                  format_count(order.size(), "sample"));
       }
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
@@ -209,8 +208,8 @@ class Resharding {
     }
     result_.renamed = sum.renamed;
     if (sum.oversized > 0) {
-      ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
-                                                      format_count(sum.oversized, "sample")));
+      ctx_.warn("sample_over_shard_size", "{} larger than --size: each gets a shard of its own",
+                format_count(sum.oversized, "sample"));
     }
   }
 
@@ -257,16 +256,16 @@ class Resharding {
   void report_ignored(std::uint64_t ignored) {
     result_.ignored_members = ignored;
     if (ignored == 0) return;
-    ctx_.warn("members_ignored", fmt::format("{} of the inputs left out: metadata, hidden files, links or names "
-                                             "without an extension, which readers of shards ignore too",
-                                             format_count(ignored, "member")));
+    ctx_.warn("members_ignored",
+              "{} of the inputs left out: metadata, hidden files, links or names without an extension, which readers "
+              "of shards ignore too",
+              format_count(ignored, "member"));
   }
 
   void report_regrouped() {
     if (result_.regrouped == 0) return;
-    ctx_.warn("members_regrouped",
-              fmt::format("{} of members were separated from the rest of their sample and were put together",
-                          format_count(result_.regrouped, "group")));
+    ctx_.warn("members_regrouped", "{} of members were separated from the rest of their sample and were put together",
+              format_count(result_.regrouped, "group"));
   }
 
   void resume() {
@@ -287,11 +286,11 @@ class Resharding {
 
   void warn_of_dropped() {
     if (result_.dropped == 0) return;
-    ctx_.warn("samples_dropped", fmt::format("{} left out by {}; the result and the indexes contain the reasons",
-                                             format_count(result_.dropped, "sample"),
-                                             !options_.salvage   ? "--drop-bad"
-                                             : options_.drop_bad ? "--drop-bad and --salvage"
-                                                                 : "--salvage"));
+    ctx_.warn("samples_dropped", "{} left out by {}; the result and the indexes contain the reasons",
+              format_count(result_.dropped, "sample"),
+              !options_.salvage   ? "--drop-bad"
+              : options_.drop_bad ? "--drop-bad and --salvage"
+                                  : "--salvage");
   }
 
   const ReshardOptions& options_;

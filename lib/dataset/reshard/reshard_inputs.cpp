@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -21,7 +20,6 @@
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/moved_sample.hpp"
-#include "formats/plan_file.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -73,12 +71,11 @@ class ClassNames {
 
   [[noreturn]] void refuse(std::uint64_t label, const Names& known, const std::string& name,
                            const std::string& path) const {
-    throw Error(ErrorCode::conflict,
-                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} "
-                            "merges the sets by class names",
-                            label, *known.names.begin(), known.manifest, name, path,
-                            remedy::in_text(remedy::with_merge_classes(command_of(options_)))),
-                path);
+    throw Error(ErrorCode::conflict, At{path},
+                "label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} merges the sets "
+                "by class names",
+                label, *known.names.begin(), known.manifest, name, path,
+                remedy::in_text(remedy::with_merge_classes(command_of(options_))));
   }
 
   const ReshardOptions& options_;
@@ -108,9 +105,8 @@ bool holds_compressed_data(const std::string& path) {
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
     if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is both input and output; write to another folder, then remove this one", folder),
-                folder);
+    throw Error(ErrorCode::usage, At{folder},
+                "'{}' is both input and output; write to another folder, then remove this one", folder);
   }
 }
 
@@ -146,7 +142,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   if (!options.salvage) {
     refuse_missing(set, manifests);
   } else if (const auto missing = what_is_missing(set, manifests)) {
-    ctx.warn("shards_missing", fmt::format("{}; the rest is taken", *missing));
+    ctx.warn("shards_missing", "{}; the rest is taken", *missing);
   }
   const auto listed = catalog::listed_shards(set, manifests);
   for (const catalog::ShardFile& shard : set.shards) {
@@ -209,10 +205,8 @@ std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inp
   if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
     return file;
   }
-  throw Error(
-      ErrorCode::conflict,
-      fmt::format("'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path),
-      tar.path);
+  throw Error(ErrorCode::conflict, At{tar.path},
+              "'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path);
 }
 
 /// The input tars of a reshard, each opened when it is first needed and kept open up to a limit; past that one is
@@ -227,12 +221,10 @@ class InputFiles {
     const std::size_t got = open(input)->read_at(offset, out);
     if (got == out.size()) return;
     const std::string& path = inputs_.tars[input].path;
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or "
-                    "indexed; if it has an index in .shardkit, create that again, and reshard into an empty folder",
-                    path, got, offset),
-        path, offset);
+    throw Error(ErrorCode::conflict, At{path, offset},
+                "'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or indexed; "
+                "if it has an index in .shardkit, create that again, and reshard into an empty folder",
+                path, got, offset);
   }
 
  private:
@@ -302,7 +294,7 @@ class ShardSource final : public SampleSource {
     if (options_.drop_bad) check_not_orphan(sample);
     formats::IndexSample result{sample.key, sample.label, sample.path, {}};
     std::uint64_t at = 0;
-    for (const formats::MovedMember& member : sample.members) {
+    for (const formats::IndexMember& member : sample.members) {
       const MutableBytes content = out.subspan(at + formats::kTarBlock, member.size);
       if (!inputs_.merged.empty() && sample.label && member.extension == kLabelExtension) {
         std::ranges::copy(as_bytes(formats::label_text(*sample.label)), content.begin());
@@ -319,22 +311,20 @@ class ShardSource final : public SampleSource {
   }
 
   /// With --salvage the sample is left out.
-  [[noreturn]] void refuse_changed(const formats::MovedSample& sample, const formats::MovedMember& member) const {
+  [[noreturn]] void refuse_changed(const formats::MovedSample& sample, const formats::IndexMember& member) const {
     const ProblemKind& kind = problem_kind(ProblemCode::sample_checksum);
     if (options_.salvage) drop(sample, member, fmt::format("{}: {}", kind.name, kind.meaning));
     const std::string& path = inputs_.tars[sample.input].path;
     const remedy::Repairs repairs{.salvage = true};
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' at byte {}: the content of '{}.{}' differs from the shard's index; {} shows more, "
-                    "{} leaves such samples out; {}",
-                    path, member.offset, sample.source_key, member.extension, remedy::in_text(remedy::verify({path})),
-                    remedy::in_text(remedy::reshard(options_.inputs, repairs)), remedy_of_changed(path)),
-        path, member.offset);
+    throw Error(ErrorCode::conflict, At{path, member.offset},
+                "'{}' at byte {}: the content of '{}.{}' differs from the shard's index; {} shows more, {} leaves such "
+                "samples out; {}",
+                path, member.offset, sample.source_key, member.extension, remedy::in_text(remedy::verify({path})),
+                remedy::in_text(remedy::reshard(options_.inputs, repairs)), remedy_of_changed(path));
   }
 
   /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
-  void check_image(const formats::MovedSample& sample, const formats::MovedMember& member, Bytes content) {
+  void check_image(const formats::MovedSample& sample, const formats::IndexMember& member, Bytes content) {
     if (!is_image_member(member.extension)) return;
     const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, member.extension);
     if (fault && fault->is_error()) {
@@ -344,18 +334,16 @@ class ShardSource final : public SampleSource {
 
   void check_not_orphan(const formats::MovedSample& sample) const {
     const auto is_side = [&](const std::string& extension) { return is_side_member(extension, primary_); };
-    if (!std::ranges::all_of(sample.members, is_side, &formats::MovedMember::extension)) return;
+    if (!std::ranges::all_of(sample.members, is_side, &formats::IndexMember::extension)) return;
     const ProblemKind& kind = problem_kind(ProblemCode::orphan_member);
     drop(sample, sample.members.front(), fmt::format("{}: {}", kind.name, kind.meaning));
   }
 
-  [[noreturn]] void drop(const formats::MovedSample& sample, const formats::MovedMember& member,
+  [[noreturn]] void drop(const formats::MovedSample& sample, const formats::IndexMember& member,
                          const std::string& why) const {
     const formats::PlanInput& input = inputs_.tars[sample.input].identity;
-    throw Error(ErrorCode::corrupt,
-                fmt::format("{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name,
-                            member.offset),
-                inputs_.tars[sample.input].path, member.offset);
+    throw Error(ErrorCode::corrupt, At{inputs_.tars[sample.input].path, member.offset},
+                "{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name, member.offset);
   }
 
   const formats::PlanReader& plan_;

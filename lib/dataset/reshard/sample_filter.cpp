@@ -57,7 +57,7 @@ bool SampleFilter::keeps(const formats::MovedSample& sample) const {
   };
   if (!globs_.empty() && std::ranges::none_of(globs_, matches)) return false;
   std::uint64_t bytes = 0;
-  for (const formats::MovedMember& member : sample.members) bytes += member.size;
+  for (const formats::IndexMember& member : sample.members) bytes += member.size;
   return min_size_ <= bytes && bytes <= max_size_;
 }
 

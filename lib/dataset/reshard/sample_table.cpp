@@ -8,7 +8,6 @@
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -42,10 +41,10 @@ std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)
 void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
   std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
   if (mark == SampleTable::Mark::by_position) {
-    origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::MovedMember::offset).offset);
+    origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::IndexMember::offset).offset);
   }
   std::size_t longest = 0;
-  for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
+  for (const formats::IndexMember& member : sample.members) longest = std::max(longest, member.extension.size());
   sample.key.resize(std::min(sample.key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
   sample.key = formats::marked_key(sample.key, origin);
   const auto mark_path = [&](std::string& path) {
@@ -54,7 +53,7 @@ void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
     path = formats::marked_key(path.substr(0, stem), origin) + path.substr(stem);
   };
   mark_path(sample.path);
-  for (formats::MovedMember& member : sample.members) mark_path(member.path);
+  for (formats::IndexMember& member : sample.members) mark_path(member.path);
 }
 
 }  // namespace
@@ -118,9 +117,8 @@ formats::MovedSample SampleTable::read_line(std::uint32_t sample) const {
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
   if (got != line.size() || !formats::parse_moved_sample(columns, result)) {
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' changed while being used; does another program write there?", spool_.temp_path()),
-                spool_.temp_path(), position >> kLengthBits);
+    throw Error(ErrorCode::io, At{spool_.temp_path(), position >> kLengthBits},
+                "'{}' changed while being used; does another program write there?", spool_.temp_path());
   }
   return result;
 }
@@ -134,7 +132,7 @@ formats::MovedSample SampleTable::read(std::uint32_t sample) const {
       if (result.path.empty()) result.path = part.path;
       std::ranges::move(part.members, std::back_inserter(result.members));
     }
-    std::ranges::sort(result.members, {}, &formats::MovedMember::extension);
+    std::ranges::sort(result.members, {}, &formats::IndexMember::extension);
   }
   if (!marks_.empty() && marks_[sample] != Mark::none) mark_sample(result, marks_[sample]);
   return result;

@@ -75,11 +75,10 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
     }
     const auto content = contents.find(target);
     if (!content->second) {
-      throw Error(ErrorCode::corrupt,
-                  fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which is not a file in this tar; "
-                              "pack it again without links (tar --hard-dereference)",
-                              name, link.offset, link.name, link.target),
-                  name, link.offset);
+      throw Error(ErrorCode::corrupt, At{name, link.offset},
+                  "shard '{}', at byte {}: '{}' is a hard link to '{}', which is not a file in this tar; pack it again "
+                  "without links (tar --hard-dereference)",
+                  name, link.offset, link.name, link.target);
     }
     resolved.emplace(link.offset, *content->second);
   }
@@ -87,10 +86,9 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
 }
 
 [[noreturn]] void refuse_tar(ErrorCode code, const std::string& path, std::uint64_t offset, const std::string& text) {
-  throw Error(code,
-              fmt::format("shard '{}' cannot be read, at byte {}: {}; {} lists everything that is wrong with it", path,
-                          offset, text, remedy::in_text(remedy::verify({path}))),
-              path, offset);
+  throw Error(code, At{path, offset},
+              "shard '{}' cannot be read, at byte {}: {}; {} lists everything that is wrong with it", path, offset,
+              text, remedy::in_text(remedy::verify({path})));
 }
 
 /// Turns a link into its file; false if the content is not known.
@@ -119,7 +117,7 @@ formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, cons
       refuse_tar(ErrorCode::unsupported, path, member.offset,
                  fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
     }
-    sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
+    sample.members.push_back(std::move(member));
   }
   return sample;
 }

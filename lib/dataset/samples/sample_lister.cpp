@@ -34,8 +34,7 @@ ListedSample listed(formats::IndexSample&& sample) {
   result.members.reserve(sample.members.size());
   for (formats::IndexMember& member : sample.members) {
     std::string name = fmt::format("{}.{}", result.key, member.extension);
-    result.members.push_back({std::move(name), std::move(member.extension), member.offset, member.size, member.xxh3,
-                              true, std::move(member.path)});
+    result.members.push_back({std::move(member), std::move(name)});
   }
   return result;
 }
@@ -61,8 +60,7 @@ class HeaderLister {
     std::string extension = lower_case(name->extension);
     if (extension == kLabelExtension && !has_label()) sample_.label = read_label(entry);
     const bool plain = !entry.facts.has(formats::TarFact::sparse);
-    sample_.members.push_back(
-        {std::move(entry.name), std::move(extension), entry.data_offset, entry.size, std::nullopt, plain});
+    sample_.members.push_back({{std::move(extension), entry.data_offset, entry.size}, std::move(entry.name), plain});
   }
 
   /// The sample so far, and the members that wait until it ends.
@@ -99,9 +97,8 @@ class HeaderLister {
   }
 
   [[noreturn]] void refuse_sample(const formats::TarEntry& entry) const {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}': sample '{}' has more than {} members", path_, sample_.key, kMostSampleMembers),
-                path_, entry.header_offset);
+    throw Error(ErrorCode::corrupt, At{path_, entry.header_offset}, "shard '{}': sample '{}' has more than {} members",
+                path_, sample_.key, kMostSampleMembers);
   }
 
   ByteSource& source_;
@@ -175,7 +172,7 @@ std::optional<SampleLister::Index> SampleLister::index_of(const catalog::ShardFi
   }
   const std::scoped_lock lock(mutex_);
   if (!warned_of_.insert(index.path).second) return std::nullopt;
-  ctx_.warn("index_ignored", fmt::format("the index of '{}' is not used: {}", shard.path, why));
+  ctx_.warn("index_ignored", "the index of '{}' is not used: {}", shard.path, why);
   return std::nullopt;
 }
 
@@ -210,15 +207,15 @@ void SampleLister::list_by_headers(const catalog::ShardFile& shard, const Listin
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {
   return [&shard, &ctx, warned = false](const formats::TarFinding& finding) mutable {
     if (std::exchange(warned, true)) return;
-    ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
-                                          finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))));
+    ctx.warn("damaged_shard", "'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
+             finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path})));
   };
 }
 
 void read_member(ByteSource& shard, const std::string& path, const ListedMember& member, const Context& ctx,
                  const std::function<void(Bytes)>& take) {
   const auto fail = [&](ErrorCode code, std::string_view why) {
-    throw Error(code, fmt::format("member '{}' of shard '{}' {}", member.name, path, why), path, member.offset);
+    throw Error(code, At{path, member.offset}, "member '{}' of shard '{}' {}", member.name, path, why);
   };
   if (!member.plain) fail(ErrorCode::unsupported, "is a sparse file, whose content is not stored in one piece");
   Xxh3Stream hash;

@@ -63,14 +63,10 @@ class LabelReader {
   std::string text_;
 };
 
-struct ListedMember {
-  std::string name;          ///< as in the shard; of an index made by `shardctl index` its extension is in lower case
-  std::string extension;     ///< in lower case
-  std::uint64_t offset = 0;  ///< of the content within the shard
-  std::uint64_t size = 0;    ///< of the content
-  std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content; only an index knows it
-  bool plain = true;                  ///< false if the stored bytes are not the content: a sparse file
-  std::string path = {};              ///< as formats::IndexMember::path
+/// Its extension is in lower case.
+struct ListedMember : formats::IndexMember {
+  std::string name;   ///< as in the shard; of an index made by `shardctl index` its extension is in lower case
+  bool plain = true;  ///< false if the stored bytes are not the content: a sparse file
 };
 
 struct ListedSample {

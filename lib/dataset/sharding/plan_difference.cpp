@@ -57,10 +57,9 @@ namespace {
 void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
   for (const formats::PlanClass& was : before.classes) {
     if (std::ranges::find(now.classes, was.name, &formats::PlanClass::name) != now.classes.end()) continue;
-    throw Error(ErrorCode::io,
-                fmt::format("class folder '{}' of the plan no longer exists: is all of the source mounted? Run the "
-                            "same command again when it is back; to go without it, choose an empty target",
-                            was.name),
+    throw Error(ErrorCode::io, At{was.name},
+                "class folder '{}' of the plan no longer exists: is all of the source mounted? Run the same command "
+                "again when it is back; to go without it, choose an empty target",
                 was.name);
   }
 }

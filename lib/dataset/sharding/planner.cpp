@@ -23,11 +23,10 @@ constexpr std::size_t kMostNamed = 20;  ///< of files that cannot be read
 std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
   std::string json = notes.json_of(path);
   if (json.size() > formats::kLongestPlannedJson) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the .json of '{}' would have {} bytes, but a plan stores at most {}; put such data into a "
-                            "file next to the image",
-                            path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
-                path);
+    throw Error(ErrorCode::unsupported, At{path},
+                "the .json of '{}' would have {} bytes, but a plan stores at most {}; put such data into a file next "
+                "to the image",
+                path, format_count(json.size()), format_count(formats::kLongestPlannedJson));
   }
   return json;
 }
@@ -54,13 +53,10 @@ formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t c
   const auto planned = [&](const catalog::ScannedFile& member) {
     if (member.size >= formats::kTarSizeLimit) {
       const std::string large = owner.path_of(member);
-      throw Error(
-          ErrorCode::unsupported,
-          fmt::format("'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size),
-          large);
+      throw Error(ErrorCode::unsupported, At{large},
+                  "'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size);
     }
-    std::optional<std::string> version = owner.version_of(member);
-    return formats::PlannedFile{{}, member.size, version ? 0 : member.mtime_ns, std::move(version)};
+    return formats::PlannedFile{owner.state_of(member), {}};
   };
   formats::PlannedSample sample{0, file.mark, std::string(stem), planned(file), {}};
   sample.image.extension = formats::split_extension(first).extension;
@@ -164,8 +160,7 @@ class Planner {
     find_paths();
     label_digits_ = formats::label_digits(head_);
     if (order_.empty()) {
-      throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.images.path),
-                  source_.images.path);
+      throw Error(ErrorCode::not_found, At{source_.images.path}, "no readable images below '{}'", source_.images.path);
     }
     for (const Position& position : order_) {
       if (const auto number = class_numbers_[position.class_index()]) ++head_.classes[*number].samples;
@@ -232,8 +227,8 @@ class Planner {
     const ShardCut cut = cut_shards(
         blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
     if (cut.oversized > 0) {
-      ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
-                                                      format_count(cut.oversized, "sample")));
+      ctx_.warn("sample_over_shard_size", "{} larger than --size: each gets a shard of its own",
+                format_count(cut.oversized, "sample"));
     }
     return cut;
   }

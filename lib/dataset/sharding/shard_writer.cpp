@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <stop_token>
@@ -199,7 +198,7 @@ class ShardJob {
     const std::uint64_t read = ctx_.progress().bytes;
     const std::string again = format_size(read - std::min(read, published_bytes_));
     const std::string unfinished = format_count(next_todo_ - published_, "unfinished shard");
-    ctx_.warn("read_again", fmt::format("the next run reads {} again: those of {}", again, unfinished));
+    ctx_.warn("read_again", "the next run reads {} again: those of {}", again, unfinished);
   }
 
  private:

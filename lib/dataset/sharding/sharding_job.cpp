@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -117,10 +116,9 @@ std::uint64_t require_room(const std::string& folder, std::uint64_t bytes, std::
       unpacked == 0 ? std::string()
                     : fmt::format(" in addition to the {} of unpacked inputs that stay there until the end",
                                   format_size(unpacked));
-  throw Error(ErrorCode::no_space,
-              fmt::format("'{}' has {} free, but the shards need {}{}; free space or work in parts", folder,
-                          format_size(free), format_size(bytes), beside),
-              folder);
+  throw Error(ErrorCode::no_space, At{folder},
+              "'{}' has {} free, but the shards need {}{}; free space or work in parts", folder, format_size(free),
+              format_size(bytes), beside);
 }
 
 /// Those that are asked for, and those that the set has already.
@@ -187,9 +185,8 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
   if (name.empty()) return sets_.emplace_back(files_, name, target_, dry_run_);
   const ShardTarget whole(files_, target_);
   if (std::filesystem::exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' is the folder of one set of shards; choose another folder for several sets", target_),
-                target_);
+    throw Error(ErrorCode::conflict, At{target_},
+                "'{}' is the folder of one set of shards; choose another folder for several sets", target_);
   }
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
 }

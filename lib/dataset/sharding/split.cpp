@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <ranges>
 #include <regex>
 #include <set>
@@ -186,11 +185,9 @@ void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
     if (names.size() < kMostNamedClasses) names.push_back(fmt::format("'{}'", class_name(label)));
   }
   const std::size_t more = divided.labels_moved.size() - names.size();
-  ctx.warn(
-      "class_without_training_sample",
-      fmt::format(
-          "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}{2}",
-          rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+  ctx.warn("class_without_training_sample",
+           "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}{2}",
+           rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 }  // namespace shardkit::dataset

@@ -6,10 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "dataset/samples/sample_lister.hpp"
-#include "dataset/sharding/shard_cutter.hpp"
 #include "stats/latency_histogram.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -161,10 +158,9 @@ class Statistics {
 
   void describe_classes() {
     if (total_.too_many_labels) {
-      ctx_.warn(
-          "too_many_labels",
-          fmt::format("there are more than {} different labels, so they are not treated as classes and not counted",
-                      format_count(StatResult::kMostClasses)));
+      ctx_.warn("too_many_labels",
+                "there are more than {} different labels, so they are not treated as classes and not counted",
+                format_count(StatResult::kMostClasses));
     }
     if (total_.labels.empty()) return;
     std::map<std::uint64_t, StatClass> classes;

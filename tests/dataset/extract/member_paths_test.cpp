@@ -18,7 +18,7 @@ ListedSample sample(const std::string& key, std::optional<std::uint64_t> label, 
 }
 
 ListedMember member(const std::string& name, const std::string& extension) {
-  return {.name = name, .extension = extension, .offset = 0, .size = 0, .xxh3 = {}, .plain = true};
+  return {{extension}, name};
 }
 
 Manifest manifest_of(const std::vector<ManifestClass>& classes) {

@@ -19,8 +19,7 @@ using namespace shardkit::io;
 namespace {
 
 MovedSample numbered(std::uint64_t input, std::uint64_t number, const std::string& key) {
-  return {input,      key, key,
-          number % 4, "",  {{"cls", 512, 1, std::nullopt}, {"jpg", 1536 + number, 1000 + number, number}}};
+  return {{key, number % 4, "", {{"cls", 512, 1}, {"jpg", 1536 + number, 1000 + number, number}}}, input, key};
 }
 
 /// A table of `inputs` inputs with `each` samples.
