@@ -1,5 +1,3 @@
-#include "catalog/file_metadata.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -9,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "catalog/image_folder.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/adaptive_workers.hpp"

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "catalog/file_metadata.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "formats/sample_name.hpp"

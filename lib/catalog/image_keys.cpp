@@ -1,9 +1,8 @@
-#include "catalog/image_keys.hpp"
-
 #include <algorithm>
 #include <span>
 #include <utility>
 
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/file_metadata.hpp"
+#include "catalog/image_folder.hpp"
 #include "catalog/image_table.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -24,16 +24,6 @@ bool looks_like_a_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   return is_digits(text) || parse_decimal(text);
 }
-
-}  // namespace
-
-std::vector<std::string> split_labels(std::string_view cell, std::string_view separator) {
-  std::vector<std::string> parts;
-  for (const auto part : cell | std::views::split(separator)) parts.emplace_back(part.begin(), part.end());
-  return parts;
-}
-
-namespace {
 
 /// A label as a list writes it.
 struct ListedLabel {
@@ -292,6 +282,12 @@ void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixe
 }
 
 }  // namespace
+
+std::vector<std::string> split_labels(std::string_view cell, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (const auto part : cell | std::views::split(separator)) parts.emplace_back(part.begin(), part.end());
+  return parts;
+}
 
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {

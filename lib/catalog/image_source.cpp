@@ -59,47 +59,11 @@ std::vector<io::ObjectInfo> local_files(const std::string& folder) {
   return files;
 }
 
-}  // namespace
-
-void add_known_file(const std::string& name, const FileState& state, std::vector<io::ObjectInfo>& files) {
-  auto at = std::ranges::lower_bound(files, name, {}, &io::ObjectInfo::name);
-  if (at == files.end() || at->name != name) at = files.insert(at, {name, 0, {}});
-  at->size = state.size;
-  at->version = state.version.value_or("");
-}
-
-std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
-  std::vector<io::ObjectInfo> files = source.store ? objects_in(source, folder) : local_files(source.path_of(folder));
-  std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
-  const std::string start = folder.empty() ? std::string() : folder + '/';
-  for (auto file = source.known.lower_bound(start); file != source.known.end() && file->first.starts_with(start);
-       ++file) {
-    const std::string name = file->first.substr(start.size());
-    if (name.find('/') == std::string::npos) add_known_file(name, file->second, files);
-  }
-  return files;
-}
-
-namespace {
-
 std::string kind_of(std::string_view name) {
   if (name.starts_with('.')) return "hidden";
   const std::string_view extension = formats::split_extension(name).extension;
   return extension.empty() ? "without extension" : '.' + lower_case(extension);
 }
-
-}  // namespace
-
-void count_ignored(IgnoredFiles& ignored, std::string_view name) {
-  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
-}
-
-void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
-  const auto found = ignored.find(kind_of(name));
-  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
-}
-
-namespace {
 
 std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::string& folder) {
   if (!source.store) return list_folder(source.path_of(folder));
@@ -115,26 +79,6 @@ std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::strin
   std::ranges::sort(entries, {}, &ListedEntry::name);
   return entries;
 }
-
-}  // namespace
-
-std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
-                                       IgnoredFiles& ignored) {
-  std::vector<std::string> classes;
-  for (ListedEntry& entry : entries_in(source, folder)) {
-    if (entry.kind == EntryKind::file) {
-      count_ignored(ignored, entry.name);
-    } else if (is_system_folder(entry.name)) {
-      warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
-                            "would count it and shift every label after it");
-    } else {
-      classes.push_back(std::move(entry.name));
-    }
-  }
-  return classes;
-}
-
-namespace {
 
 constexpr std::array<std::string_view, 6> kSetNames = {"dev", "test", "train", "val", "valid", "validation"};
 constexpr std::string_view kTrain = "train";
@@ -166,6 +110,50 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 }
 
 }  // namespace
+
+void add_known_file(const std::string& name, const FileState& state, std::vector<io::ObjectInfo>& files) {
+  auto at = std::ranges::lower_bound(files, name, {}, &io::ObjectInfo::name);
+  if (at == files.end() || at->name != name) at = files.insert(at, {name, 0, {}});
+  at->size = state.size;
+  at->version = state.version.value_or("");
+}
+
+std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
+  std::vector<io::ObjectInfo> files = source.store ? objects_in(source, folder) : local_files(source.path_of(folder));
+  std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
+  const std::string start = folder.empty() ? std::string() : folder + '/';
+  for (auto file = source.known.lower_bound(start); file != source.known.end() && file->first.starts_with(start);
+       ++file) {
+    const std::string name = file->first.substr(start.size());
+    if (name.find('/') == std::string::npos) add_known_file(name, file->second, files);
+  }
+  return files;
+}
+
+void count_ignored(IgnoredFiles& ignored, std::string_view name) {
+  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
+}
+
+void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
+  const auto found = ignored.find(kind_of(name));
+  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
+}
+
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
+                                       IgnoredFiles& ignored) {
+  std::vector<std::string> classes;
+  for (ListedEntry& entry : entries_in(source, folder)) {
+    if (entry.kind == EntryKind::file) {
+      count_ignored(ignored, entry.name);
+    } else if (is_system_folder(entry.name)) {
+      warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
+                            "would count it and shift every label after it");
+    } else {
+      classes.push_back(std::move(entry.name));
+    }
+  }
+  return classes;
+}
 
 SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
     : path(operand), inputs(std::move(opener)) {

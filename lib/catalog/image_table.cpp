@@ -42,6 +42,13 @@ std::string_view without_extension(std::string_view path) {
   return path.substr(0, name + formats::split_extension(path.substr(name)).stem.size());
 }
 
+/// "007" stays text, as "7" would be another label.
+nlohmann::ordered_json label_value(const std::string& text) {
+  const auto number = parse_count(text);
+  if (number && fmt::to_string(*number) == text) return *number;
+  return text;
+}
+
 }  // namespace
 
 void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text) {
@@ -114,17 +121,6 @@ void ImageTable::fail_changed(std::string_view path) const {
       "'{}' changed while being read: the row of '{}' is different now; run again when no process writes to the file",
       file_, path);
 }
-
-namespace {
-
-/// "007" stays text, as "7" would be another label.
-nlohmann::ordered_json label_value(const std::string& text) {
-  const auto number = parse_count(text);
-  if (number && fmt::to_string(*number) == text) return *number;
-  return text;
-}
-
-}  // namespace
 
 RowIndex::RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx)
     : table_(file, path_column, source) {

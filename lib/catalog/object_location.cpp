@@ -95,6 +95,44 @@ ObjectLocation location_in_web_list(const ObjectLocation& list, const std::strin
   return location;
 }
 
+constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system in use
+
+std::string_view trouble_of_component(std::string_view component) {
+  if (component.empty()) return "a part between its slashes is empty";
+  if (component == "." || component == "..") return "a part of it is '.' or '..'";
+  if (component.find('\0') != std::string_view::npos) return "it contains a NUL";
+  if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
+  return {};
+}
+
+/// Why `name` can be no file; empty when it can.
+std::string_view trouble_of(std::string_view name) {
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view trouble = trouble_of_component(name.substr(0, slash));
+    if (!trouble.empty() || slash == std::string_view::npos) return trouble;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+/// For a message, whose text ends at a NUL.
+std::string readable(std::string_view name) {
+  std::string text;
+  formats::append_escaped(text, name.substr(0, name.find('\0')));
+  return name.find('\0') == std::string_view::npos ? text : text + "\\0...";
+}
+
+std::unordered_set<std::string_view> folders_of(const std::vector<std::string>& names) {
+  std::unordered_set<std::string_view> folders;
+  for (const std::string_view name : names) {
+    for (std::size_t slash = name.rfind('/'); slash != std::string_view::npos && slash > 0;
+         slash = name.rfind('/', slash - 1)) {
+      if (!folders.insert(name.substr(0, slash)).second) break;  // those above it are in as well
+    }
+  }
+  return folders;
+}
+
 }  // namespace
 
 std::string ObjectLocation::store() const {
@@ -154,48 +192,6 @@ std::string decoded(const ObjectLocation& location, std::string_view path) {
 bool encodes_again(const ObjectLocation& location, std::string_view path) {
   return location.kind != ObjectLocation::Kind::web || net::percent_encode_path(net::percent_decode(path)) == path;
 }
-
-namespace {
-
-constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system in use
-
-std::string_view trouble_of_component(std::string_view component) {
-  if (component.empty()) return "a part between its slashes is empty";
-  if (component == "." || component == "..") return "a part of it is '.' or '..'";
-  if (component.find('\0') != std::string_view::npos) return "it contains a NUL";
-  if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
-  return {};
-}
-
-/// Why `name` can be no file; empty when it can.
-std::string_view trouble_of(std::string_view name) {
-  while (true) {
-    const std::size_t slash = name.find('/');
-    const std::string_view trouble = trouble_of_component(name.substr(0, slash));
-    if (!trouble.empty() || slash == std::string_view::npos) return trouble;
-    name.remove_prefix(slash + 1);
-  }
-}
-
-/// For a message, whose text ends at a NUL.
-std::string readable(std::string_view name) {
-  std::string text;
-  formats::append_escaped(text, name.substr(0, name.find('\0')));
-  return name.find('\0') == std::string_view::npos ? text : text + "\\0...";
-}
-
-std::unordered_set<std::string_view> folders_of(const std::vector<std::string>& names) {
-  std::unordered_set<std::string_view> folders;
-  for (const std::string_view name : names) {
-    for (std::size_t slash = name.rfind('/'); slash != std::string_view::npos && slash > 0;
-         slash = name.rfind('/', slash - 1)) {
-      if (!folders.insert(name.substr(0, slash)).second) break;  // those above it are in as well
-    }
-  }
-  return folders;
-}
-
-}  // namespace
 
 void check_names(const std::vector<std::string>& names, const std::string& location) {
   const auto folders = folders_of(names);

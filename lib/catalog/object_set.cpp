@@ -181,18 +181,6 @@ class MergedSource final : public io::ObjectSource {
       in_folders_;  ///< whose the names are, as far as known
 };
 
-}  // namespace
-
-std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
-                                                    const std::stop_token& stop, unsigned concurrency) {
-  std::vector<std::optional<io::ObjectInfo>> found(names.size());
-  sync::for_each_index(names.size(), concurrency, stop,
-                       [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
-  return found;
-}
-
-namespace {
-
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
 using Locations = std::vector<ObjectLocation>;
@@ -336,6 +324,14 @@ ObjectSet merged_set(const Locations& locations, const Locations& objects, Input
 }
 
 }  // namespace
+
+std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
+                                                    const std::stop_token& stop, unsigned concurrency) {
+  std::vector<std::optional<io::ObjectInfo>> found(names.size());
+  sync::for_each_index(names.size(), concurrency, stop,
+                       [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
+  return found;
+}
 
 ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop) {

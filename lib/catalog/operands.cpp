@@ -45,28 +45,6 @@ std::vector<std::string> entries_of(std::string_view text) {
   return entries;
 }
 
-}  // namespace
-
-std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
-  std::vector<std::string> shards = entries_of(text);
-  if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, At{path}, "list '{}' contains no shard", path);
-}
-
-std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
-  if (!formats::is_wids_index(text)) {
-    throw Error(ErrorCode::usage, At{path},
-                "'{}' has no \"shardlist\", so it is not a wids index; for a set with a manifest, give its folder",
-                path);
-  }
-  std::vector<std::string> shards;
-  for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
-  if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, At{path}, "wids index '{}' contains no shard", path);
-}
-
-namespace {
-
 constexpr std::size_t kLongestExtension = 8;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -321,6 +299,24 @@ class Resolver {
 };
 
 }  // namespace
+
+std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
+  std::vector<std::string> shards = entries_of(text);
+  if (!shards.empty()) return shards;
+  throw Error(ErrorCode::not_found, At{path}, "list '{}' contains no shard", path);
+}
+
+std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
+  if (!formats::is_wids_index(text)) {
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' has no \"shardlist\", so it is not a wids index; for a set with a manifest, give its folder",
+                path);
+  }
+  std::vector<std::string> shards;
+  for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
+  if (!shards.empty()) return shards;
+  throw Error(ErrorCode::not_found, At{path}, "wids index '{}' contains no shard", path);
+}
 
 std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs, Lists lists) {
   if (operands.empty()) {

@@ -69,7 +69,7 @@ std::string dataset_text(const std::set<std::string>& image_extensions) {
 class EnergonOffsets final : public ShardIndexLines {
  public:
   explicit EnergonOffsets(ByteSink& sink) : sink_(sink) {}
-  void add(const Sample& sample) override { write(sample.offset); }
+  void add(const IndexSample& sample) override { write(sample.offset); }
   void finish(std::uint64_t end) override { write(end); }
 
  private:

@@ -57,6 +57,12 @@ bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& 
   return true;
 }
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_escaped(out, text);
+  return out;
+}
+
 }  // namespace
 
 PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), name_(std::move(name)) {
@@ -256,16 +262,6 @@ std::vector<std::size_t> label_digits(const PlanHead& head) {
   for (const PlanClass& item : head.classes) digits.push_back(label_text(item.label).size());
   return digits;
 }
-
-namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  append_escaped(out, text);
-  return out;
-}
-
-}  // namespace
 
 std::string_view planned_value(std::string_view name, std::string_view value) {
   return name == "on_bad" && value == "skip" ? "fail" : value;

@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/shard_hash.hpp"
+#include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit::formats {
@@ -88,6 +89,11 @@ bool parse_skip(const std::vector<std::string_view>& columns, IndexSkip& skip) {
 }
 
 }  // namespace
+
+void name_members(IndexSample& sample) {
+  for (IndexMember& member : sample.members) member.name = fmt::format("{}.{}", sample.key, member.extension);
+  sample.offset = sample.members.front().offset - kTarBlock;
+}
 
 std::string implied_path(std::string_view sample_path, std::string_view extension) {
   const NameParts parts = split_extension(sample_path);
@@ -243,5 +249,46 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
 }
 
 std::string shard_index_path(std::string_view shard) { return fmt::format(".shardkit/{}.index", shard); }
+
+std::string moved_sample_line(const MovedSample& sample) {
+  std::string line = fmt::format("=\t{}\t", sample.input);
+  if (sample.source_key != sample.key) append_escaped(line, sample.source_key);
+  append_names(line, sample);
+  for (const IndexMember& member : sample.members) append_member(line, member);
+  return line;
+}
+
+std::string moved_sample_identity(const MovedSample& sample) {
+  std::string line = "=";
+  append_names(line, sample);
+  for (const IndexMember& member : sample.members) {
+    line += '\t';
+    append_escaped(line, member.extension);
+    line += fmt::format(":{}", member.size);
+    if (member.path.empty()) continue;
+    line += ':';
+    append_escaped(line, member.path);
+  }
+  return line;
+}
+
+bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample) {
+  if (columns.size() < 3 || columns[0] != "=" || !parse_number(columns[1], sample.input)) return false;
+  if (!unescape(columns[2], sample.source_key) || !parse_sample(std::span(columns).subspan(3), sample)) return false;
+  if (sample.source_key.empty()) sample.source_key = sample.key;
+  return true;
+}
+
+std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
+  const std::string_view folder = std::string_view(sample.path).substr(0, sample.path.find('/'));
+  const auto found = folder.size() == sample.path.size() ? classes.end() : std::ranges::find(classes, folder);
+  return found == classes.end() ? 0 : static_cast<std::size_t>(found - classes.begin());
+}
+
+std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {
+  std::uint64_t bytes = 0;
+  for (const IndexMember& member : sample.members) bytes += tar_member_bytes(member.size);
+  return bytes;
+}
 
 }  // namespace shardkit::formats

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -18,13 +19,15 @@
 /// line in memory.
 namespace shardkit::formats {
 
-/// One member of a sample, such as the image or its label.
+/// One member of a sample, such as the image or its label: of an index, a plan or a tar.
 struct IndexMember {
-  std::string extension;                   ///< "jpg", "cls": the part after the key and a dot
+  std::string extension;                   ///< "jpg", "cls": the part after the key and a dot, in lower case
   std::uint64_t offset = 0;                ///< of the first content byte within the shard
   std::uint64_t size = 0;                  ///< content bytes
   std::optional<std::uint64_t> xxh3 = {};  ///< XXH3-64 of the content; an index has it
   std::string path = {};                   ///< of its file, relative to the source; empty if implied_path() gives it
+  std::string name = {};                   ///< as the tar spells it; empty where only an index was read
+  bool plain = true;                       ///< false if the stored bytes are not the content: a sparse file
   bool operator==(const IndexMember&) const = default;
 };
 
@@ -33,12 +36,20 @@ struct IndexSample {
   std::optional<std::uint64_t> label;  ///< empty if the shard has no .cls
   std::string path;                    ///< of the image, relative to the source; empty for shards made by others
   std::vector<IndexMember> members;    ///< in shard order, never empty
+  std::uint64_t offset = 0;            ///< of its first member's record, where the tar was read
+  /// The extension of a member with a name, as the tar spells it.
+  std::string_view spelling(const IndexMember& member) const {
+    return std::string_view(member.name).substr(key.size() + 1);
+  }
   bool operator==(const IndexSample&) const = default;
 };
 
 /// Path of a member's file unless an index has another one, from the path of its sample: the path itself for the file
 /// that started the sample, else the path with the member's extension instead of the last.
 std::string implied_path(std::string_view sample_path, std::string_view extension);
+
+/// Adds what only a tar has, names and the first record, as convert and reshard write them.
+void name_members(IndexSample& sample);
 
 /// Columns of a sample, in an index or the plan of a reshard: key, label and path, each behind a tab; then its members,
 /// each as "ext:offset:size:xxh3", with ":path" if it has one. "-" is an unknown label or checksum.
@@ -105,5 +116,29 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
 
 /// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".
 std::string shard_index_path(std::string_view shard);
+
+/// A sample that reshard copies from one tar to another, which is a line of its plan. Key and extensions are those in
+/// the output, offsets those in the input; members are in output order, by extension.
+struct MovedSample : IndexSample {
+  std::uint64_t input = 0;  ///< number of the input tar
+  std::string source_key;   ///< key in the input
+  bool operator==(const MovedSample&) const = default;
+};
+
+/// The sample's line, without newline.
+std::string moved_sample_line(const MovedSample& sample);
+
+/// The part of the sample that the plan's hash covers: everything except its position in the inputs.
+std::string moved_sample_identity(const MovedSample& sample);
+
+/// Reads the columns of a line; false if they are invalid. `sample` is overwritten.
+bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample);
+
+/// The class of the sample's path, as index into `classes`; 0 if the path has none. For classes to which a class map
+/// gave one label.
+std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
+
+/// Size of the sample in a tar.
+std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);
 
 }  // namespace shardkit::formats

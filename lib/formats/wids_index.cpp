@@ -22,25 +22,6 @@ std::string binding(const ManifestShard& shard) {
   return line + fmt::format("\t{}\t{}\t", shard.bytes, to_hex(shard.xxh3_128));
 }
 
-}  // namespace
-
-std::string shard_md5_path(std::string_view shard) { return fmt::format("{}/{}.md5", kStateFolder, shard); }
-
-std::string write_shard_md5(const ManifestShard& shard, std::string_view md5) {
-  return fmt::format("{}{}\n", binding(shard), md5);
-}
-
-std::optional<std::string> read_shard_md5(std::string_view text, const ManifestShard& shard) {
-  const std::string start = binding(shard);
-  if (text.size() != start.size() + kDigits + 1 || !text.starts_with(start) || !text.ends_with('\n'))
-    return std::nullopt;
-  const std::string md5(text.substr(start.size(), kDigits));
-  if (md5.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
-  return md5;
-}
-
-namespace {
-
 using Json = nlohmann::json;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
@@ -70,7 +51,45 @@ bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') |
 
 bool is_number(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
 
+SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
+  WidsIndex index;
+  SetIndex result;
+  index.name = wids_set_name(shards.front().name);
+  for (const IndexedShard& shard : shards) {
+    index.shards.push_back({shard.name, shard.wids_samples, shard.bytes, shard.md5});
+    if (!shard.wids_trouble) continue;
+    result.warnings.push_back(
+        {"wids_misreads", fmt::format("shard '{}{}', {}; write the shard again with plain headers", prefix, shard.name,
+                                      *shard.wids_trouble)});
+  }
+  result.files.push_back({.name = kWidsIndexName, .text = write_wids_index(std::move(index))});
+  return result;
+}
+
+std::vector<ShardCount> read_set(const std::string& text, const std::string& path) {
+  std::vector<ShardCount> shards;
+  for (WidsShard& shard : read_wids_index(text, path).shards) {
+    shards.push_back({std::move(shard.url), shard.samples, shard.bytes});
+  }
+  return shards;
+}
+
 }  // namespace
+
+std::string shard_md5_path(std::string_view shard) { return fmt::format("{}/{}.md5", kStateFolder, shard); }
+
+std::string write_shard_md5(const ManifestShard& shard, std::string_view md5) {
+  return fmt::format("{}{}\n", binding(shard), md5);
+}
+
+std::optional<std::string> read_shard_md5(std::string_view text, const ManifestShard& shard) {
+  const std::string start = binding(shard);
+  if (text.size() != start.size() + kDigits + 1 || !text.starts_with(start) || !text.ends_with('\n'))
+    return std::nullopt;
+  const std::string md5(text.substr(start.size(), kDigits));
+  if (md5.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
+  return md5;
+}
 
 bool is_wids_index(std::string_view text) {
   const Json json = parse_json(text);
@@ -147,33 +166,6 @@ std::string_view wids_trouble(const TarEntry& entry) {
   if (entry.facts.has(TarFact::base256_size)) return "its size is stored in binary, which wids cannot read";
   return {};
 }
-
-namespace {
-
-SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
-  WidsIndex index;
-  SetIndex result;
-  index.name = wids_set_name(shards.front().name);
-  for (const IndexedShard& shard : shards) {
-    index.shards.push_back({shard.name, shard.wids_samples, shard.bytes, shard.md5});
-    if (!shard.wids_trouble) continue;
-    result.warnings.push_back(
-        {"wids_misreads", fmt::format("shard '{}{}', {}; write the shard again with plain headers", prefix, shard.name,
-                                      *shard.wids_trouble)});
-  }
-  result.files.push_back({.name = kWidsIndexName, .text = write_wids_index(std::move(index))});
-  return result;
-}
-
-std::vector<ShardCount> read_set(const std::string& text, const std::string& path) {
-  std::vector<ShardCount> shards;
-  for (WidsShard& shard : read_wids_index(text, path).shards) {
-    shards.push_back({std::move(shard.url), shard.samples, shard.bytes});
-  }
-  return shards;
-}
-
-}  // namespace
 
 IndexKind wids_index_kind() {
   return {.name = "wids",

@@ -17,6 +17,26 @@ File checked(int fd, const std::string& path) {
   return File(fd, path);
 }
 
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+/// Opens or makes one sub-folder; not open when it is missing and not to be made.
+File open_step(const File& parent, const std::string& name, bool make) {
+  const std::string path = join_path(parent.path(), name);
+  int fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  if (fd < 0 && errno == ENOENT && make) {
+    if (::mkdirat(parent.fd(), name.c_str(), 0777) != 0 && errno != EEXIST) {
+      throw system_error(errno, "create folder", path);
+    }
+    fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  }
+  if (fd >= 0) return File(fd, path);
+  if (errno == ENOENT && !make) return {};
+  if (errno == ENOTDIR || errno == ELOOP) {
+    throw Error(ErrorCode::conflict, At{path}, "'{}' is a link or a file where a folder is needed; remove it", path);
+  }
+  throw system_error(errno, "open", path);
+}
+
 }  // namespace
 
 File File::open_read(const std::string& path, int extra_flags) {
@@ -101,30 +121,6 @@ std::string read_text_file(const File& file, std::uint64_t limit) {
     if (got < block) return text;
   }
 }
-
-namespace {
-
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-/// Opens or makes one sub-folder; not open when it is missing and not to be made.
-File open_step(const File& parent, const std::string& name, bool make) {
-  const std::string path = join_path(parent.path(), name);
-  int fd = ::openat(parent.fd(), name.c_str(), kFolder);
-  if (fd < 0 && errno == ENOENT && make) {
-    if (::mkdirat(parent.fd(), name.c_str(), 0777) != 0 && errno != EEXIST) {
-      throw system_error(errno, "create folder", path);
-    }
-    fd = ::openat(parent.fd(), name.c_str(), kFolder);
-  }
-  if (fd >= 0) return File(fd, path);
-  if (errno == ENOENT && !make) return {};
-  if (errno == ENOTDIR || errno == ELOOP) {
-    throw Error(ErrorCode::conflict, At{path}, "'{}' is a link or a file where a folder is needed; remove it", path);
-  }
-  throw system_error(errno, "open", path);
-}
-
-}  // namespace
 
 std::optional<File> ContainedFolder::folder(std::string_view relative, bool make) const {
   File current(::openat(root_.fd(), ".", kFolder), path_);

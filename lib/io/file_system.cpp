@@ -234,18 +234,6 @@ class PosixFileSystem final : public FileSystem {
   }
 };
 
-}  // namespace
-
-LockAttempt try_lock(const File& file) {
-  const int error = set_lock(file.fd(), F_WRLCK);
-  if (error == 0) return LockAttempt::taken;
-  return error == EAGAIN || error == EACCES ? LockAttempt::held_elsewhere : LockAttempt::no_locks_here;
-}
-
-std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixFileSystem>(); }
-
-namespace {
-
 /// Opens a lock file, possibly of another user: without O_CREAT, which fs.protected_regular refuses in sticky folders,
 /// and finally only for reading, which is enough to share.
 int open_lock(const std::string& path) {
@@ -260,6 +248,14 @@ int open_lock(const std::string& path) {
 }
 
 }  // namespace
+
+LockAttempt try_lock(const File& file) {
+  const int error = set_lock(file.fd(), F_WRLCK);
+  if (error == 0) return LockAttempt::taken;
+  return error == EAGAIN || error == EACCES ? LockAttempt::held_elsewhere : LockAttempt::no_locks_here;
+}
+
+std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixFileSystem>(); }
 
 FolderLock::FolderLock(const std::string& path) : file_(open_lock(path), path) {
   if (!file_) throw system_error(errno, "open", path);

@@ -148,12 +148,6 @@ class FolderObjects final : public ObjectSource {
   std::string folder_;
 };
 
-}  // namespace
-
-std::string ObjectSource::address_of(const std::string& name) const { return join_path(location(), name); }
-
-namespace {
-
 [[noreturn]] void refuse_changed(const std::string& path) {
   throw Error(ErrorCode::io, At{path},
               "'{}' has changed since it was listed; run the same command again when no process writes to it", path);
@@ -164,6 +158,8 @@ constexpr std::uint64_t kMostAhead = 8U << 20U;
 constexpr std::uint64_t kGap = 1U << 20U;  // skipping these bytes costs less than another request
 
 }  // namespace
+
+std::string ObjectSource::address_of(const std::string& name) const { return join_path(location(), name); }
 
 ObjectReader::ObjectReader(std::shared_ptr<ObjectSource> source, ObjectInfo object, std::stop_token stop)
     : source_(std::move(source)), object_(std::move(object)), stop_(std::move(stop)) {}

@@ -88,6 +88,21 @@ bool holds_data(const std::string& path) {
   return std::find(start.begin(), end, '\0') != end;
 }
 
+[[noreturn]] void refuse_direct(const std::string& path, const char* why) {
+  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be written with O_DIRECT: {}", path, why);
+}
+
+File create_new(const std::string& path, bool direct) {
+  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666), path);
+  if (!file && direct && errno == EINVAL) {
+    const int leftover = ::unlink(path.c_str());  // some file systems refuse after the file was made
+    static_cast<void>(leftover);
+    refuse_direct(path, "its file system does not support it");
+  }
+  if (!file) throw system_error(errno, "create", path);
+  return file;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(FileSystem& files, std::string path)
@@ -194,25 +209,6 @@ std::string join_path(const std::string& folder, std::string_view name) {
   if (folder.empty()) return std::string(name);
   return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
 }
-
-namespace {
-
-[[noreturn]] void refuse_direct(const std::string& path, const char* why) {
-  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be written with O_DIRECT: {}", path, why);
-}
-
-File create_new(const std::string& path, bool direct) {
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666), path);
-  if (!file && direct && errno == EINVAL) {
-    const int leftover = ::unlink(path.c_str());  // some file systems refuse after the file was made
-    static_cast<void>(leftover);
-    refuse_direct(path, "its file system does not support it");
-  }
-  if (!file) throw system_error(errno, "create", path);
-  return file;
-}
-
-}  // namespace
 
 RawWriter::RawWriter(const std::string& path, bool direct) : file_(create_new(path, direct)) {
   if (!direct || !lives_in_memory(file_)) return;

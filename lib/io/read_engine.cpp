@@ -65,6 +65,33 @@ std::uint32_t probe_step(const File& file) {
   refuse_direct(file.path(), "no alignment up to 4096 bytes is accepted");
 }
 
+/// SyncLane::Read by pread(2).
+std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
+  std::uint64_t reads = 0;
+  for (std::size_t done = 0;;) {
+    const ssize_t got =
+        ::pread(file.file().fd(), target.data() + done, window.length - done, static_cast<off_t>(window.begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) file.report_failure(errno, window.begin + done);
+    ++reads;
+    done += static_cast<std::size_t>(got);
+    if (!file.wants_more(window, done, static_cast<std::size_t>(got))) return reads;
+  }
+}
+
+class PreadEngine final : public ReadEngine {
+ public:
+  explicit PreadEngine(const ReadEngineOptions& options) : opener_(options) {}
+  unsigned depth() const override { return 1; }
+  std::shared_ptr<const ReadFile> open(const std::string& path) const override { return opener_.open(path); }
+  std::unique_ptr<ReadLane> make_lane(std::size_t most) const override {
+    return std::make_unique<SyncLane>(pread_window, most);
+  }
+
+ private:
+  FileOpener opener_;
+};
+
 }  // namespace
 
 std::shared_ptr<const ReadFile> FileOpener::open_direct(const std::string& path) const {
@@ -130,37 +157,6 @@ ReadCompletion SyncLane::wait() {
           std::chrono::steady_clock::now(),
           reads};
 }
-
-namespace {
-
-/// SyncLane::Read by pread(2).
-std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
-  std::uint64_t reads = 0;
-  for (std::size_t done = 0;;) {
-    const ssize_t got =
-        ::pread(file.file().fd(), target.data() + done, window.length - done, static_cast<off_t>(window.begin + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) file.report_failure(errno, window.begin + done);
-    ++reads;
-    done += static_cast<std::size_t>(got);
-    if (!file.wants_more(window, done, static_cast<std::size_t>(got))) return reads;
-  }
-}
-
-class PreadEngine final : public ReadEngine {
- public:
-  explicit PreadEngine(const ReadEngineOptions& options) : opener_(options) {}
-  unsigned depth() const override { return 1; }
-  std::shared_ptr<const ReadFile> open(const std::string& path) const override { return opener_.open(path); }
-  std::unique_ptr<ReadLane> make_lane(std::size_t most) const override {
-    return std::make_unique<SyncLane>(pread_window, most);
-  }
-
- private:
-  FileOpener opener_;
-};
-
-}  // namespace
 
 std::unique_ptr<ReadEngine> make_read_engine(EngineKind kind, const ReadEngineOptions& options) {
   if (options.depth > 1 && !engine_takes_depth(kind)) {

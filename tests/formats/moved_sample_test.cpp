@@ -1,7 +1,6 @@
-#include "formats/moved_sample.hpp"
-
 #include <doctest/doctest.h>
 
+#include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
 using namespace shardkit;

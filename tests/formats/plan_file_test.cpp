@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 #include "support/files.hpp"
 
 using namespace shardkit;
@@ -217,7 +217,8 @@ TEST_CASE("a path that follows no side-car is damage") {
 }
 
 TEST_CASE("a moved member keeps its path") {
-  const MovedSample sample{{"k", 7, "cats/a.jpg", {{"jpg", 512, 3, 5}, {"mask.png", 1024, 4, {}, "m/a:b.png"}}}, 1, "k"};
+  const MovedSample sample{
+      {"k", 7, "cats/a.jpg", {{"jpg", 512, 3, 5}, {"mask.png", 1024, 4, {}, "m/a:b.png"}}}, 1, "k"};
   const std::string line = moved_sample_line(sample);
   std::vector<std::string_view> columns;
   split_columns(line, columns);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,23 +51,8 @@ struct SampleRows {
   std::vector<std::uint64_t> contents;  ///< content_hash() of each sample; empty when contents were not read
 };
 
-/// Hash of a sample's row without its contents: key, label, and each member's extension, offset and size. `Members` are
-/// formats::SampleMember or formats::IndexMember.
-template <class Members>
-std::uint64_t layout_hash(std::string_view key, std::optional<std::uint64_t> label, const Members& members) {
-  std::string text;  // of a few members: hashed at once it costs a tenth of a stream
-  const auto number = [&](std::uint64_t value) { text.append(reinterpret_cast<const char*>(&value), sizeof value); };
-  number(key.size());
-  text += key;
-  number(label ? *label + 1 : 0);
-  for (const auto& member : members) {
-    number(member.extension.size());
-    text += member.extension;
-    number(member.offset);
-    number(member.size);
-  }
-  return xxh3_64(as_bytes(text));
-}
+/// Hash of a sample's row without its contents: key, `label`, and each member's extension, offset and size.
+std::uint64_t layout_hash(const formats::IndexSample& sample, std::optional<std::uint64_t> label);
 
 /// Hash of the XXH3-64 of the contents of a sample's members.
 std::uint64_t content_hash(const std::vector<std::uint64_t>& contents);
@@ -89,5 +75,34 @@ bool guarded(ProblemLog& log, ProblemCode code, Work work) {
     return false;
   }
 }
+
+/// The part of a set that stage copied, such as the shards of one node's ranks.
+struct StagedPart {
+  std::vector<std::string> parts;  ///< in words
+  std::set<std::string> files;     ///< names of all expected files
+};
+/// Empty if the folder should have its whole set, or if its manifest is now a different one.
+std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::string& folder);
+
+/// Names of the shards that a folder's manifest lists and that are missing from `there`.
+std::vector<std::string> missing_shards(const formats::Manifest& manifest, const std::optional<StagedPart>& part,
+                                        const std::set<std::string_view>& there);
+
+/// Paths of the existing plans in a folder, in the order in which they were followed.
+std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder);
+
+/// A message that a convert --append into the folder is not complete; empty if there is none.
+std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
+                                             const formats::Manifest& manifest);
+
+/// The files that are missing from the sets in named folders: shards that a manifest lists, or the rest of an
+/// incomplete convert or reshard. Empty if nothing is missing, and for shards that were named one by one.
+std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
+
+/// True if all folders have a manifest, with the same names and labels of classes.
+bool have_same_classes(const catalog::FolderManifests& manifests);
+
+/// Throws Error{not_found} if something is missing.
+void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
 
 }  // namespace shardkit::dataset

@@ -18,9 +18,7 @@
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/expected_shard.hpp"
-#include "dataset/checks/whole_set.hpp"
 #include "dataset/extract/extract_target.hpp"
-#include "dataset/extract/path_claims.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
@@ -60,7 +58,7 @@ struct ExtractNeed {
 };
 
 /// Called for each file of the shard.
-using ExtractFile = std::function<void(const ListedMember& member, const std::string& name)>;
+using ExtractFile = std::function<void(const formats::IndexMember& member, const std::string& name)>;
 
 [[noreturn]] void refuse(const catalog::ShardFile& shard, const std::string& name, std::uint64_t offset,
                          std::string_view why) {
@@ -86,13 +84,13 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& paths, c
                          const ExtractFile& file) {
   ExtractNeed need;
   ListingVisitor visitor;
-  visitor.sample = [&](ListedSample&& sample) {
+  visitor.sample = [&](formats::IndexSample&& sample) {
     ++need.samples;
     if (sample.path.empty()) {
       need.unlabeled += sample.label ? 0 : 1;
       need.unnamed += sample.label && !paths.knows_class(*sample.label) ? 1 : 0;
     }
-    for (const ListedMember& member : sample.members) {
+    for (const formats::IndexMember& member : sample.members) {
       const Result<std::string> name = paths.path_of(sample, member);
       if (!name) refuse(shard, member.name, member.offset, name.error().what());
       if (name->empty()) continue;
@@ -220,8 +218,9 @@ class Extraction {
     const ExtractNeed need = sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
       PathHashes of_shard;
-      const ExtractNeed found = survey_shard(lister_, paths_of(shard), shard,
-                                             [&](const ListedMember&, const std::string& name) { of_shard.add(name); });
+      const ExtractNeed found =
+          survey_shard(lister_, paths_of(shard), shard,
+                       [&](const formats::IndexMember&, const std::string& name) { of_shard.add(name); });
       if (found.by_headers && listed_[at] != nullptr) refuse_changed(shard, *listed_[at]);
       const std::scoped_lock lock(mutex);
       const auto& manifest = manifests_.at(io::parent_folder(shard.path));
@@ -241,7 +240,7 @@ class Extraction {
     PathClaims claims(hashes_, folds_case);
     for (std::size_t shard = 0; shard < set_.shards.size(); ++shard) {
       survey_shard(lister_, paths_of(set_.shards[shard]), set_.shards[shard],
-                   [&](const ListedMember& member, const std::string& name) {
+                   [&](const formats::IndexMember& member, const std::string& name) {
                      if (!hashes_.meets(name)) return;
                      const auto same = [&](const PathClaim& first) {
                        return first.member.size == member.size && content_hash(first) == content_hash({shard, member});
@@ -271,7 +270,7 @@ class Extraction {
     return sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
       ExtractNeed found;
-      survey_shard(lister_, paths_of(shard), shard, [&](const ListedMember& member, const std::string& name) {
+      survey_shard(lister_, paths_of(shard), shard, [&](const formats::IndexMember& member, const std::string& name) {
         if (has_size_at(root, name, member.size)) found.add_file(member.size);
       });
       return found;
@@ -290,7 +289,7 @@ class Extraction {
       const std::string& path = set_.shards[at].path;
       const auto shard = set_.inputs->open(path);
       survey_shard(lister_, paths_of(set_.shards[at]), set_.shards[at],
-                   [&](const ListedMember& member, const std::string& name) {
+                   [&](const formats::IndexMember& member, const std::string& name) {
                      const auto renamed = renamed_.find({at, member.offset});
                      batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? name : renamed->second);
                      ++ctx_.progress().items;

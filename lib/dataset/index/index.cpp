@@ -8,19 +8,19 @@
 
 #include <fmt/format.h>
 
-#include "catalog/shard_scan.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/shard_checker.hpp"
-#include "dataset/checks/whole_set.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_hash.hpp"
 #include "formats/shard_index.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -90,7 +90,7 @@ class ShardIndexer final : public formats::TarHandler {
 
   bool entry(const formats::TarEntry& entry) override {
     others_.entry(entry);
-    if (auto done = grouper_.add(entry)) write(std::move(*done));
+    if (auto done = grouper_.add(entry)) write(*done);
     if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
     const auto name = formats::split_sample_name(entry.name);
     if (!name) return false;
@@ -114,24 +114,19 @@ class ShardIndexer final : public formats::TarHandler {
 
   /// No member follows.
   void finish() {
-    if (auto last = grouper_.finish()) write(std::move(*last));
+    if (auto last = grouper_.finish()) write(*last);
   }
 
  private:
-  void write(formats::Sample&& sample) {
+  void write(formats::IndexSample& sample) {
     // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
     if (hashes_.size() != sample.members.size()) {
       throw Error(ErrorCode::io, At{path_}, "shard '{}' changed while being read", path_);
     }
-    formats::IndexSample line;
-    line.key = std::move(sample.key);
-    line.label = std::exchange(label_, std::nullopt);
-    for (std::size_t i = 0; i < sample.members.size(); ++i) {
-      formats::SampleMember& member = sample.members[i];
-      line.members.push_back({std::move(member.extension), member.offset, member.size, hashes_[i]});
-    }
+    sample.label = std::exchange(label_, std::nullopt);
+    for (std::size_t i = 0; i < hashes_.size(); ++i) sample.members[i].xxh3 = hashes_[i];
     hashes_.clear();
-    index_.add(line);
+    index_.add(sample);
   }
 
   formats::ShardIndexWriter& index_;
@@ -236,7 +231,7 @@ class Indexing {
       hash.update(bytes);
       if (md5) md5->update(bytes);
     };
-    const std::uint64_t bytes = catalog::read_shard(*set_.inputs->open(shard.path), indexer, hash_bytes, ctx_);
+    const std::uint64_t bytes = formats::read_tar(*set_.inputs->open(shard.path), indexer, hash_bytes, ctx_);
     indexer.finish();
     formats::ManifestShard entry = index.finish(bytes, hash.whole(), hash.parts());
     scan.finish();

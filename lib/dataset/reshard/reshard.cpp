@@ -17,8 +17,8 @@
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
-#include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
+#include "formats/shard_index.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {

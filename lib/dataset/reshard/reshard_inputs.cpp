@@ -16,10 +16,9 @@
 #include "core/units.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/image_fault.hpp"
-#include "dataset/checks/whole_set.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -122,78 +121,6 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
   const auto [known, is_new] = made_with.try_emplace("source_folder", folder);
   if (!is_new && known->second != folder) known->second.clear();
 }
-
-}  // namespace
-
-LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes) {
-  LabelNames names;
-  for (const formats::ManifestClass& item : classes) names[item.label].push_back(item.name);
-  return names;
-}
-
-ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
-                                  Context& ctx) {
-  ReshardInputs inputs;
-  ClassNames names(options);
-  std::map<std::string, std::shared_ptr<const LabelNames>> folders;
-  const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
-  inputs.files = set.inputs;
-  const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
-  if (!options.salvage) {
-    refuse_missing(set, manifests);
-  } else if (const auto missing = what_is_missing(set, manifests)) {
-    ctx.warn("shards_missing", "{}; the rest is taken", *missing);
-  }
-  const auto listed = catalog::listed_shards(set, manifests);
-  for (const catalog::ShardFile& shard : set.shards) {
-    ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
-    tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
-    const std::string folder = io::parent_folder(shard.path);
-    const auto [found, is_new] = folders.try_emplace(folder);
-    if (is_new) {
-      if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
-      if (const auto& manifest = manifests.at(folder)) {
-        found->second =
-            std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
-        note_options(*manifest, inputs.made_with);
-      }
-    }
-    tar.names = found->second;
-    if (const auto* of_tar = listed[inputs.tars.size() - 1]) tar.listed = *of_tar;
-  }
-  if (const auto source = inputs.made_with.find("source_folder");
-      source != inputs.made_with.end() && source->second.empty()) {
-    inputs.made_with.erase(source);
-  }
-  inputs.classes = names.all();
-  if (!options.merge_classes) return inputs;
-  for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
-  if (inputs.merged.empty()) {
-    throw Error(ErrorCode::usage, "--merge-classes uses the names of classes, but no manifest.json has any");
-  }
-  return inputs;
-}
-
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
-                   Context& ctx) {
-  std::vector<ReshardInput*> compressed;
-  std::uint64_t packed_bytes = 0;
-  for (ReshardInput& input : inputs.tars) {
-    if (!input.is_compressed) continue;
-    compressed.push_back(&input);
-    packed_bytes += input.identity.bytes;
-  }
-  if (compressed.empty()) return;
-  catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
-  ctx.progress().start("unpack", compressed.size());
-  sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
-    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(compressed[at]->path),
-                                                                      compressed[at]->path, folder, files, ctx);
-    ++ctx.progress().items;
-  });
-}
-
-namespace {
 
 /// Throws Error{conflict} if the tar has changed.
 std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inputs& inputs) {
@@ -356,6 +283,74 @@ class ShardSource final : public SampleSource {
 };
 
 }  // namespace
+
+LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes) {
+  LabelNames names;
+  for (const formats::ManifestClass& item : classes) names[item.label].push_back(item.name);
+  return names;
+}
+
+ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
+                                  Context& ctx) {
+  ReshardInputs inputs;
+  ClassNames names(options);
+  std::map<std::string, std::shared_ptr<const LabelNames>> folders;
+  const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
+  inputs.files = set.inputs;
+  const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
+  if (!options.salvage) {
+    refuse_missing(set, manifests);
+  } else if (const auto missing = what_is_missing(set, manifests)) {
+    ctx.warn("shards_missing", "{}; the rest is taken", *missing);
+  }
+  const auto listed = catalog::listed_shards(set, manifests);
+  for (const catalog::ShardFile& shard : set.shards) {
+    ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
+    tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
+    const std::string folder = io::parent_folder(shard.path);
+    const auto [found, is_new] = folders.try_emplace(folder);
+    if (is_new) {
+      if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
+      if (const auto& manifest = manifests.at(folder)) {
+        found->second =
+            std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
+        note_options(*manifest, inputs.made_with);
+      }
+    }
+    tar.names = found->second;
+    if (const auto* of_tar = listed[inputs.tars.size() - 1]) tar.listed = *of_tar;
+  }
+  if (const auto source = inputs.made_with.find("source_folder");
+      source != inputs.made_with.end() && source->second.empty()) {
+    inputs.made_with.erase(source);
+  }
+  inputs.classes = names.all();
+  if (!options.merge_classes) return inputs;
+  for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
+  if (inputs.merged.empty()) {
+    throw Error(ErrorCode::usage, "--merge-classes uses the names of classes, but no manifest.json has any");
+  }
+  return inputs;
+}
+
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
+                   Context& ctx) {
+  std::vector<ReshardInput*> compressed;
+  std::uint64_t packed_bytes = 0;
+  for (ReshardInput& input : inputs.tars) {
+    if (!input.is_compressed) continue;
+    compressed.push_back(&input);
+    packed_bytes += input.identity.bytes;
+  }
+  if (compressed.empty()) return;
+  catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
+  ctx.progress().start("unpack", compressed.size());
+  sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
+    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(compressed[at]->path),
+                                                                      compressed[at]->path, folder, files, ctx);
+    ++ctx.progress().items;
+  });
+}
 
 std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs,
                                            const ReshardOptions& options, unsigned cores) {

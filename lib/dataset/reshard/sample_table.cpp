@@ -56,6 +56,35 @@ void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
   for (formats::IndexMember& member : sample.members) mark_path(member.path);
 }
 
+constexpr std::size_t kRunKeyBytes = 32U * 1024U * 1024U;
+constexpr std::size_t kRunSamples = 1U << 18U;
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+/// A stretch of an order that is sorted, and the key of its next sample.
+struct Run {
+  std::string key;
+  std::size_t next;
+  std::size_t end;
+};
+struct LaterKey {
+  bool operator()(const Run& a, const Run& b) const { return std::tie(a.key, a.next) > std::tie(b.key, b.next); }
+};
+
+/// Sorts the stretch of `order` from `begin` that fits into memory; returns its end.
+std::size_t sort_run(const SampleTable& table, SampleOrder& order, std::size_t begin) {
+  std::vector<std::pair<std::string, std::uint32_t>> run;
+  std::size_t bytes = 0;
+  std::size_t end = begin;
+  for (; end < order.size() && bytes < kRunKeyBytes && run.size() < kRunSamples; ++end) {
+    run.emplace_back(table.read(order[end]).key, order[end]);
+    bytes += sizeof(run.back()) + run.back().first.size();
+  }
+  std::ranges::sort(run);
+  for (std::size_t i = 0; i < run.size(); ++i) order[begin + i] = run[i].second;
+  return end;
+}
+
 }  // namespace
 
 void SampleTable::Batch::add(const formats::MovedSample& sample) {
@@ -155,39 +184,6 @@ void SampleTable::join(std::uint32_t sample, std::uint32_t part) {
   whole.tar_blocks += records_[part].tar_blocks;
   if (whole.label == kNoLabel) whole.label = records_[part].label;
 }
-
-namespace {
-
-constexpr std::size_t kRunKeyBytes = 32U * 1024U * 1024U;
-constexpr std::size_t kRunSamples = 1U << 18U;
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
-/// A stretch of an order that is sorted, and the key of its next sample.
-struct Run {
-  std::string key;
-  std::size_t next;
-  std::size_t end;
-};
-struct LaterKey {
-  bool operator()(const Run& a, const Run& b) const { return std::tie(a.key, a.next) > std::tie(b.key, b.next); }
-};
-
-/// Sorts the stretch of `order` from `begin` that fits into memory; returns its end.
-std::size_t sort_run(const SampleTable& table, SampleOrder& order, std::size_t begin) {
-  std::vector<std::pair<std::string, std::uint32_t>> run;
-  std::size_t bytes = 0;
-  std::size_t end = begin;
-  for (; end < order.size() && bytes < kRunKeyBytes && run.size() < kRunSamples; ++end) {
-    run.emplace_back(table.read(order[end]).key, order[end]);
-    bytes += sizeof(run.back()) + run.back().first.size();
-  }
-  std::ranges::sort(run);
-  for (std::size_t i = 0; i < run.size(); ++i) order[begin + i] = run[i].second;
-  return end;
-}
-
-}  // namespace
 
 SampleOrder input_order(const SampleTable& table) {
   SampleOrder order(table.size());

@@ -12,7 +12,7 @@
 #include "core/context.hpp"
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "dataset/sharding/split.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 #include "io/publish.hpp"
 
 /// Selects and orders the samples of a table for the output. Draws depend only on keys and seed.

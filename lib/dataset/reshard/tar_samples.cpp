@@ -102,24 +102,19 @@ bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::T
 }
 
 /// A sample of the tar at `path`, with its key and extensions as they are there, the latter in lower case.
-formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, const std::string& path) {
+formats::MovedSample moved_sample(formats::IndexSample&& listed, std::size_t input, const std::string& path) {
   if (listed.members.size() > kMostMembers) {
     refuse_tar(ErrorCode::unsupported, path, listed.members.front().offset,
                fmt::format("more than {} adjacent members share the key '{}'; is this a tar of samples?", kMostMembers,
                            listed.key));
   }
-  formats::MovedSample sample;
-  sample.input = input;
-  sample.source_key = std::move(listed.key);
-  sample.label = listed.label;
-  for (ListedMember& member : listed.members) {
-    if (!member.plain) {
-      refuse_tar(ErrorCode::unsupported, path, member.offset,
-                 fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
-    }
-    sample.members.push_back(std::move(member));
+  for (const formats::IndexMember& member : listed.members) {
+    if (member.plain) continue;
+    refuse_tar(ErrorCode::unsupported, path, member.offset,
+               fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
   }
-  return sample;
+  std::string key = listed.key;
+  return {std::move(listed), input, std::move(key)};
 }
 
 /// One pass over a tar's headers. Keeps each sample until the next one arrives: the last may be truncated.
@@ -137,7 +132,7 @@ class HeaderPass {
       needs_links = needs_links || (entry.type == formats::TarType::hard_link && !resolved);
       return admits(entry);
     };
-    listing.sample = [&](ListedSample&& listed) {
+    listing.sample = [&](formats::IndexSample&& listed) {
       if (!needs_links) hold(std::move(listed));
       return !needs_links;
     };
@@ -178,14 +173,14 @@ class HeaderPass {
     behind_end_ = fault == data_after_end;
   }
 
-  void hold(ListedSample&& listed) {
+  void hold(formats::IndexSample&& listed) {
     if (held_) flush();
     held_ = std::move(listed);
   }
 
   void flush() {
     before_.clear();
-    for (const ListedMember& member : held_->members) {
+    for (const formats::IndexMember& member : held_->members) {
       before_.push_back(member.extension);
       found_.end = std::max(found_.end, member.offset + member.size);
     }
@@ -206,7 +201,7 @@ class HeaderPass {
   const TarSamplesVisitor& visitor_;
   Context& ctx_;
   TarSamples found_;
-  std::optional<ListedSample> held_;
+  std::optional<formats::IndexSample> held_;
   std::vector<std::string> before_;  ///< extensions of the sample that was kept last
   bool behind_end_ = false;          ///< the lost data is after the end of the archive
 };

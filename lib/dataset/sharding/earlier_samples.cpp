@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "catalog/image_keys.hpp"
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/sharding/bad_files.hpp"

@@ -1,5 +1,3 @@
-#include "dataset/sharding/plan_difference.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "dataset/sharding/shard_target.hpp"
 
 namespace shardkit::dataset {
 
@@ -31,27 +30,6 @@ std::string as_typed(std::string name, std::string value) {
   if (value.empty()) return "no " + name;
   return value == "yes" ? name : fmt::format("{} {}", name, value);
 }
-
-}  // namespace
-
-std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  std::map<std::string, std::pair<std::string, std::string>> values;
-  for (const auto& [name, value] : before.options) values[name].first = value;
-  for (const auto& [name, value] : now.options) values[name].second = value;
-  values["name"] = {before.name, now.name};
-  std::vector<std::string> was;
-  std::vector<std::string> is;
-  for (const auto& [name, value] : values) {
-    if (formats::planned_value(name, value.first) == formats::planned_value(name, value.second)) continue;
-    was.push_back(as_typed(name, value.first));
-    is.push_back(as_typed(name, value.second));
-  }
-  if (was.empty()) return {};
-  return fmt::format("the earlier run used {}, but this one asks for {}", fmt::join(was, " and "),
-                     fmt::join(is, " and "));
-}
-
-namespace {
 
 /// Throws Error{io} for a class folder that the source had: it may come back.
 void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
@@ -141,6 +119,23 @@ std::string input_difference(const formats::PlanHead& before, const formats::Pla
 }
 
 }  // namespace
+
+std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  for (const auto& [name, value] : before.options) values[name].first = value;
+  for (const auto& [name, value] : now.options) values[name].second = value;
+  values["name"] = {before.name, now.name};
+  std::vector<std::string> was;
+  std::vector<std::string> is;
+  for (const auto& [name, value] : values) {
+    if (formats::planned_value(name, value.first) == formats::planned_value(name, value.second)) continue;
+    was.push_back(as_typed(name, value.first));
+    is.push_back(as_typed(name, value.second));
+  }
+  if (was.empty()) return {};
+  return fmt::format("the earlier run used {}, but this one asks for {}", fmt::join(was, " and "),
+                     fmt::join(is, " and "));
+}
 
 std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity) {
   std::string text = option_difference(before.head(), now.head());

@@ -31,55 +31,6 @@ std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
   return json;
 }
 
-}  // namespace
-
-formats::PlanHead planned_head(const ShardingOptions& options, const PlanScope& scope) {
-  formats::PlanHead head;
-  head.name = options.name;
-  head.options = plan_texts(options);
-  head.options.insert(scope.options.begin(), scope.options.end());
-  head.parts = scope.parts;
-  head.start = scope.start;
-  return head;
-}
-
-formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t number) {
-  const catalog::ImageFolderScan& scan = source.scan;
-  const catalog::ScannedClass& owner = scan.classes[class_index];
-  const catalog::ScannedFile& file = owner.files[number];
-  const std::string path = owner.path_of(file);
-  const std::string_view first = scan.listed ? std::string_view(path) : owner.name_of(file);
-  const std::string_view stem = formats::split_extension(first).stem;
-  const auto planned = [&](const catalog::ScannedFile& member) {
-    if (member.size >= formats::kTarSizeLimit) {
-      const std::string large = owner.path_of(member);
-      throw Error(ErrorCode::unsupported, At{large},
-                  "'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size);
-    }
-    return formats::PlannedFile{owner.state_of(member), {}};
-  };
-  formats::PlannedSample sample{0, file.mark, std::string(stem), planned(file), {}};
-  sample.image.extension = formats::split_extension(first).extension;
-  const std::size_t shared = path.size() - (first.size() - stem.size());  // of the paths of side-cars
-  const auto index = static_cast<std::uint32_t>(number);
-  auto member = std::ranges::lower_bound(owner.members, index, {}, &catalog::ScannedMember::image);
-  for (; member != owner.members.end() && member->image == index; ++member) {
-    formats::PlannedFile& file_of = sample.sidecars.emplace_back(planned(member->file));
-    std::string member_path = owner.path_of(member->file);
-    file_of.extension = scan.member_name(*member);
-    if (scan.fields[member->field].beside) {
-      const std::string_view suffix = std::string_view(member_path).substr(shared);
-      file_of.extension = suffix.starts_with('.') ? suffix.substr(1) : suffix;
-    } else if (member_path != fmt::format("{}.{}", std::string_view(path).substr(0, shared), file_of.extension)) {
-      file_of.path = std::move(member_path);
-    }
-  }
-  if (source.notes) sample.json = json_of(*source.notes, path);
-  return sample;
-}
-
-namespace {
-
 /// Plans one scope of a source. Used once: construct, write().
 class Planner {
  public:
@@ -284,6 +235,51 @@ class Planner {
 };
 
 }  // namespace
+
+formats::PlanHead planned_head(const ShardingOptions& options, const PlanScope& scope) {
+  formats::PlanHead head;
+  head.name = options.name;
+  head.options = plan_texts(options);
+  head.options.insert(scope.options.begin(), scope.options.end());
+  head.parts = scope.parts;
+  head.start = scope.start;
+  return head;
+}
+
+formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t number) {
+  const catalog::ImageFolderScan& scan = source.scan;
+  const catalog::ScannedClass& owner = scan.classes[class_index];
+  const catalog::ScannedFile& file = owner.files[number];
+  const std::string path = owner.path_of(file);
+  const std::string_view first = scan.listed ? std::string_view(path) : owner.name_of(file);
+  const std::string_view stem = formats::split_extension(first).stem;
+  const auto planned = [&](const catalog::ScannedFile& member) {
+    if (member.size >= formats::kTarSizeLimit) {
+      const std::string large = owner.path_of(member);
+      throw Error(ErrorCode::unsupported, At{large},
+                  "'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size);
+    }
+    return formats::PlannedFile{owner.state_of(member), {}};
+  };
+  formats::PlannedSample sample{0, file.mark, std::string(stem), planned(file), {}};
+  sample.image.extension = formats::split_extension(first).extension;
+  const std::size_t shared = path.size() - (first.size() - stem.size());  // of the paths of side-cars
+  const auto index = static_cast<std::uint32_t>(number);
+  auto member = std::ranges::lower_bound(owner.members, index, {}, &catalog::ScannedMember::image);
+  for (; member != owner.members.end() && member->image == index; ++member) {
+    formats::PlannedFile& file_of = sample.sidecars.emplace_back(planned(member->file));
+    std::string member_path = owner.path_of(member->file);
+    file_of.extension = scan.member_name(*member);
+    if (scan.fields[member->field].beside) {
+      const std::string_view suffix = std::string_view(member_path).substr(shared);
+      file_of.extension = suffix.starts_with('.') ? suffix.substr(1) : suffix;
+    } else if (member_path != fmt::format("{}.{}", std::string_view(path).substr(0, shared), file_of.extension)) {
+      file_of.path = std::move(member_path);
+    }
+  }
+  if (source.notes) sample.json = json_of(*source.notes, path);
+  return sample;
+}
 
 PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
                        ByteSink& sink, Context& ctx) {

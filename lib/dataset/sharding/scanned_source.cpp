@@ -8,8 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/file_metadata.hpp"
-#include "catalog/image_keys.hpp"
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
@@ -211,6 +210,36 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
            fmt::join(kinds, ", "));
 }
 
+/// --group-by column:NAME: the table's value for each image.
+SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
+                            Context& ctx) {
+  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
+  if (table.empty()) {
+    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
+  }
+  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
+                                                        options.images.path_column, source.images, ctx);
+  rows->table().require_column(column, "--group-by");
+  return [rows, column](std::string_view, std::string_view path) {
+    std::optional<std::string> group;
+    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
+      const nlohmann::ordered_json row = rows->fields(path, position);
+      const auto cell = row.find(column);
+      if (cell == row.end()) break;
+      const std::string text = json_text(*cell);
+      if (group.value_or(text) != text) {
+        throw Error(ErrorCode::usage,
+                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
+                                rows->table().file(), column, path, position.line));
+      }
+      group = text;
+    }
+    if (group) return *group;
+    throw Error(ErrorCode::usage,
+                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
+  };
+}
+
 }  // namespace
 
 catalog::ImageListOptions image_list(const ListOptions& images, std::map<std::string, std::uint64_t> class_map,
@@ -269,40 +298,6 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
            format_count(unreadable, "file"), unreadable == 1 ? "it" : "them");
   return scan_source(with_unreadable, options, set, threads, ctx);
 }
-
-namespace {
-
-/// --group-by column:NAME: the table's value for each image.
-SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
-                            Context& ctx) {
-  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
-  if (table.empty()) {
-    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
-  }
-  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
-                                                        options.images.path_column, source.images, ctx);
-  rows->table().require_column(column, "--group-by");
-  return [rows, column](std::string_view, std::string_view path) {
-    std::optional<std::string> group;
-    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
-      const nlohmann::ordered_json row = rows->fields(path, position);
-      const auto cell = row.find(column);
-      if (cell == row.end()) break;
-      const std::string text = json_text(*cell);
-      if (group.value_or(text) != text) {
-        throw Error(ErrorCode::usage,
-                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                                rows->table().file(), column, path, position.line));
-      }
-      group = text;
-    }
-    if (group) return *group;
-    throw Error(ErrorCode::usage,
-                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
-  };
-}
-
-}  // namespace
 
 std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
                                       const SplitRule& rule, Context& ctx) {

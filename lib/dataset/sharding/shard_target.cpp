@@ -9,7 +9,6 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "dataset/sharding/plan_difference.hpp"
 
 namespace shardkit::dataset {
 namespace {

@@ -21,6 +21,62 @@ namespace {
 
 constexpr double kMostShards = 1e9;
 
+void describe_members(FieldVisitor& v, ShardingOptions& options) {
+  v.topic("Samples and labels");
+  v.field({"class-map",
+           "labels from a file: a JSON object {\"class\": label}, or one class name per line, starting with label 0",
+           Role::input_file},
+          options.class_map);
+  v.field({"metadata",
+           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
+           "a bad file (--on-bad)",
+           Role::input_file},
+          options.metadata);
+  v.field({"sidecar",
+           "add files named <stem>SUFFIX to the sample of the image with that stem, such as .seg.png or _mask.png; "
+           "they are no longer images of their own. In a tree, .json and .txt are always added",
+           "SUFFIX", kPlanned},
+          options.sidecars);
+  v.field({"field",
+           "add the file at TEMPLATE to each sample as member NAME; use 'NAME?=' if some samples have none. A template "
+           "is relative to SRC and may contain parts of the path of the file that starts the sample: {dir} is its "
+           "folder, {class} the first part of that, {name} its name, {stem} its name without extension, {stem-SUFFIX} "
+           "its stem without SUFFIX. A * matches several files, which become NAME.0, NAME.1 and so on",
+           "NAME=TEMPLATE"},
+          options.fields);
+}
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+/// Each suffix and each declared field must give a member a different extension.
+void check_members(const ShardingOptions& options, const catalog::ScanOptions& scanning) {
+  std::set<std::string> extensions{"cls"};
+  for (const catalog::FieldTemplate& field : scanning.fields) {
+    if (!extensions.insert(field.name()).second)
+      refuse(fmt::format("--field '{}': there is already a field '{}'", field.text(), field.name()));
+  }
+  for (const std::string& extension : scanning.primary) {
+    const std::string name = formats::portable_extension(extension);
+    if (extension.empty() || extension.size() > 12 ||
+        extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
+      refuse(fmt::format("--primary '{}': an extension has 1 to 12 letters and digits, such as wav", extension));
+    if (extensions.contains(name))
+      refuse(fmt::format("--primary '{}': it is already declared by the field '{}'", extension, name));
+  }
+  if (options.images.list.empty()) extensions.insert({"json", "txt"});  // always added
+  for (const std::string& suffix : options.sidecars) {
+    const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
+    if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
+      refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
+    }
+    const std::string extension = formats::portable_extension(suffix);
+    if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
+      refuse_it("use letters, digits and dots after its first character");
+    }
+    if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
+  }
+}
+
 }  // namespace
 
 void ShardSizes::describe(FieldVisitor& v) {
@@ -83,35 +139,6 @@ void BadFileOptions::describe(FieldVisitor& v) {
           max_bad);
 }
 
-namespace {
-
-void describe_members(FieldVisitor& v, ShardingOptions& options) {
-  v.topic("Samples and labels");
-  v.field({"class-map",
-           "labels from a file: a JSON object {\"class\": label}, or one class name per line, starting with label 0",
-           Role::input_file},
-          options.class_map);
-  v.field({"metadata",
-           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
-           "a bad file (--on-bad)",
-           Role::input_file},
-          options.metadata);
-  v.field({"sidecar",
-           "add files named <stem>SUFFIX to the sample of the image with that stem, such as .seg.png or _mask.png; "
-           "they are no longer images of their own. In a tree, .json and .txt are always added",
-           "SUFFIX", kPlanned},
-          options.sidecars);
-  v.field({"field",
-           "add the file at TEMPLATE to each sample as member NAME; use 'NAME?=' if some samples have none. A template "
-           "is relative to SRC and may contain parts of the path of the file that starts the sample: {dir} is its "
-           "folder, {class} the first part of that, {name} its name, {stem} its name without extension, {stem-SUFFIX} "
-           "its stem without SUFFIX. A * matches several files, which become NAME.0, NAME.1 and so on",
-           "NAME=TEMPLATE"},
-          options.fields);
-}
-
-}  // namespace
-
 void ShardingOptions::describe(FieldVisitor& v) {
   v.topic("What is converted");
   images.describe(v);
@@ -142,41 +169,6 @@ void ShardingOptions::describe(FieldVisitor& v) {
        "Q", between(1, 100), kPlanned},
       quality);
 }
-
-namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
-/// Each suffix and each declared field must give a member a different extension.
-void check_members(const ShardingOptions& options, const catalog::ScanOptions& scanning) {
-  std::set<std::string> extensions{"cls"};
-  for (const catalog::FieldTemplate& field : scanning.fields) {
-    if (!extensions.insert(field.name()).second)
-      refuse(fmt::format("--field '{}': there is already a field '{}'", field.text(), field.name()));
-  }
-  for (const std::string& extension : scanning.primary) {
-    const std::string name = formats::portable_extension(extension);
-    if (extension.empty() || extension.size() > 12 ||
-        extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
-      refuse(fmt::format("--primary '{}': an extension has 1 to 12 letters and digits, such as wav", extension));
-    if (extensions.contains(name))
-      refuse(fmt::format("--primary '{}': it is already declared by the field '{}'", extension, name));
-  }
-  if (options.images.list.empty()) extensions.insert({"json", "txt"});  // always added
-  for (const std::string& suffix : options.sidecars) {
-    const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
-    if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
-      refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
-    }
-    const std::string extension = formats::portable_extension(suffix);
-    if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
-      refuse_it("use letters, digits and dots after its first character");
-    }
-    if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
-  }
-}
-
-}  // namespace
 
 void check(const ShardSizes& sizes) {
   if (sizes.shards && (sizes.samples || sizes.size)) {

@@ -23,11 +23,11 @@ class Tally {
     before_.reset();
   }
 
-  void add(const ListedSample& sample) {
+  void add(const formats::IndexSample& sample) {
     ++samples;
     members += sample.members.size();
     std::uint64_t size = 0;
-    for (const ListedMember& member : sample.members) size += member.size;
+    for (const formats::IndexMember& member : sample.members) size += member.size;
     sizes.record(size);
     if (sample.label) {
       add_label(*sample.label);
@@ -137,7 +137,7 @@ class Statistics {
   void read_shard(std::size_t at, Tally& tally) {
     const catalog::ShardFile& shard = set_.shards[at];
     ListingVisitor visitor;
-    visitor.sample = [&](ListedSample&& sample) {
+    visitor.sample = [&](formats::IndexSample&& sample) {
       tally.add(sample);
       ++shard_samples_[at];
       return true;

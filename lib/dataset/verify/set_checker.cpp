@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -41,12 +41,12 @@ class RepeatFinder final : public formats::TarHandler {
     std::set<std::string> extensions;  ///< of all its members in this shard so far
   };
 
-  void note(const formats::Sample& sample) {
+  void note(const formats::IndexSample& sample) {
     const auto found = first_.find(xxh3_64(as_bytes(sample.key)));
     if (found == first_.end()) return;
     Position& first = found->second;
     std::set<std::string> extensions;
-    for (const formats::SampleMember& member : sample.members) extensions.insert(member.extension);
+    for (const formats::IndexMember& member : sample.members) extensions.insert(member.extension);
     if (!std::exchange(first.seen, true)) {
       first = {true, sample.key, shard_, sample.offset, std::move(extensions)};
     } else if (first.key == sample.key) {
@@ -66,6 +66,9 @@ class RepeatFinder final : public formats::TarHandler {
   formats::SampleGrouper grouper_;
   std::size_t shard_ = 0;
 };
+
+/// Keys of which the repeated occurrences are looked up and named; those beyond are counted.
+constexpr std::size_t kMostRepeatedKeys = VerifyResult::kMostProblems;
 
 }  // namespace
 
@@ -94,7 +97,7 @@ void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uin
   for (std::size_t i = 0; i < set.shards.size(); ++i) {
     finder.start(i);
     try {
-      catalog::scan_shard(*set.inputs->open(set.shards[i].path), finder, ctx);
+      formats::scan_tar(*set.inputs->open(set.shards[i].path), finder, ctx);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
     }
@@ -102,13 +105,6 @@ void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uin
     ++ctx.progress().items;
   }
 }
-
-namespace {
-
-/// Keys of which the repeated occurrences are looked up and named; those beyond are counted.
-constexpr std::size_t kMostRepeatedKeys = VerifyResult::kMostProblems;
-
-}  // namespace
 
 void SetChecker::add(ShardReport& report) {
   keys_.add(std::exchange(report.key_hashes, {}));

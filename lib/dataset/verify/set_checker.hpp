@@ -15,8 +15,8 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/context.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/shard_checker.hpp"
-#include "dataset/checks/whole_set.hpp"
 #include "dataset/verify/verify.hpp"
 #include "formats/index_kinds.hpp"
 

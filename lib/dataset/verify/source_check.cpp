@@ -10,14 +10,14 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/image_keys.hpp"
+#include "catalog/image_folder.hpp"
 #include "catalog/image_list.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "dataset/checks/whole_set.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/scanned_source.hpp"
 #include "formats/manifest.hpp"
@@ -314,7 +314,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   }
 
   /// Labels and side-cars of the source have to be there.
-  void sample_end(const formats::Sample& sample) override {
+  void sample_end(const formats::IndexSample& sample) override {
     const bool has_label = std::exchange(has_label_, false);
     const std::vector<const catalog::ScannedFile*> found = std::exchange(found_, {});
     const Position* position = owner_.find(sample.key);

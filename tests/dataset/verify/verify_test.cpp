@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
-#include "dataset/checks/whole_set.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/stage/stage.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "formats/manifest.hpp"
