@@ -106,7 +106,7 @@ class Resolver {
   Resolver(Inputs& inputs, Lists lists) : inputs_(inputs), lists_(lists) {}
 
   void add_operand(const std::string& operand) {
-    if (operand.empty()) throw Error(ErrorCode::usage, "an empty text was given as source");
+    if (operand.empty()) throw usage_error("an empty text was given as source");
     named_by_ = without_secrets(operand);
     if (operand == "-") return add_standard_input();
     const bool is_local = !is_address(operand);
@@ -320,9 +320,9 @@ std::vector<std::string> wids_shards(std::string_view text, const std::string& p
 
 std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs, Lists lists) {
   if (operands.empty()) {
-    throw Error(ErrorCode::usage,
-                "no source was given; use a folder, a file, a pattern x-{000..146}.tar, a list (*.txt) or a wids index "
-                "(*.json): local, s3:// or http(s)://");
+    throw usage_error(
+        "no source was given; use a folder, a file, a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index "
+        "(*.json): local, s3:// or http(s)://");
   }
   Resolver resolver(inputs, lists);
   for (const std::string& operand : operands) resolver.add_operand(operand);

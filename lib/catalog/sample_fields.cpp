@@ -49,9 +49,10 @@ class FieldFolders {
  private:
   std::vector<io::ObjectInfo> files_in(const std::string& folder) const {
     if (source_.store && folder.starts_with("..")) {
-      throw Error(ErrorCode::usage, fmt::format("--field: '{}' is outside '{}', which is not possible in a store; give "
-                                                "the folder that contains both as source, and its images with --list",
-                                                folder, source_.path));
+      throw usage_error(
+          "--field: '{}' is outside '{}', which is not possible in a store; give "
+          "the folder that contains both as source, and its images with --list",
+          folder, source_.path);
     }
     return list_files(source_, folder);
   }
@@ -211,9 +212,7 @@ FieldTemplate::FieldTemplate(std::string_view declared) : text_(declared) {
   parse(declared.substr(equals + 1));
 }
 
-void FieldTemplate::refuse(std::string_view why) const {
-  throw Error(ErrorCode::usage, fmt::format("--field '{}': {}", text_, why));
-}
+void FieldTemplate::refuse(std::string_view why) const { throw usage_error("--field '{}': {}", text_, why); }
 
 FieldTemplate::Part FieldTemplate::placeholder(std::string_view word) const {
   constexpr std::string_view minus = "stem-";
@@ -340,10 +339,10 @@ void refuse_equal_members(const SourceFolder& source, const ScanOptions& options
       }
       const auto [other, is_new] = names.emplace(scan.member_name(member), &member.file);
       if (is_new) continue;
-      throw Error(ErrorCode::usage, fmt::format("'{}' and '{}' would both be the member '{}' of one sample: declare "
-                                                "one of them as a field with another name (--field)",
-                                                source.path_of(owner.path_of(*other->second)),
-                                                source.path_of(owner.path_of(member.file)), other->first));
+      throw usage_error(
+          "'{}' and '{}' would both be the member '{}' of one sample: declare "
+          "one of them as a field with another name (--field)",
+          source.path_of(owner.path_of(*other->second)), source.path_of(owner.path_of(member.file)), other->first);
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/image_source.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "io/publish.hpp"
@@ -199,16 +200,11 @@ std::uint64_t ShardSet::bytes() const {
 }
 
 std::vector<std::string> tar_names_in(const std::string& folder) {
-  std::error_code error;
   std::vector<std::string> names;
-  for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-    std::string name = item->path().filename().string();
-    std::error_code ignored;  // a file that cannot be examined is reported as a shard
-    if (name.starts_with('.') || !(name.ends_with(".tar") || is_compressed_tar_name(name))) continue;
-    if (!item->is_directory(ignored)) names.push_back(std::move(name));
+  for (ListedEntry& entry : list_folder(folder)) {
+    const bool is_tar = entry.name.ends_with(".tar") || is_compressed_tar_name(entry.name);
+    if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.')) names.push_back(std::move(entry.name));
   }
-  if (error) throw system_error(error.value(), "list", folder);
-  std::ranges::sort(names);
   return names;
 }
 
@@ -294,7 +290,7 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, 
 
 ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars, std::shared_ptr<Inputs> inputs) {
   if (!inputs) inputs = std::make_shared<Inputs>();
-  if (operands.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were given; use {}", kAccepted));
+  if (operands.empty()) throw usage_error("no shards were given; use {}", kAccepted);
   ShardFinder finder(tars, *inputs);
   for (const NamedInput& named : resolve_operands(operands, *inputs)) finder.add(named);
   ShardSet set;

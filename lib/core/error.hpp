@@ -64,6 +64,12 @@ class Error : public std::runtime_error {
   std::optional<std::uint64_t> offset_;
 };
 
+/// An Error{usage}, with a text like that of fmt::format().
+template <class... Args>
+Error usage_error(fmt::format_string<Args...> text, Args&&... args) {
+  return {ErrorCode::usage, fmt::vformat(text, fmt::make_format_args(args...))};
+}
+
 /// The code for an errno value.
 ErrorCode error_code_of(int error_number);
 

@@ -172,8 +172,7 @@ void check_ranges(const std::vector<FieldNode>& options) {
     if (const auto* count = std::get_if<std::uint64_t>(&option.value)) value = static_cast<double>(*count);
     if (const auto* number = std::get_if<double>(&option.value)) value = *number;
     if (!value || contains(*option.field.range, *value)) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("{} must be {}", option.field.spelling(), range_text(*option.field.range, option.unit)));
+    throw usage_error("{} must be {}", option.field.spelling(), range_text(*option.field.range, option.unit));
   }
 }
 

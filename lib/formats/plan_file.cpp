@@ -98,7 +98,7 @@ void PlanReader::read_head() {
     } else if (columns[0] == "option" && columns.size() == 3) {
       ok = unescape(columns[2], head_.options[std::string(columns[1])]);
     } else if (columns[0] == "class" && columns.size() == 4) {
-      PlanClass& item = head_.classes.emplace_back();
+      ManifestClass& item = head_.classes.emplace_back();
       ok = parse_number(columns[1], item.label) && unescape(columns[2], item.name) &&
            parse_number(columns[3], item.samples);
     } else if (columns[0] == "skip" && columns.size() == 3) {
@@ -259,7 +259,7 @@ std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_di
 
 std::vector<std::size_t> label_digits(const PlanHead& head) {
   std::vector<std::size_t> digits;
-  for (const PlanClass& item : head.classes) digits.push_back(label_text(item.label).size());
+  for (const ManifestClass& item : head.classes) digits.push_back(label_text(item.label).size());
   return digits;
 }
 
@@ -287,7 +287,7 @@ PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), labe
     identify(line(planned_value(name, value)));
   }
   text.clear();
-  for (const PlanClass& item : head.classes) {
+  for (const ManifestClass& item : head.classes) {
     text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
   }
   for (const IndexSkip& skip : head.skipped) {

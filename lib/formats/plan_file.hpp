@@ -57,13 +57,6 @@ struct PlannedSample {
   bool operator==(const PlannedSample&) const = default;
 };
 
-struct PlanClass {
-  std::string name;
-  std::uint64_t label = 0;
-  std::uint64_t samples = 0;
-  bool operator==(const PlanClass&) const = default;
-};
-
 /// A tar that a reshard takes samples from, without its folder: moved inputs are still the same.
 struct PlanInput {
   std::string name;
@@ -86,7 +79,7 @@ inline constexpr std::size_t kLongestPlannedJson = 400'000;
 struct PlanHead {
   std::string name;                            ///< shard name prefix
   std::map<std::string, std::string> options;  ///< those that affect the output
-  std::vector<PlanClass> classes;              ///< sorted by name; of a list with numbers by label
+  std::vector<ManifestClass> classes;          ///< sorted by name; of a list with numbers by label
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
   std::vector<PlanInput> inputs = {};          ///< for a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders

@@ -2,9 +2,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "formats/shard_index.hpp"
 #include "formats/tar_parser.hpp"

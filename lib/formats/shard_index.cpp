@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -67,6 +68,40 @@ bool parse_member(std::string_view column, IndexMember& member) {
          (colon == std::string_view::npos || unescape(parts[3].substr(colon + 1), member.path));
 }
 
+/// Columns of a sample, in an index or the plan of a reshard: key, label and path, each behind a tab; then its members,
+/// each as "ext:offset:size:xxh3", with ":path" if it has one. "-" is an unknown label or checksum.
+void append_names(std::string& line, const IndexSample& sample) {
+  line += '\t';
+  append_escaped(line, sample.key);
+  line += '\t';
+  line += sample.label ? fmt::format_int(*sample.label).c_str() : "-";
+  line += '\t';
+  append_escaped(line, sample.path);
+}
+
+void append_member(std::string& line, const IndexMember& member) {
+  line += '\t';
+  append_escaped(line, member.extension);
+  fmt::format_to(std::back_inserter(line), ":{}:{}:", member.offset, member.size);
+  line += member.xxh3 ? to_hex(*member.xxh3) : "-";
+  if (member.path.empty()) return;
+  line += ':';
+  append_escaped(line, member.path);
+}
+
+/// False if the columns are invalid. `sample` is overwritten.
+bool parse_sample(std::span<const std::string_view> columns, IndexSample& sample) {
+  if (columns.size() < 4 || !unescape(columns[0], sample.key)) return false;
+  sample.label.reset();
+  if (columns[1] != "-" && !parse_number(columns[1], sample.label.emplace())) return false;
+  if (!unescape(columns[2], sample.path)) return false;
+  sample.members.resize(columns.size() - 3);
+  for (std::size_t i = 0; i < sample.members.size(); ++i) {
+    if (!parse_member(columns[i + 3], sample.members[i])) return false;
+  }
+  return true;
+}
+
 /// Columns: "+", and those of a sample with all checksums.
 bool parse_row(const std::vector<std::string_view>& columns, IndexSample& sample) {
   return columns[0] == "+" && parse_sample(std::span(columns).subspan(1), sample) &&
@@ -99,37 +134,6 @@ std::string implied_path(std::string_view sample_path, std::string_view extensio
   const NameParts parts = split_extension(sample_path);
   if (portable_extension(parts.extension) == extension) return std::string(sample_path);
   return fmt::format("{}.{}", parts.stem, extension);
-}
-
-void append_names(std::string& line, const IndexSample& sample) {
-  line += '\t';
-  append_escaped(line, sample.key);
-  line += '\t';
-  line += sample.label ? fmt::format_int(*sample.label).c_str() : "-";
-  line += '\t';
-  append_escaped(line, sample.path);
-}
-
-void append_member(std::string& line, const IndexMember& member) {
-  line += '\t';
-  append_escaped(line, member.extension);
-  fmt::format_to(std::back_inserter(line), ":{}:{}:", member.offset, member.size);
-  line += member.xxh3 ? to_hex(*member.xxh3) : "-";
-  if (member.path.empty()) return;
-  line += ':';
-  append_escaped(line, member.path);
-}
-
-bool parse_sample(std::span<const std::string_view> columns, IndexSample& sample) {
-  if (columns.size() < 4 || !unescape(columns[0], sample.key)) return false;
-  sample.label.reset();
-  if (columns[1] != "-" && !parse_number(columns[1], sample.label.emplace())) return false;
-  if (!unescape(columns[2], sample.path)) return false;
-  sample.members.resize(columns.size() - 3);
-  for (std::size_t i = 0; i < sample.members.size(); ++i) {
-    if (!parse_member(columns[i + 3], sample.members[i])) return false;
-  }
-  return true;
 }
 
 ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, IndexNeeds needs)
@@ -289,6 +293,12 @@ std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {
   std::uint64_t bytes = 0;
   for (const IndexMember& member : sample.members) bytes += tar_member_bytes(member.size);
   return bytes;
+}
+
+std::size_t longest_key(const MovedSample& sample) {
+  std::size_t longest = 0;
+  for (const IndexMember& member : sample.members) longest = std::max(longest, member.extension.size());
+  return kTarNameLimit - 1 - longest;
 }
 
 }  // namespace shardkit::formats

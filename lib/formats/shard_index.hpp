@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "formats/manifest.hpp"
 
@@ -51,18 +51,16 @@ std::string implied_path(std::string_view sample_path, std::string_view extensio
 /// Adds what only a tar has, names and the first record, as convert and reshard write them.
 void name_members(IndexSample& sample);
 
-/// Columns of a sample, in an index or the plan of a reshard: key, label and path, each behind a tab; then its members,
-/// each as "ext:offset:size:xxh3", with ":path" if it has one. "-" is an unknown label or checksum.
-void append_names(std::string& line, const IndexSample& sample);
-void append_member(std::string& line, const IndexMember& member);
-/// Reads these columns; false if they are invalid. `sample` is overwritten.
-bool parse_sample(std::span<const std::string_view> columns, IndexSample& sample);
-
-/// A source file that was left out, and why.
+/// A file or sample that was left out, and why.
 struct IndexSkip {
   std::string path;
   std::string reason;
   bool operator==(const IndexSkip&) const = default;
+
+  void describe(FieldVisitor& v) {
+    v.field({"path", "relative to the source"}, path);
+    v.field({"reason", "why it is in no shard"}, reason);
+  }
 };
 
 /// Contents of the first and last lines of an index about its shard: what a manifest lists of it, and more.
@@ -140,5 +138,8 @@ std::size_t class_of_path(const MovedSample& sample, const std::vector<std::stri
 
 /// Size of the sample in a tar.
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);
+
+/// Most bytes that its key may have, so that a tar can hold the names of all members.
+std::size_t longest_key(const MovedSample& sample);
 
 }  // namespace shardkit::formats

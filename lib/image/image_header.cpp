@@ -223,11 +223,6 @@ bool ends_early(Bytes file, ImageKind kind) {
 
 }  // namespace
 
-std::string_view subsampling_name(Subsampling subsampling) {
-  constexpr std::array<std::string_view, 7> names{"4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray", "other"};
-  return names.at(static_cast<std::size_t>(subsampling));
-}
-
 JpegHeaderResult read_jpeg_header(Bytes file) {
   JpegHeaderResult result;
   if (file.size() < 2 || big_u16(file, 0) != 0xFFD8) return result;
@@ -258,11 +253,6 @@ JpegHeaderResult read_jpeg_header(Bytes file) {
 bool has_end_of_image(Bytes file, std::size_t scan_offset) {
   if (scan_offset >= file.size()) return false;
   return as_text(file.subspan(scan_offset)).rfind("\xFF\xD9") != std::string_view::npos;
-}
-
-std::string_view image_kind_name(ImageKind kind) {
-  constexpr std::array names{"unknown"sv, "JPEG"sv, "PNG"sv, "GIF"sv, "WebP"sv, "BMP"sv, "TIFF"sv, "PNM"sv};
-  return names.at(static_cast<std::size_t>(kind));
 }
 
 ImageKind sniff_image(Bytes head) {
@@ -305,7 +295,7 @@ std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension
   }
   if (promised == ImageKind::unknown || promised == kind) return std::nullopt;
   return ImageProblem{ImageFlaw::other_format, fmt::format("the name says {} but the content is {}",
-                                                           image_kind_name(promised), image_kind_name(kind))};
+                                                           enum_name(promised), enum_name(kind))};
 }
 
 std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension) {
@@ -318,7 +308,7 @@ std::optional<ImageProblem> header_problem(Bytes file, std::string_view extensio
   const std::optional<ImageSize> size = image_size(file);
   if (!size || ends_early(file, kind)) {
     return ImageProblem{ImageFlaw::truncated,
-                        fmt::format("the {} ends early, after {} bytes", image_kind_name(kind), file.size())};
+                        fmt::format("the {} ends early, after {} bytes", enum_name(kind), file.size())};
   }
   if (size->width == 0 || size->height == 0) {
     return ImageProblem{ImageFlaw::zero_pixels,

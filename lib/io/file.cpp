@@ -48,11 +48,9 @@ File File::open_regular(const std::string& path) {
   int fd = ::open(path.c_str(), kFlags | O_NOATIME);
   if (fd < 0 && errno == EPERM) fd = ::open(path.c_str(), kFlags);  // a file of another user
   const bool is_socket = fd < 0 && errno == ENXIO;
-  struct stat info {};
   if (!is_socket) {
     File file = checked(fd, path);
-    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", path);
-    if (S_ISREG(info.st_mode)) return file;
+    if (S_ISREG(file.info().st_mode)) return file;
   }
   throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file; remove it", path);
 }
@@ -73,10 +71,10 @@ File& File::operator=(File&& other) noexcept {
   return *this;
 }
 
-std::uint64_t File::size() const {
+struct stat File::info() const {
   struct stat info {};
   if (::fstat(fd_, &info) != 0) throw system_error(errno, "stat", path_);
-  return static_cast<std::uint64_t>(info.st_size);
+  return info;
 }
 
 std::size_t File::read_at(std::uint64_t offset, MutableBytes buffer) const {

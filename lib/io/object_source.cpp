@@ -44,9 +44,7 @@ struct stat stat_of(const std::string& path) {
 
 /// Whether an open file still has the bytes of `object`, judged by size and time.
 bool is_version(const File& file, const ObjectInfo& object) {
-  struct stat info {};
-  if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
-  return object.version.empty() || version_of(info) == object.version;
+  return object.version.empty() || version_of(file.info()) == object.version;
 }
 
 /// The files of a local folder; links are followed.

@@ -122,8 +122,7 @@ std::uint32_t FileOpener::step_of(const File& file) const {
 
 /// Probing reads, so each device is probed only once: a loader that opens a file per sample would pay each time.
 std::uint32_t FileOpener::probed_step(const File& file) const {
-  struct stat info {};
-  if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+  const struct stat info = file.info();
   const std::scoped_lock lock(mutex_);
   const auto known = by_device_.find(info.st_dev);
   if (known != by_device_.end()) return known->second;

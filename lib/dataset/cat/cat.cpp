@@ -86,8 +86,8 @@ std::string extensions_of(const formats::IndexSample& sample) {
 const formats::IndexMember& only_content(const formats::IndexSample& sample) {
   const auto is_content = [](const formats::IndexMember& member) { return member.extension != kLabelExtension; };
   if (std::ranges::count_if(sample.members, is_content) == 1) return *std::ranges::find_if(sample.members, is_content);
-  throw Error(ErrorCode::usage, fmt::format("'{}' has several members; add the extension of one after a dot: {}",
-                                            sample.key, extensions_of(sample)));
+  throw usage_error("'{}' has several members; add the extension of one after a dot: {}", sample.key,
+                    extensions_of(sample));
 }
 
 /// By its exact name, else by its extension in any case.
@@ -114,8 +114,7 @@ const formats::IndexMember& named_content(const formats::IndexSample& sample, co
 
 CatResult cat(const CatOptions& options, Context& ctx) {
   if (ctx.output() == nullptr) {
-    throw Error(ErrorCode::usage,
-                "--json - is not possible because cat writes the content to standard output; use --json FILE");
+    throw usage_error("--json - is not possible because cat writes the content to standard output; use --json FILE");
   }
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);

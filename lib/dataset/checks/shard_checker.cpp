@@ -110,7 +110,7 @@ static_assert(kFaultCodes.size() == static_cast<std::size_t>(formats::TarFault::
 /// The usual extension of an image's kind; empty if unknown.
 std::string extension_of(image::ImageKind kind) {
   if (kind == image::ImageKind::unknown) return {};
-  return kind == image::ImageKind::jpeg ? "jpg" : lower_case(image::image_kind_name(kind));
+  return kind == image::ImageKind::jpeg ? "jpg" : lower_case(enum_name(kind));
 }
 
 bool has_dot(const formats::IndexMember& member) { return member.extension.find('.') != std::string::npos; }

@@ -1,6 +1,5 @@
 #include "dataset/convert/folder_source.hpp"
 
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -10,7 +9,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -235,21 +233,14 @@ class FolderSource final : public SampleSource {
   /// --identity size the time before is the one to compare with.
   void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
     const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path));
-    const std::int64_t expected =
-        source_.identity == FileIdentity::size ? io::mtime_ns(stat_of(opened)) : file.mtime_ns;
+    const std::int64_t expected = source_.identity == FileIdentity::size ? io::mtime_ns(opened.info()) : file.mtime_ns;
     const std::size_t got = opened.read_at(0, out);
-    const struct stat info = stat_of(opened);
+    const struct stat info = opened.info();
     const auto size = static_cast<std::uint64_t>(info.st_size);
     if (size != file.size) refuse_changed(opened.path(), other_size(file, size));
     if (io::mtime_ns(info) != expected) refuse_changed(opened.path(), "modified since");
     if (got == out.size()) return;
     refuse_changed(opened.path(), fmt::format("it ended after {} of {} bytes while being read", got, out.size()));
-  }
-
-  static struct stat stat_of(const io::File& file) {
-    struct stat info {};
-    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
-    return info;
   }
 
   /// One request for the version that was planned: a check first would need two. Without a version a check is
@@ -341,7 +332,7 @@ void require_folders(const catalog::SourceFolder& images, const formats::PlanHea
     away(ErrorCode::not_found, fmt::format("the source '{}' is empty", images.path));
   }
   if (head.listed) return;
-  const auto gone = [&](const formats::PlanClass& item) {
+  const auto gone = [&](const formats::ManifestClass& item) {
     return item.samples > 0 && !std::filesystem::exists(images.path_of(item.name));
   };
   const auto first = std::ranges::find_if(head.classes, gone);

@@ -6,7 +6,6 @@
 #include <cwchar>
 #include <cwctype>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include <fcntl.h>

@@ -272,7 +272,7 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   if (set.folder.empty()) {
-    throw Error(ErrorCode::usage, "the shards are in several folders; index each folder separately");
+    throw usage_error("the shards are in several folders; index each folder separately");
   }
   check_output(options, set);
   IndexResult result = Indexing(options, set, ctx).run();

@@ -195,7 +195,7 @@ IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
   }
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw Error(ErrorCode::usage, fmt::format("--index: '{}' is not one of {}", name, fmt::join(known, ", ")));
+    throw usage_error("--index: '{}' is not one of {}", name, fmt::join(known, ", "));
   }
   return kinds;
 }

@@ -54,7 +54,7 @@ void PlanResult::describe(FieldVisitor& v) {
 }
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
-  if (options.output.empty()) throw Error(ErrorCode::usage, "missing -o FILE: where to write the plan");
+  if (options.output.empty()) throw usage_error("missing -o FILE: where to write the plan");
   const bool listed = !options.sharding.images.list.empty();
   const catalog::SourceFolder images(options.source, listed,
                                      std::make_shared<catalog::Inputs>(options.sharding.access, ctx));

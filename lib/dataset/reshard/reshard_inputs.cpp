@@ -127,8 +127,7 @@ std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inp
   if (catalog::is_address(tar.tar())) return inputs.open(tar.tar());  // it is read in the version of its identity
   auto file = std::make_shared<io::FileSource>(tar.tar());
   if (tar.unpacked) return file;  // only known here
-  struct stat info {};
-  if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
+  const struct stat info = file->file().info();
   if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
     return file;
   }
@@ -182,8 +181,12 @@ class ShardSource final : public SampleSource {
  public:
   ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, const ReshardOptions& options,
               unsigned cores)
-      : plan_(plan), inputs_(inputs), options_(options), files_(inputs), decoders_(options.drop_bad ? cores : 0) {
-    for (const formats::PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
+      : plan_(plan),
+        inputs_(inputs),
+        options_(options),
+        files_(inputs),
+        decoders_(options.drop_bad ? cores : 0),
+        classes_(names_by_label(plan.head().classes)) {
     add_primary(inputs.made_with, primary_);
   }
 
@@ -278,8 +281,8 @@ class ShardSource final : public SampleSource {
   const ReshardOptions& options_;
   PrimaryExtensions primary_;
   InputFiles files_;
-  sync::LoanPool<image::JpegDecoder> decoders_;                ///< for hundreds of threads that read
-  std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
+  sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
+  const LabelNames classes_;
 };
 
 }  // namespace
@@ -328,7 +331,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   if (!options.merge_classes) return inputs;
   for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
   if (inputs.merged.empty()) {
-    throw Error(ErrorCode::usage, "--merge-classes uses the names of classes, but no manifest.json has any");
+    throw usage_error("--merge-classes uses the names of classes, but no manifest.json has any");
   }
   return inputs;
 }

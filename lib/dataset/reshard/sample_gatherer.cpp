@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -29,13 +28,6 @@ namespace {
 
 constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
 constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
-
-/// Where the sample starts in its tar, for messages.
-std::uint64_t first_offset(const formats::MovedSample& sample) {
-  std::uint64_t first = sample.members.front().offset;
-  for (const formats::IndexMember& member : sample.members) first = std::min(first, member.offset);
-  return first;
-}
 
 /// The first pass of a reshard: the samples of the inputs and their positions.
 class SampleGatherer {
@@ -223,9 +215,7 @@ class SampleGatherer {
     merge_class(sample);
     if (!filter_.keeps(sample)) return;
     settle_members(sample);
-    std::size_t longest = 0;
-    for (const formats::IndexMember& member : sample.members) longest = std::max(longest, member.extension.size());
-    sample.key = formats::portable_moved_key(sample.source_key, formats::kTarNameLimit - 1 - longest);
+    sample.key = formats::portable_moved_key(sample.source_key, formats::longest_key(sample));
     gathered.batch.add(sample);
   }
 
@@ -242,7 +232,7 @@ class SampleGatherer {
 
   /// Output extensions in output order, checked.
   void settle_members(formats::MovedSample& sample) const {
-    const std::uint64_t offset = first_offset(sample);
+    const std::uint64_t offset = std::ranges::min(sample.members, {}, &formats::IndexMember::offset).offset;
     const auto fail = [&](ErrorCode code, const std::string& text) {
       const std::string& path = inputs_.tars[sample.input].path;
       throw Error(code, At{path, offset}, "sample '{}' of shard '{}', at byte {}: {}", sample.source_key, path, offset,
@@ -313,10 +303,9 @@ class SampleGatherer {
 
 }  // namespace
 
-GatherSamples sample_gatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx) {
-  return [gatherer = std::make_shared<SampleGatherer>(options, inputs, ctx)](SampleTable& table, unsigned threads) {
-    return gatherer->run(table, threads);
-  };
+GatheredSamples gather_samples(const ReshardOptions& options, const ReshardInputs& inputs, unsigned threads,
+                               SampleTable& table, Context& ctx) {
+  return SampleGatherer(options, inputs, ctx).run(table, threads);
 }
 
 }  // namespace shardkit::dataset

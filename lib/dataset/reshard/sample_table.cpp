@@ -43,9 +43,7 @@ void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
   if (mark == SampleTable::Mark::by_position) {
     origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::IndexMember::offset).offset);
   }
-  std::size_t longest = 0;
-  for (const formats::IndexMember& member : sample.members) longest = std::max(longest, member.extension.size());
-  sample.key.resize(std::min(sample.key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
+  sample.key.resize(std::min(sample.key.size(), formats::longest_key(sample) - 9));  // '-' and 8 digits
   sample.key = formats::marked_key(sample.key, origin);
   const auto mark_path = [&](std::string& path) {
     if (path.empty()) return;
@@ -58,8 +56,6 @@ void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
 
 constexpr std::size_t kRunKeyBytes = 32U * 1024U * 1024U;
 constexpr std::size_t kRunSamples = 1U << 18U;
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
 /// A stretch of an order that is sorted, and the key of its next sample.
 struct Run {
@@ -192,18 +188,16 @@ SampleOrder input_order(const SampleTable& table) {
   return order;
 }
 
-SampleDraw::SampleDraw(const std::string& text) {
-  if (parse_number(text, count_) && count_ > 0) return;
-  if (text.find('.') != std::string::npos) ratio_ = parse_decimal(text).value_or(0);
-  if (ratio_ > 0 && ratio_ <= 1) return;
-  refuse(fmt::format(
+std::uint64_t wanted_samples(const std::string& text, std::uint64_t available) {
+  std::uint64_t count = 0;
+  if (parse_number(text, count) && count > 0) return count;
+  const double ratio = text.find('.') == std::string::npos ? 0 : parse_decimal(text).value_or(0);
+  if (ratio > 0 && ratio <= 1) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(available) * ratio));
+  }
+  throw usage_error(
       "--sample '{}': expected a number of samples of at least 1, or a share above 0 with a decimal point, such as 0.1",
-      text));
-}
-
-std::uint64_t SampleDraw::count(std::uint64_t available) const {
-  if (ratio_ == 0) return std::min(count_, available);
-  return static_cast<std::uint64_t>(std::llround(static_cast<double>(available) * ratio_));
+      text);
 }
 
 SampleOrder draw_samples(const SampleTable& table, SampleOrder order, std::uint64_t count, std::uint64_t seed) {

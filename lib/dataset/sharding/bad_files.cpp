@@ -1,13 +1,11 @@
 #include "dataset/sharding/bad_files.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "core/text.hpp"
 #include "formats/tsv.hpp"
@@ -92,8 +90,7 @@ FileSight look_at(const catalog::SourceFolder& images, const std::string& path) 
   }
   try {
     const io::File file = io::File::open_read(images.path_of(path), O_NONBLOCK);  // a pipe does not block
-    struct stat info {};
-    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+    const struct stat info = file.info();
     if (!S_ISREG(info.st_mode)) return {};
     return {.state = catalog::FileState{static_cast<std::uint64_t>(info.st_size), io::mtime_ns(info)}};
   } catch (const Error& error) {

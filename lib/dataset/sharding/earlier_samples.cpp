@@ -63,10 +63,6 @@ void correct(const formats::PlanHead& head, const Deviations& found, formats::Pl
   for (formats::PlannedFile& file : sample.sidecars) correct_file(file);
 }
 
-bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, bool class_map) {
-  return class_map || scan.classes[class_index].label.has_value();
-}
-
 [[noreturn]] void refuse_changed(const std::vector<std::string>& changed, std::uint64_t all) {
   throw Error(ErrorCode::conflict, At{changed.front()},
               "{} of the set {} changed: the image, its label, another file of it or its row in a table: {}{}. "
@@ -89,7 +85,7 @@ bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, 
 void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
   for (const std::string& path : target.earlier_plans()) add_plan(path, target, folder);
   if (target.has_plan()) {  // it is not finished, but its labels are fixed
-    for (const formats::PlanClass& item : target.plan().head().classes) labels_.emplace(item.name, item.label);
+    for (const formats::ManifestClass& item : target.plan().head().classes) labels_.emplace(item.name, item.label);
   }
   std::ranges::sort(entries_, {}, [](const Entry& entry) { return std::tuple(entry.path.high, entry.path.low); });
   std::ranges::sort(keys_);
@@ -98,7 +94,7 @@ void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
 void EarlierSamples::add_plan(const std::string& path, const ShardTarget& target, const std::string& folder) {
   io::FileSource file(path);
   const formats::PlanReader plan(file, path);
-  for (const formats::PlanClass& item : plan.head().classes) labels_.emplace(item.name, item.label);
+  for (const formats::ManifestClass& item : plan.head().classes) labels_.emplace(item.name, item.label);
   for (const formats::IndexSkip& skip : plan.head().skipped) left_out_.insert(skip.path);
   for (std::size_t shard = 0; shard < plan.shards().size(); ++shard) add_shard(plan, shard, target, folder);
 }
@@ -174,7 +170,7 @@ void EarlierSamples::settle(ScannedSource& source, const std::string& folder, st
     if (!source.labels[i]) continue;
     const std::string& name = source.scan.classes[i].name;
     const auto known = labels_.find(name);
-    if (!fixes_label(source.scan, i, class_map)) {
+    if (!class_map && !source.scan.classes[i].label) {
       source.labels[i] = labels.at(name);
       if (known == labels_.end() && !labels_.empty()) {
         ctx.warn("class_added", "class '{}' is new in the set: label {}", name, labels.at(name));

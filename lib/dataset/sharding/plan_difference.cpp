@@ -33,8 +33,8 @@ std::string as_typed(std::string name, std::string value) {
 
 /// Throws Error{io} for a class folder that the source had: it may come back.
 void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
-  for (const formats::PlanClass& was : before.classes) {
-    if (std::ranges::find(now.classes, was.name, &formats::PlanClass::name) != now.classes.end()) continue;
+  for (const formats::ManifestClass& was : before.classes) {
+    if (std::ranges::find(now.classes, was.name, &formats::ManifestClass::name) != now.classes.end()) continue;
     throw Error(ErrorCode::io, At{was.name},
                 "class folder '{}' of the plan no longer exists: is all of the source mounted? Run the same command "
                 "again when it is back; to go without it, choose an empty target",
@@ -44,12 +44,12 @@ void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead
 
 std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   if (!now.listed && now.classes.size() < before.classes.size()) refuse_gone_folder(before, now);
-  std::map<std::string_view, const formats::PlanClass*> gone;
-  for (const formats::PlanClass& was : before.classes) gone.emplace(was.name, &was);
-  for (const formats::PlanClass& is : now.classes) {
+  std::map<std::string_view, const formats::ManifestClass*> gone;
+  for (const formats::ManifestClass& was : before.classes) gone.emplace(was.name, &was);
+  for (const formats::ManifestClass& is : now.classes) {
     const auto found = gone.find(is.name);
     if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
-    const formats::PlanClass& was = *found->second;
+    const formats::ManifestClass& was = *found->second;
     if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
     if (was.samples != is.samples) {
       return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);

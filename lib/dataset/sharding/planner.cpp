@@ -172,15 +172,15 @@ class Planner {
     std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more with metadata: computed once
     blocks.reserve(order_.size());
     for (const Position& position : order_) {
-      blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
+      const formats::PlannedSample sample = sample_at(position);
+      const std::size_t label_digits = sample.class_index ? label_digits_[*sample.class_index] : 0;
+      const std::uint64_t bytes = formats::sample_tar_bytes(sample, label_digits);
+      blocks.push_back(static_cast<std::uint32_t>(bytes / formats::kTarBlock));
       note_sample();
     }
     const ShardCut cut = cut_shards(
         blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
-    if (cut.oversized > 0) {
-      ctx_.warn("sample_over_shard_size", "{} larger than --size: each gets a shard of its own",
-                format_count(cut.oversized, "sample"));
-    }
+    warn_of_oversized(cut.oversized, ctx_);
     return cut;
   }
 
@@ -193,11 +193,6 @@ class Planner {
   /// Rows of metadata make a sample cost 10 us and more, a shard of them seconds.
   void note_sample() const {
     if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
-  }
-
-  std::uint64_t bytes_at(const Position& position) const {
-    const formats::PlannedSample sample = sample_at(position);
-    return formats::sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
   }
 
   void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {
@@ -218,7 +213,7 @@ class Planner {
     result_.skipped = head_.skipped.size();
     for (const auto& [kind, files] : scan_.ignored) result_.ignored_files += files;
     std::uint64_t largest_class = 0;
-    for (const formats::PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
+    for (const formats::ManifestClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
     result_.shuffle_buffer = shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
   }
 

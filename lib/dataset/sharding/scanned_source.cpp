@@ -215,7 +215,7 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
                             Context& ctx) {
   const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
   if (table.empty()) {
-    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
+    throw usage_error("--group-by column:{} needs --list or --metadata", column);
   }
   const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
                                                         options.images.path_column, source.images, ctx);
@@ -228,15 +228,13 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
       if (cell == row.end()) break;
       const std::string text = json_text(*cell);
       if (group.value_or(text) != text) {
-        throw Error(ErrorCode::usage,
-                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                                rows->table().file(), column, path, position.line));
+        throw usage_error("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
+                          rows->table().file(), column, path, position.line);
       }
       group = text;
     }
     if (group) return *group;
-    throw Error(ErrorCode::usage,
-                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
+    throw usage_error("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path);
   };
 }
 

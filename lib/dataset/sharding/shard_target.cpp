@@ -20,12 +20,6 @@ Hash128 file_hash(const std::string& path) {
   return hash.digest();
 }
 
-/// The remedy if a plan that --append added is not the requested one.
-std::string append_remedy(const std::string& plan_path) {
-  return fmt::format("run it with the original source, or discard it: `rm {0}`, then run convert --append again",
-                     shell_word(plan_path));
-}
-
 }  // namespace
 
 void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
@@ -108,8 +102,11 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
   const std::string difference = plan_difference(*plan_, now, identity);
   if (difference.empty()) return plan_->check_bytes();
   if (plan_->head().start) {
-    throw Error(ErrorCode::conflict, At{folder_}, "another --append into '{}' is not finished: {}; {}", folder_,
-                difference, append_remedy(plan_path()));
+    throw Error(
+        ErrorCode::conflict, At{folder_},
+        "another --append into '{}' is not finished: {}; run it with the original source, or discard it: `rm {}`, then "
+        "run convert --append again",
+        folder_, difference, shell_word(plan_path()));
   }
   const bool is_finished = now.head().inputs.empty() && std::filesystem::exists(path_of(formats::kManifestName));
   throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder{}",
@@ -314,7 +311,7 @@ formats::Manifest ShardTarget::manifest_of(const std::vector<std::optional<forma
     on_bad->second = "skip";  // of a later run than the one that made the plan
   }
   std::map<std::string, std::uint64_t> left_out = left_out_by_class(shorter, skipped);
-  for (const formats::PlanClass& item : head.classes) {
+  for (const formats::ManifestClass& item : head.classes) {
     manifest.classes.push_back({item.name, item.label, item.samples - left_out[item.name]});
   }
   return manifest;

@@ -186,9 +186,7 @@ class ShardJob {
     keep_first();
     return {std::move(summaries_),
             {std::move(bad_), open_files_, gone_files_, bad_samples_},
-            to_seconds(setup_.source.read_ns()),
-            to_seconds(write_ns_),
-            to_seconds(sync_ns_),
+            {0, to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_)},
             workers.in_flight()};
   }
 

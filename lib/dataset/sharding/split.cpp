@@ -22,8 +22,6 @@ constexpr std::string_view kKeyPrefix = "key:";
 constexpr std::string_view kColumnPrefix = "column:";
 constexpr std::size_t kMostNamedClasses = 5;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 /// --group-by: a folder, or the match of a pattern in the key.
 SampleGroup parse_group(const std::string& text) {
   if (text == "dir") {
@@ -37,14 +35,12 @@ SampleGroup parse_group(const std::string& text) {
     return [pattern, regex = std::regex(pattern)](std::string_view key, std::string_view) {
       std::match_results<std::string_view::const_iterator> found;
       if (std::regex_search(key.begin(), key.end(), found, regex) && found.size() > 1) return found[1].str();
-      throw Error(
-          ErrorCode::usage,
-          fmt::format(
-              "--group-by: '{}' finds no group in the key '{}'; use a pattern with a (group) that matches all keys",
-              pattern, key));
+      throw usage_error(
+          "--group-by: '{}' finds no group in the key '{}'; use a pattern with a (group) that matches all keys",
+          pattern, key);
     };
   } catch (const std::regex_error&) {
-    refuse(fmt::format("--group-by: '{}' is not a regular expression (ECMAScript syntax)", pattern));
+    throw usage_error("--group-by: '{}' is not a regular expression (ECMAScript syntax)", pattern);
   }
 }
 
@@ -79,18 +75,18 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
     constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (share.name.empty() || share.name.size() > 80 || share.name.find_first_not_of(allowed) != std::string::npos ||
         share.ratio <= 0) {
-      refuse(fmt::format(
+      throw usage_error(
           "--split '{}': expected NAME=RATIO, such as train=0.9,val=0.1, with letters, digits, '_' and '-' in names",
-          text));
+          text);
     }
     if (std::ranges::any_of(shares, [&](const SplitShare& other) { return other.name == share.name; })) {
-      refuse(fmt::format("--split lists '{}' twice", share.name));
+      throw usage_error("--split lists '{}' twice", share.name);
     }
     sum += share.ratio;
     shares.push_back(std::move(share));
   }
   if (!shares.empty() && std::abs(sum - 1) > kSumTolerance) {
-    refuse(fmt::format("the ratios of --split add up to {:g}, not to 1", sum));
+    throw usage_error("the ratios of --split add up to {:g}, not to 1", sum);
   }
   return shares;
 }
@@ -115,15 +111,15 @@ void SplitOptions::describe(FieldVisitor& v) {
 
 SplitRule split_rule(const SplitOptions& options) {
   SplitRule rule{parse_split(options.split), options.seed};
-  if (rule.shares.empty() && options.stratify) refuse("--stratify needs --split");
+  if (rule.shares.empty() && options.stratify) throw usage_error("--stratify needs --split");
   if (options.group_by.empty()) return rule;
-  if (rule.shares.empty()) refuse("--group-by needs --split");
+  if (rule.shares.empty()) throw usage_error("--group-by needs --split");
   if (options.group_by.starts_with(kColumnPrefix) && options.group_by.size() > kColumnPrefix.size()) {
     rule.column = options.group_by.substr(kColumnPrefix.size());
   } else if (options.group_by == "dir" || options.group_by.starts_with(kKeyPrefix)) {
     rule.group = parse_group(options.group_by);
   } else {
-    refuse(fmt::format("--group-by '{}' must be dir, key:REGEX or column:NAME", options.group_by));
+    throw usage_error("--group-by '{}' must be dir, key:REGEX or column:NAME", options.group_by);
   }
   return rule;
 }

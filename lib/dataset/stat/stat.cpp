@@ -88,14 +88,6 @@ class Tally {
   std::optional<std::uint64_t> before_;
 };
 
-std::vector<SpreadStep> steps_of(const stats::LogHistogram& histogram) {
-  std::vector<SpreadStep> steps;
-  for (const stats::LogHistogram::Octave& octave : histogram.octaves()) {
-    steps.push_back({octave.from, octave.to, octave.count});
-  }
-  return steps;
-}
-
 /// One stat from resolved shards to result.
 class Statistics {
  public:
@@ -117,7 +109,7 @@ class Statistics {
     result_.members = total_.members;
     result_.unlabeled = total_.unlabeled;
     result_.sample_size = {total_.sizes.min(), static_cast<std::uint64_t>(total_.sizes.quantile(0.5) + 0.5),
-                           total_.sizes.max(), steps_of(total_.sizes)};
+                           total_.sizes.max(), total_.sizes.octaves()};
     result_.shard_samples = spread_over_shards();
     describe_classes();
     advise();
@@ -153,7 +145,7 @@ class Statistics {
     for (const std::uint64_t samples : shard_samples_) histogram.record(samples);
     std::vector<std::uint64_t> sorted = shard_samples_;
     std::ranges::sort(sorted);
-    return {sorted.front(), sorted[(sorted.size() - 1) / 2], sorted.back(), steps_of(histogram)};
+    return {sorted.front(), sorted[(sorted.size() - 1) / 2], sorted.back(), histogram.octaves()};
   }
 
   void describe_classes() {
@@ -222,12 +214,6 @@ void StatOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
-}
-
-void SpreadStep::describe(FieldVisitor& v) {
-  v.field({"from", "a power of two, or 0"}, from);
-  v.field({"to", "largest value of this row"}, to);
-  v.field({"values", Unit::count, "how many values are in this row, both ends included"}, count);
 }
 
 void Spread::describe(FieldVisitor& v) {

@@ -67,6 +67,24 @@ class RepeatFinder final : public formats::TarHandler {
   std::size_t shard_ = 0;
 };
 
+/// Reads the shards' headers again and notes every further sample whose key's hash is in `hashes` and whose key really
+/// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are skipped.
+void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
+                        std::vector<ShardReport>& reports, Context& ctx) {
+  RepeatFinder finder(set, hashes, reports);
+  ctx.progress().start("look for repeated keys", set.shards.size());
+  for (std::size_t i = 0; i < set.shards.size(); ++i) {
+    finder.start(i);
+    try {
+      formats::scan_tar(*set.inputs->open(set.shards[i].path), finder, ctx);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+    }
+    finder.finish();
+    ++ctx.progress().items;
+  }
+}
+
 /// Keys of which the repeated occurrences are looked up and named; those beyond are counted.
 constexpr std::size_t kMostRepeatedKeys = VerifyResult::kMostProblems;
 
@@ -88,22 +106,6 @@ KeyTable::Repeated KeyTable::repeated(std::size_t limit) {
     }
   }
   return result;
-}
-
-void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
-                        std::vector<ShardReport>& reports, Context& ctx) {
-  RepeatFinder finder(set, hashes, reports);
-  ctx.progress().start("look for repeated keys", set.shards.size());
-  for (std::size_t i = 0; i < set.shards.size(); ++i) {
-    finder.start(i);
-    try {
-      formats::scan_tar(*set.inputs->open(set.shards[i].path), finder, ctx);
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) throw;
-    }
-    finder.finish();
-    ++ctx.progress().items;
-  }
 }
 
 void SetChecker::add(ShardReport& report) {
@@ -230,14 +232,6 @@ void SetChecker::compare_shard_lists() {
 
 /// Compares a shard with its index of another reader.
 void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
-                               const formats::ShardCount& count) {
-  const std::string_view shard = count.shard;
-  const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
-  if (found == by_name_.end()) return;
-  compare_count(kind, index, count, found->second, set_.shards[found->second].bytes);
-}
-
-void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
                                const formats::ShardCount& count, std::size_t shard, std::uint64_t bytes) {
   const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
     if (said == is) return;
@@ -282,7 +276,11 @@ void SetChecker::compare_indexes() {
       for (std::size_t i = 0; kind.shard_file != nullptr && i < set_.shards.size(); ++i) compare_shard_index(kind, i);
       if (kind.read_set == nullptr) continue;
       compare_file(kind, kind.set_files.front(), [&](const std::string& text, const std::string& path) {
-        for (const formats::ShardCount& count : kind.read_set(text, path)) compare_count(kind, path, count);
+        for (const formats::ShardCount& count : kind.read_set(text, path)) {
+          const auto found = by_name_.find(std::string_view(count.shard).substr(count.shard.rfind('/') + 1));
+          if (found == by_name_.end()) continue;
+          compare_count(kind, path, count, found->second, set_.shards[found->second].bytes);
+        }
       });
     } catch (const Error& error) {
       wrong_readers_.emplace(kind.name);

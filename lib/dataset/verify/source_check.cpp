@@ -160,8 +160,7 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
     return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
   }
   if (facts.listed) {
-    throw Error(
-        ErrorCode::usage,
+    throw usage_error(
         "these shards were made from a list of images: also give the list (--list, --path-column, --label-column)");
   }
   refuse_set_folders(source, !facts.made.unlabeled);

@@ -43,7 +43,7 @@ class Verification {
         set_checker_(set_, manifests_, expected_, reports_, staged_) {
     check(options.images);
     if (options.against.empty() && !options.images.list.empty()) {
-      throw Error(ErrorCode::usage, "--list needs --against");
+      throw usage_error("--list needs --against");
     }
     result_.strict = options.strict;
     if (staged_) result_.staged_parts = staged_->parts;

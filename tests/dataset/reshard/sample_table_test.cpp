@@ -115,9 +115,9 @@ TEST_CASE("a draw takes exactly as many, keeps their order, and grows without ex
 }
 
 TEST_CASE("a draw is text: a number, or a share with a decimal point") {
-  CHECK(SampleDraw("10").count(1000) == 10);
-  CHECK(SampleDraw("10").count(4) == 4);
-  CHECK(SampleDraw("0.25").count(1000) == 250);
-  CHECK(SampleDraw("1").count(1000) == 1);
-  CHECK(SampleDraw("1.0").count(1000) == 1000);
+  CHECK(wanted_samples("10", 1000) == 10);
+  CHECK(wanted_samples("10", 4) == 10);
+  CHECK(wanted_samples("0.25", 1000) == 250);
+  CHECK(wanted_samples("1", 1000) == 1);
+  CHECK(wanted_samples("1.0", 1000) == 1000);
 }
