@@ -9,7 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
-#include "shardctl/problems.hpp"
+#include "shardctl/reports.hpp"
 #include "shardctl/verbs.hpp"
 
 namespace shardkit::apps {

@@ -5,8 +5,8 @@
 #include "cli/command.hpp"
 #include "cli/text_report.hpp"
 #include "core/units.hpp"
+#include "shardctl/reports.hpp"
 #include "shardctl/verbs.hpp"
-#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
 namespace {

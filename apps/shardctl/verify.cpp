@@ -5,7 +5,7 @@
 #include "cli/command.hpp"
 #include "cli/text_report.hpp"
 #include "core/units.hpp"
-#include "shardctl/problems.hpp"
+#include "shardctl/reports.hpp"
 #include "shardctl/verbs.hpp"
 
 namespace shardkit::apps {

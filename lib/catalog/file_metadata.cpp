@@ -1,5 +1,3 @@
-#include "catalog/file_metadata.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -7,9 +5,9 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "catalog/image_folder.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/adaptive_workers.hpp"
@@ -103,7 +101,7 @@ class MetadataReader {
       file.mtime_ns = kUnreadable;
     } else {
       const std::string address = source_.path_of(name);
-      add_problem(owner, file, Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address));
+      add_problem(owner, file, Error(ErrorCode::not_found, At{address}, "'{}' does not exist", address));
     }
   }
 
@@ -121,7 +119,7 @@ class MetadataReader {
       }
     } else if (!S_ISREG(info.st_mode)) {
       const std::string path = io::join_path(start.path(), name);
-      add_problem(owner, file, Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", path), path));
+      add_problem(owner, file, Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file", path));
     } else {
       file.size = static_cast<std::uint64_t>(info.st_size);
       file.mtime_ns = io::mtime_ns(info);

@@ -11,10 +11,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "catalog/file_metadata.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
-#include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
 #include "io/publish.hpp"
 
@@ -57,8 +55,8 @@ class ClassWalker {
     const std::string path = relative.empty() ? class_path_ : io::join_path(class_path_, relative);
     const FolderId id = folder_id(path);
     if (std::ranges::find(inside_, id) != inside_.end()) {
-      throw Error(ErrorCode::conflict,
-                  fmt::format("'{}' leads back into a folder that contains it; remove the link", path), path);
+      throw Error(ErrorCode::conflict, At{path}, "'{}' leads back into a folder that contains it; remove the link",
+                  path);
     }
     inside_.push_back(id);
     for (ListedEntry& entry : list_folder(path)) {
@@ -217,8 +215,8 @@ void add_classes(const SourceFolder& source, const ScanOptions& options, Context
   IgnoredFiles in_source;
   std::vector<std::string> folders = class_folders(source, "", ctx, options.unlabeled ? in_source : scan.ignored);
   if (folders.empty() && !options.unlabeled) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no class folders: {}", source.path, advice_for(source, scan)), source.path);
+    throw Error(ErrorCode::not_found, At{source.path}, "'{}' has no class folders: {}", source.path,
+                advice_for(source, scan));
   }
   if (options.unlabeled) scan.classes.emplace_back();
   for (std::string& name : folders) {
@@ -238,8 +236,8 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
   for (const ScannedClass& item : scan.classes) {
     if (!item.files.empty() || options.allow_empty) continue;
     const std::string path = source.path_of(item.name);
-    throw Error(ErrorCode::corrupt,
-                fmt::format("class folder '{}' has no images; remove it, or accept it with --allow-empty", path), path);
+    throw Error(ErrorCode::corrupt, At{path},
+                "class folder '{}' has no images; remove it, or accept it with --allow-empty", path);
   }
 }
 
@@ -278,6 +276,11 @@ std::optional<std::string> ScannedClass::version_of(const ScannedFile& file) con
   return versions.data() + file.mtime_ns;
 }
 
+FileState ScannedClass::state_of(const ScannedFile& file) const {
+  std::optional<std::string> version = version_of(file);
+  return {file.size, version ? 0 : file.mtime_ns, std::move(version)};
+}
+
 void ScannedClass::note(ScannedFile& file, const io::ObjectInfo& object) {
   file.size = object.size;
   file.mtime_ns = static_cast<std::int64_t>(versions.size());
@@ -291,8 +294,8 @@ std::string ScannedClass::path_of(const ScannedFile& file) const {
 
 std::uint32_t ScannedClass::add_name(std::string_view path) {
   if (names.size() > std::numeric_limits<std::uint32_t>::max() - 8192) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("class '{}' has more than 4 GiB of file names; split it into several", name), name);
+    throw Error(ErrorCode::unsupported, At{name}, "class '{}' has more than 4 GiB of file names; split it into several",
+                name);
   }
   const auto offset = static_cast<std::uint32_t>(names.size());
   names += path;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +55,7 @@ struct ScannedClass {
   std::string_view name_of(const ScannedFile& file) const { return names.data() + file.name_offset; }
   /// Version of an object, which may be empty; none for a local file.
   std::optional<std::string> version_of(const ScannedFile& file) const;
+  FileState state_of(const ScannedFile& file) const;
   /// Stores the metadata from a store.
   void note(ScannedFile& file, const io::ObjectInfo& object);
   /// Relative to the source.
@@ -110,5 +113,29 @@ std::vector<std::optional<std::uint64_t>> labels_by_position(const ImageFolderSc
 
 /// True for file names with an image extension (is_image_extension()).
 bool is_image_name(std::string_view name);
+
+/// The key of the sample that a file starts. Requires choose_keys().
+std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file);
+
+/// Chooses how keys are made, and marks images whose keys would be equal. Keys are flat if no image is in a folder
+/// below its class and no two are equal; otherwise, or if `nested` is true, nested. Flat ones with marks are those of
+/// version 0.1.0, for its sets: if `nested` is false. Throws Error{conflict} if two marked keys are still equal, which
+/// happens once in four billion cases.
+void choose_keys(ImageFolderScan& scan, std::optional<bool> nested = std::nullopt);
+
+/// Calls `work` for each index below `count`, on as many threads as a slow source requires. Rethrows its first
+/// exception; throws Error{cancelled} on a stop.
+void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work);
+
+/// Reads size and time of every file of a scan, many in parallel. Files that cannot be read are removed and become
+/// problems, except for members that are only `maybe` there: those are just removed. Throws Error for a failing source.
+void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx);
+
+/// Removes images from a scan, with their other files.
+void drop_images(ImageFolderScan& scan, const std::function<bool(const ScannedClass&, const ScannedFile&)>& judge);
+
+/// Removes images for which `judge` reports a fault from a scan, with their other files; they become problems.
+using FileJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;
+void leave_out(ImageFolderScan& scan, const FileJudge& judge);
 
 }  // namespace shardkit::catalog

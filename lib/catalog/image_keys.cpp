@@ -1,11 +1,8 @@
-#include "catalog/image_keys.hpp"
-
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 
@@ -42,8 +39,7 @@ bool mark_group(formats::KeyRule rule, ScannedClass& owner, KeyedFiles files) {
   if (least == formats::KeyMark::hash) {
     const std::string one = owner.path_of(owner.files[files[0].second]);
     const std::string other = owner.path_of(owner.files[files[1].second]);
-    throw Error(ErrorCode::conflict, fmt::format("'{}' and '{}' get the same key; rename one of them", one, other),
-                one);
+    throw Error(ErrorCode::conflict, At{one}, "'{}' and '{}' get the same key; rename one of them", one, other);
   }
   for (const auto& [hash, number] : files) {
     ScannedFile& file = owner.files[number];

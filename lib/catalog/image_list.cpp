@@ -1,7 +1,6 @@
 #include "catalog/image_list.hpp"
 
 #include <algorithm>
-#include <map>
 #include <ranges>
 #include <utility>
 
@@ -9,7 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/file_metadata.hpp"
+#include "catalog/image_folder.hpp"
 #include "catalog/image_table.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -25,16 +24,6 @@ bool looks_like_a_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   return is_digits(text) || parse_decimal(text);
 }
-
-}  // namespace
-
-std::vector<std::string> split_labels(std::string_view cell, std::string_view separator) {
-  std::vector<std::string> parts;
-  for (const auto part : cell | std::views::split(separator)) parts.emplace_back(part.begin(), part.end());
-  return parts;
-}
-
-namespace {
 
 /// A label as a list writes it.
 struct ListedLabel {
@@ -152,7 +141,7 @@ class ListReader {
       if (rows_.size() % 4096 == 0) ctx_.throw_if_stopped();
     }
     if (rows_.empty() && scan_.problems.empty()) {
-      throw Error(ErrorCode::not_found, fmt::format("the list '{}' has no rows", options_.file), options_.file);
+      throw Error(ErrorCode::not_found, At{options_.file}, "the list '{}' has no rows", options_.file);
     }
     join_rows();
     sort();
@@ -189,8 +178,7 @@ class ListReader {
     }
     const std::string address = source_.path_of(path);
     scan_.problems.push_back(
-        {path, Error(ErrorCode::not_found, fmt::format("no file is called '{}' with an image's extension", address),
-                     address)});
+        {path, Error(ErrorCode::not_found, At{address}, "no file is called '{}' with an image's extension", address)});
     return false;
   }
 
@@ -294,6 +282,12 @@ void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixe
 }
 
 }  // namespace
+
+std::vector<std::string> split_labels(std::string_view cell, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (const auto part : cell | std::views::split(separator)) parts.emplace_back(part.begin(), part.end());
+  return parts;
+}
 
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {

@@ -6,8 +6,6 @@
 #include <iterator>
 #include <system_error>
 
-#include <fmt/format.h>
-
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -34,8 +32,7 @@ bool is_system_folder(std::string_view name) {
 }
 
 void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision) {
-  ctx.warn("hidden_folder_skipped",
-           fmt::format("hidden or system folder '{}' skipped; torchvision {}", path, torchvision));
+  ctx.warn("hidden_folder_skipped", "hidden or system folder '{}' skipped; torchvision {}", path, torchvision);
 }
 
 namespace {
@@ -62,47 +59,11 @@ std::vector<io::ObjectInfo> local_files(const std::string& folder) {
   return files;
 }
 
-}  // namespace
-
-void add_known_file(const std::string& name, const FileState& state, std::vector<io::ObjectInfo>& files) {
-  auto at = std::ranges::lower_bound(files, name, {}, &io::ObjectInfo::name);
-  if (at == files.end() || at->name != name) at = files.insert(at, {name, 0, {}});
-  at->size = state.size;
-  at->version = state.version.value_or("");
-}
-
-std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
-  std::vector<io::ObjectInfo> files = source.store ? objects_in(source, folder) : local_files(source.path_of(folder));
-  std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
-  const std::string start = folder.empty() ? std::string() : folder + '/';
-  for (auto file = source.known.lower_bound(start); file != source.known.end() && file->first.starts_with(start);
-       ++file) {
-    const std::string name = file->first.substr(start.size());
-    if (name.find('/') == std::string::npos) add_known_file(name, file->second, files);
-  }
-  return files;
-}
-
-namespace {
-
 std::string kind_of(std::string_view name) {
   if (name.starts_with('.')) return "hidden";
   const std::string_view extension = formats::split_extension(name).extension;
   return extension.empty() ? "without extension" : '.' + lower_case(extension);
 }
-
-}  // namespace
-
-void count_ignored(IgnoredFiles& ignored, std::string_view name) {
-  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
-}
-
-void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
-  const auto found = ignored.find(kind_of(name));
-  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
-}
-
-namespace {
 
 std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::string& folder) {
   if (!source.store) return list_folder(source.path_of(folder));
@@ -118,26 +79,6 @@ std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::strin
   std::ranges::sort(entries, {}, &ListedEntry::name);
   return entries;
 }
-
-}  // namespace
-
-std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
-                                       IgnoredFiles& ignored) {
-  std::vector<std::string> classes;
-  for (ListedEntry& entry : entries_in(source, folder)) {
-    if (entry.kind == EntryKind::file) {
-      count_ignored(ignored, entry.name);
-    } else if (is_system_folder(entry.name)) {
-      warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
-                            "would count it and shift every label after it");
-    } else {
-      classes.push_back(std::move(entry.name));
-    }
-  }
-  return classes;
-}
-
-namespace {
 
 constexpr std::array<std::string_view, 6> kSetNames = {"dev", "test", "train", "val", "valid", "validation"};
 constexpr std::string_view kTrain = "train";
@@ -163,12 +104,56 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
   std::ranges::set_difference(all, here, std::back_inserter(absent));
   if (absent.empty()) return;
   ctx.warn("set_lacks_classes",
-           fmt::format("'{}' lacks {} of the {} class folders, the first is '{}': labels are numbered over "
-                       "all sets, but torchvision's ImageFolder would number the classes of this set separately",
-                       set, absent.size(), all.size(), absent.front()));
+           "'{}' lacks {} of the {} class folders, the first is '{}': labels are numbered over all sets, but "
+           "torchvision's ImageFolder would number the classes of this set separately",
+           set, absent.size(), all.size(), absent.front());
 }
 
 }  // namespace
+
+void add_known_file(const std::string& name, const FileState& state, std::vector<io::ObjectInfo>& files) {
+  auto at = std::ranges::lower_bound(files, name, {}, &io::ObjectInfo::name);
+  if (at == files.end() || at->name != name) at = files.insert(at, {name, 0, {}});
+  at->size = state.size;
+  at->version = state.version.value_or("");
+}
+
+std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
+  std::vector<io::ObjectInfo> files = source.store ? objects_in(source, folder) : local_files(source.path_of(folder));
+  std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
+  const std::string start = folder.empty() ? std::string() : folder + '/';
+  for (auto file = source.known.lower_bound(start); file != source.known.end() && file->first.starts_with(start);
+       ++file) {
+    const std::string name = file->first.substr(start.size());
+    if (name.find('/') == std::string::npos) add_known_file(name, file->second, files);
+  }
+  return files;
+}
+
+void count_ignored(IgnoredFiles& ignored, std::string_view name) {
+  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
+}
+
+void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
+  const auto found = ignored.find(kind_of(name));
+  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
+}
+
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
+                                       IgnoredFiles& ignored) {
+  std::vector<std::string> classes;
+  for (ListedEntry& entry : entries_in(source, folder)) {
+    if (entry.kind == EntryKind::file) {
+      count_ignored(ignored, entry.name);
+    } else if (is_system_folder(entry.name)) {
+      warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
+                            "would count it and shift every label after it");
+    } else {
+      classes.push_back(std::move(entry.name));
+    }
+  }
+  return classes;
+}
 
 SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
     : path(operand), inputs(std::move(opener)) {
@@ -178,10 +163,9 @@ SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_
   store = inputs->folder(location);
   path = store->location();
   if (listed || location.kind != ObjectLocation::Kind::web) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' is behind HTTP, which has no listing: list its images with --list FILE, or give the "
-                          "folder by its s3:// address",
-                          path),
+  throw Error(ErrorCode::usage, At{path},
+              "'{}' is behind HTTP, which has no listing: list its images with --list FILE, or give the folder by its "
+              "s3:// address",
               path);
 }
 
@@ -220,9 +204,8 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
   for (const std::string& name : folders) {
     std::vector<std::string> here = class_folders(source, name);
     if (here.empty()) {
-      ctx.warn(
-          "set_without_classes",
-          fmt::format("'{}' left out: it has no class folders, so its images have no labels", source.path_of(name)));
+      ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
+               source.path_of(name));
       continue;
     }
     std::vector<std::string> all;

@@ -11,16 +11,11 @@
 
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
+#include "formats/plan_file.hpp"
 
 namespace shardkit::catalog {
 
-/// How a file is recognized: by size and modification time, or in a store by its version.
-struct FileState {
-  std::uint64_t size = 0;                   ///< bytes
-  std::int64_t mtime_ns = 0;                ///< since 1970; 0 for an object
-  std::optional<std::string> version = {};  ///< of an object of a store; may be empty
-  bool operator==(const FileState&) const = default;
-};
+using formats::FileState;
 
 /// Files by their paths below a source; sorted, so that files of a folder are adjacent.
 using FileStates = std::map<std::string, FileState>;

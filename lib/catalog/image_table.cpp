@@ -20,8 +20,7 @@ namespace {
 formats::TableKind kind_of(const std::string& file) {
   const std::string_view name = is_address(file) ? std::string_view(file).substr(0, file.find("?...")) : file;
   if (const auto kind = formats::table_kind(name)) return *kind;
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' does not end in .csv, .tsv or .jsonl, so its format is unknown", file), file);
+  throw Error(ErrorCode::usage, At{file}, "'{}' does not end in .csv, .tsv or .jsonl, so its format is unknown", file);
 }
 
 /// Normal form of a path's text, without a slash at its end.
@@ -43,10 +42,17 @@ std::string_view without_extension(std::string_view path) {
   return path.substr(0, name + formats::split_extension(path.substr(name)).stem.size());
 }
 
+/// "007" stays text, as "7" would be another label.
+nlohmann::ordered_json label_value(const std::string& text) {
+  const auto number = parse_count(text);
+  if (number && fmt::to_string(*number) == text) return *number;
+  return text;
+}
+
 }  // namespace
 
 void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text) {
-  throw Error(ErrorCode::corrupt, fmt::format("'{}', line {}: {}", file, line, text), file);
+  throw Error(ErrorCode::corrupt, At{file}, "'{}', line {}: {}", file, line, text);
 }
 
 ImageTable::ImageTable(const std::string& file, const std::string& path_column, const SourceFolder& source)
@@ -61,10 +67,8 @@ ImageTable::ImageTable(const std::string& file, const std::string& path_column, 
 void ImageTable::require_column(const std::string& column, std::string_view option) const {
   const std::vector<std::string>& columns = rows_.columns();
   if (columns.empty() || std::ranges::find(columns, column) != columns.end()) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' has no column '{}'; its columns are {}: choose one with {}", file_, column,
-                          fmt::join(columns, ", "), option),
-              file_);
+  throw Error(ErrorCode::usage, At{file_}, "'{}' has no column '{}'; its columns are {}: choose one with {}", file_,
+              column, fmt::join(columns, ", "), option);
 }
 
 bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, std::string& path) {
@@ -112,23 +116,11 @@ nlohmann::ordered_json ImageTable::row_at(std::string_view path, std::uint64_t o
 }
 
 void ImageTable::fail_changed(std::string_view path) const {
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' changed while being read: the row of '{}' is different now; run again when no process "
-                          "writes to the file",
-                          file_, path),
-              file_);
+  throw Error(
+      ErrorCode::conflict, At{file_},
+      "'{}' changed while being read: the row of '{}' is different now; run again when no process writes to the file",
+      file_, path);
 }
-
-namespace {
-
-/// "007" stays text, as "7" would be another label.
-nlohmann::ordered_json label_value(const std::string& text) {
-  const auto number = parse_count(text);
-  if (number && fmt::to_string(*number) == text) return *number;
-  return text;
-}
-
-}  // namespace
 
 RowIndex::RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx)
     : table_(file, path_column, source) {
@@ -197,11 +189,10 @@ void ImageNotes::settle(const ImageFolderScan& scan) {
   const std::string& rows = metadata_->table().file();
   const std::string both = list == rows ? fmt::format("'{}' is --list and --metadata, so both set", list)
                                         : fmt::format("'{}' and '{}' both set", list, rows);
-  throw Error(ErrorCode::usage,
-              fmt::format("{} the content of a sample's .json, and an image has several rows; join them into one table "
-                          "and give it only with --list",
-                          both),
-              list);
+  throw Error(ErrorCode::usage, At{list},
+              "{} the content of a sample's .json, and an image has several rows; join them into one table and give it "
+              "only with --list",
+              both);
 }
 
 bool ImageNotes::knows(std::string_view path) const {

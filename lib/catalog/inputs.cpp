@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned kLookUps = 32;  // at a time
 
 [[noreturn]] void refuse_absent(const std::string& address) {
-  throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
+  throw Error(ErrorCode::not_found, At{address}, "'{}' does not exist", address);
 }
 
 /// Directly in a folder, or in a hidden folder there, where indexes are: files that are opened by name later.
@@ -60,9 +60,8 @@ net::StoreOptions StoreAccess::store_options(Context& ctx) const {
 void refuse_special_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_other(path, ignored)) return;
-  throw Error(
-      ErrorCode::unsupported,
-      fmt::format("'{}' is a pipe, socket or device; inputs are read by offset: write it to a file first", path), path);
+  throw Error(ErrorCode::unsupported, At{path},
+              "'{}' is a pipe, socket or device; inputs are read by offset: write it to a file first", path);
 }
 
 std::unique_ptr<ByteSource> Inputs::open(const std::string& path) {
@@ -141,10 +140,8 @@ void Inputs::add(const ObjectLocation& location) {
   const std::string address = location.display();
   const auto [known, is_new] = locations_.try_emplace(address, location);
   if (!is_new && known->second.access() != location.access()) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("two URLs are '{}' and differ only in login or query; use separate commands for them", address),
-        address);
+    throw Error(ErrorCode::usage, At{address},
+                "two URLs are '{}' and differ only in login or query; use separate commands for them", address);
   }
   ObjectLocation folder = location.folder();
   ObjectLocation shown = folder;

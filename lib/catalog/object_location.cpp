@@ -57,7 +57,7 @@ std::string joined(std::string folder, std::string_view relative, const ObjectLo
     const std::string_view component = relative.substr(0, slash);
     if (component == "..") {
       if (folder.empty()) {
-        throw Error(ErrorCode::usage, fmt::format("list '{}' contains a path that leaves its store", list.display()),
+        throw Error(ErrorCode::usage, At{list.display()}, "list '{}' contains a path that leaves its store",
                     list.display());
       }
       folder.pop_back();
@@ -72,11 +72,10 @@ std::string joined(std::string folder, std::string_view relative, const ObjectLo
 
 ObjectLocation location_in_bucket_list(const ObjectLocation& list, const std::string& entry) {
   if (entry.starts_with('/')) {
-    throw Error(ErrorCode::usage,
-                fmt::format("list '{}' contains the local path '{}'; in a bucket, name objects relative to the list's "
-                            "folder, or as {}/key",
-                            list.display(), entry, list.bucket),
-                list.display());
+    throw Error(
+        ErrorCode::usage, At{list.display()},
+        "list '{}' contains the local path '{}'; in a bucket, name objects relative to the list's folder, or as {}/key",
+        list.display(), entry, list.bucket);
   }
   ObjectLocation location = list;
   location.path = joined(list.folder().path, entry, list);
@@ -94,6 +93,44 @@ ObjectLocation location_in_web_list(const ObjectLocation& list, const std::strin
   location.path = joined(from_root ? "" : list.folder().path, std::string_view(read.path).substr(1), list);
   if (!read.query.empty()) location.url.query = read.query;
   return location;
+}
+
+constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system in use
+
+std::string_view trouble_of_component(std::string_view component) {
+  if (component.empty()) return "a part between its slashes is empty";
+  if (component == "." || component == "..") return "a part of it is '.' or '..'";
+  if (component.find('\0') != std::string_view::npos) return "it contains a NUL";
+  if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
+  return {};
+}
+
+/// Why `name` can be no file; empty when it can.
+std::string_view trouble_of(std::string_view name) {
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view trouble = trouble_of_component(name.substr(0, slash));
+    if (!trouble.empty() || slash == std::string_view::npos) return trouble;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+/// For a message, whose text ends at a NUL.
+std::string readable(std::string_view name) {
+  std::string text;
+  formats::append_escaped(text, name.substr(0, name.find('\0')));
+  return name.find('\0') == std::string_view::npos ? text : text + "\\0...";
+}
+
+std::unordered_set<std::string_view> folders_of(const std::vector<std::string>& names) {
+  std::unordered_set<std::string_view> folders;
+  for (const std::string_view name : names) {
+    for (std::size_t slash = name.rfind('/'); slash != std::string_view::npos && slash > 0;
+         slash = name.rfind('/', slash - 1)) {
+      if (!folders.insert(name.substr(0, slash)).second) break;  // those above it are in as well
+    }
+  }
+  return folders;
 }
 
 }  // namespace
@@ -156,48 +193,6 @@ bool encodes_again(const ObjectLocation& location, std::string_view path) {
   return location.kind != ObjectLocation::Kind::web || net::percent_encode_path(net::percent_decode(path)) == path;
 }
 
-namespace {
-
-constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system in use
-
-std::string_view trouble_of_component(std::string_view component) {
-  if (component.empty()) return "a part between its slashes is empty";
-  if (component == "." || component == "..") return "a part of it is '.' or '..'";
-  if (component.find('\0') != std::string_view::npos) return "it contains a NUL";
-  if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
-  return {};
-}
-
-/// Why `name` can be no file; empty when it can.
-std::string_view trouble_of(std::string_view name) {
-  while (true) {
-    const std::size_t slash = name.find('/');
-    const std::string_view trouble = trouble_of_component(name.substr(0, slash));
-    if (!trouble.empty() || slash == std::string_view::npos) return trouble;
-    name.remove_prefix(slash + 1);
-  }
-}
-
-/// For a message, whose text ends at a NUL.
-std::string readable(std::string_view name) {
-  std::string text;
-  formats::append_escaped(text, name.substr(0, name.find('\0')));
-  return name.find('\0') == std::string_view::npos ? text : text + "\\0...";
-}
-
-std::unordered_set<std::string_view> folders_of(const std::vector<std::string>& names) {
-  std::unordered_set<std::string_view> folders;
-  for (const std::string_view name : names) {
-    for (std::size_t slash = name.rfind('/'); slash != std::string_view::npos && slash > 0;
-         slash = name.rfind('/', slash - 1)) {
-      if (!folders.insert(name.substr(0, slash)).second) break;  // those above it are in as well
-    }
-  }
-  return folders;
-}
-
-}  // namespace
-
 void check_names(const std::vector<std::string>& names, const std::string& location) {
   const auto folders = folders_of(names);
   std::size_t bad = 0;
@@ -209,11 +204,10 @@ void check_names(const std::vector<std::string>& names, const std::string& locat
     if (bad++ == 0) first = fmt::format("'{}' ({})", readable(name), trouble);
   }
   if (bad == 0) return;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' contains {} that cannot be files of a folder, first {}; rename them there, or give the "
-                          "objects you need as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
-                          location, format_count(bad, "name"), first),
-              location);
+  throw Error(ErrorCode::unsupported, At{location},
+              "'{}' contains {} that cannot be files of a folder, first {}; rename them there, or give the objects you "
+              "need as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
+              location, format_count(bad, "name"), first);
 }
 
 }  // namespace shardkit::catalog

@@ -71,7 +71,7 @@ class MergedSource final : public io::ObjectSource {
         found.push_back(**single++);
       } else {
         const std::string address = address_of(name);
-        throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
+        throw Error(ErrorCode::not_found, At{address}, "'{}' does not exist", address);
       }
     }
     const std::scoped_lock lock(mutex_);
@@ -165,10 +165,9 @@ class MergedSource final : public io::ObjectSource {
 
   [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other) {
     const std::string second = other.source->address_of(other.inner);
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' and '{}' would both get the name '{}'; process them separately, into one folder each",
-                            one.source->address_of(one.inner), second, name),
-                second);
+    throw Error(ErrorCode::usage, At{second},
+                "'{}' and '{}' would both get the name '{}'; process them separately, into one folder each",
+                one.source->address_of(one.inner), second, name);
   }
 
   std::stop_token stop_;
@@ -181,18 +180,6 @@ class MergedSource final : public io::ObjectSource {
   std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>>
       in_folders_;  ///< whose the names are, as far as known
 };
-
-}  // namespace
-
-std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
-                                                    const std::stop_token& stop, unsigned concurrency) {
-  std::vector<std::optional<io::ObjectInfo>> found(names.size());
-  sync::for_each_index(names.size(), concurrency, stop,
-                       [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
-  return found;
-}
-
-namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
@@ -312,10 +299,9 @@ ObjectSet one_folder(const ObjectLocation& folder, Inputs& inputs) {
 
 [[noreturn]] void refuse_web_folder(const ObjectLocation& folder) {
   const std::string address = folder.display();
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' is a folder behind HTTP, which has no listing, so it cannot be combined with others; "
-                          "use it on its own, or give its files as a pattern, a list or a wids index",
-                          address),
+  throw Error(ErrorCode::unsupported, At{address},
+              "'{}' is a folder behind HTTP, which has no listing, so it cannot be combined with others; use it on its "
+              "own, or give its files as a pattern, a list or a wids index",
               address);
 }
 
@@ -338,6 +324,14 @@ ObjectSet merged_set(const Locations& locations, const Locations& objects, Input
 }
 
 }  // namespace
+
+std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
+                                                    const std::stop_token& stop, unsigned concurrency) {
+  std::vector<std::optional<io::ObjectInfo>> found(names.size());
+  sync::for_each_index(names.size(), concurrency, stop,
+                       [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
+  return found;
+}
 
 ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop) {

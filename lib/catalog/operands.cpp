@@ -45,30 +45,6 @@ std::vector<std::string> entries_of(std::string_view text) {
   return entries;
 }
 
-}  // namespace
-
-std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
-  std::vector<std::string> shards = entries_of(text);
-  if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, fmt::format("list '{}' contains no shard", path), path);
-}
-
-std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
-  if (!formats::is_wids_index(text)) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("'{}' has no \"shardlist\", so it is not a wids index; for a set with a manifest, give its folder",
-                    path),
-        path);
-  }
-  std::vector<std::string> shards;
-  for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
-  if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, fmt::format("wids index '{}' contains no shard", path), path);
-}
-
-namespace {
-
 constexpr std::size_t kLongestExtension = 8;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -130,7 +106,7 @@ class Resolver {
   Resolver(Inputs& inputs, Lists lists) : inputs_(inputs), lists_(lists) {}
 
   void add_operand(const std::string& operand) {
-    if (operand.empty()) throw Error(ErrorCode::usage, "an empty text was given as source");
+    if (operand.empty()) throw usage_error("an empty text was given as source");
     named_by_ = without_secrets(operand);
     if (operand == "-") return add_standard_input();
     const bool is_local = !is_address(operand);
@@ -159,8 +135,8 @@ class Resolver {
     } else if (fs::is_regular_file(status)) {
       add_file(parse_location(operand), operand);
     } else if (fs::exists(status)) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' is a pipe, socket or device; give files, shards or a folder", operand), operand);
+      throw Error(ErrorCode::usage, At{operand}, "'{}' is a pipe, socket or device; give files, shards or a folder",
+                  operand);
     }
     // A pattern may be longer than any name.
     const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
@@ -180,15 +156,14 @@ class Resolver {
   void add_matches(const std::string& pattern) {
     const ObjectLocation location = parse_location(pattern);
     if (location.kind == ObjectLocation::Kind::web) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' has wildcards, but HTTP has no listing to match; give the files as a pattern "
-                              "x-{{000..146}}.tar or a list (*.txt)",
-                              named_by_),
+      throw Error(ErrorCode::usage, At{named_by_},
+                  "'{}' has wildcards, but HTTP has no listing to match; give the files as a pattern "
+                  "x-{{000..146}}.tar or a list (*.txt)",
                   named_by_);
     }
     if (location.kind == ObjectLocation::Kind::local ? add_local_matches(pattern) : add_bucket_matches(location))
       return;
-    throw Error(ErrorCode::not_found, fmt::format("nothing matches '{}'", named_by_), named_by_);
+    throw Error(ErrorCode::not_found, At{named_by_}, "nothing matches '{}'", named_by_);
   }
 
   bool add_local_matches(const std::string& pattern) {
@@ -290,7 +265,7 @@ class Resolver {
 
   void add_manifest(const ObjectLocation& location, const std::string& path) {
     if (inputs_.exists(path)) return add_folder(location.folder(), io::parent_folder(path));
-    throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", location.display()), location.display());
+    throw Error(ErrorCode::not_found, At{location.display()}, "'{}' does not exist", location.display());
   }
 
   void add_all(const ObjectLocation& list, const std::string& path, const std::vector<std::string>& entries) {
@@ -325,11 +300,29 @@ class Resolver {
 
 }  // namespace
 
+std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
+  std::vector<std::string> shards = entries_of(text);
+  if (!shards.empty()) return shards;
+  throw Error(ErrorCode::not_found, At{path}, "list '{}' contains no shard", path);
+}
+
+std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
+  if (!formats::is_wids_index(text)) {
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' has no \"shardlist\", so it is not a wids index; for a set with a manifest, give its folder",
+                path);
+  }
+  std::vector<std::string> shards;
+  for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
+  if (!shards.empty()) return shards;
+  throw Error(ErrorCode::not_found, At{path}, "wids index '{}' contains no shard", path);
+}
+
 std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs, Lists lists) {
   if (operands.empty()) {
-    throw Error(ErrorCode::usage,
-                "no source was given; use a folder, a file, a pattern x-{000..146}.tar, a list (*.txt) or a wids index "
-                "(*.json): local, s3:// or http(s)://");
+    throw usage_error(
+        "no source was given; use a folder, a file, a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index "
+        "(*.json): local, s3:// or http(s)://");
   }
   Resolver resolver(inputs, lists);
   for (const std::string& operand : operands) resolver.add_operand(operand);

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "catalog/file_metadata.hpp"
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -22,141 +21,6 @@ namespace {
 constexpr char kAny = '\0';  // replaces '*' in an expanded template: no path has a NUL
 constexpr std::string_view kParent = "../";
 constexpr std::size_t kLongestName = 24;
-
-}  // namespace
-
-FieldTemplate::FieldTemplate(std::string_view declared) : text_(declared) {
-  const std::size_t equals = declared.find('=');
-  if (equals == std::string_view::npos) {
-    refuse("use NAME=TEMPLATE, such as 'mask.png=../masks/{dir}/{stem}.png'; a template contains no comma");
-  }
-  std::string_view name = declared.substr(0, equals);
-  optional_ = name.ends_with('?');
-  if (optional_) name.remove_suffix(1);
-  name_ = formats::portable_extension(name);
-  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789._-";
-  if (name.empty() || name.size() > kLongestName || name.starts_with('.') || name.ends_with('.') ||
-      name_.find_first_not_of(allowed) != std::string::npos) {
-    refuse("the name has 1 to 24 letters, digits, '.', '_' and '-', such as mask.png");
-  }
-  if (name_ == "cls") refuse("the name cls is reserved for the label");
-  parse(declared.substr(equals + 1));
-}
-
-void FieldTemplate::refuse(std::string_view why) const {
-  throw Error(ErrorCode::usage, fmt::format("--field '{}': {}", text_, why));
-}
-
-FieldTemplate::Part FieldTemplate::placeholder(std::string_view word) const {
-  constexpr std::string_view minus = "stem-";
-  if (word == "dir") return {Part::Kind::dir, {}};
-  if (word == "class") return {Part::Kind::class_name, {}};
-  if (word == "name") return {Part::Kind::name, {}};
-  if (word == "stem") return {Part::Kind::stem, {}};
-  if (word.starts_with(minus) && word.size() > minus.size()) {
-    return {Part::Kind::stem, std::string(word.substr(minus.size()))};
-  }
-  refuse(fmt::format("unknown {{{}}}; use {{dir}}, {{class}}, {{name}}, {{stem}} or {{stem-SUFFIX}}", word));
-}
-
-void FieldTemplate::parse(std::string_view pattern) {
-  if (pattern.empty()) refuse("the template is empty");
-  if (pattern.starts_with('/')) refuse("templates are relative to the source: start it with '../' or {dir}");
-  const std::size_t slash = pattern.rfind('/');
-  if (slash != std::string_view::npos && pattern.substr(0, slash).find('*') != std::string_view::npos) {
-    refuse("a '*' is only allowed in the file name, after the last '/'");
-  }
-  while (!pattern.empty()) {
-    const std::size_t end = std::min(pattern.find_first_of("{*"), pattern.size());
-    if (end > 0) parts_.push_back({Part::Kind::text, std::string(pattern.substr(0, end))});
-    pattern.remove_prefix(end);
-    if (pattern.empty()) break;
-    std::size_t length = 1;
-    if (pattern.front() == '*') {
-      parts_.push_back({Part::Kind::any, {}});
-    } else {
-      const std::size_t close = pattern.find('}');
-      if (close == std::string_view::npos) refuse("a '{' has no '}'");
-      parts_.push_back(placeholder(pattern.substr(1, close - 1)));
-      length = close + 1;
-    }
-    pattern.remove_prefix(length);
-  }
-}
-
-bool FieldTemplate::several() const { return std::ranges::find(parts_, Part::Kind::any, &Part::kind) != parts_.end(); }
-
-std::optional<FieldTemplate::FilePattern> FieldTemplate::pattern_for(std::string_view path) const {
-  const std::size_t slash = path.rfind('/');
-  const std::string_view dir = slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
-  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  std::string text;
-  for (const Part& part : parts_) {
-    switch (part.kind) {
-      case Part::Kind::text:
-        text += part.text;
-        break;
-      case Part::Kind::dir:
-        text += dir;
-        break;
-      case Part::Kind::class_name:
-        text += dir.substr(0, dir.find('/'));
-        break;
-      case Part::Kind::name:
-        text += name;
-        break;
-      case Part::Kind::any:
-        text += kAny;
-        break;
-      case Part::Kind::stem: {
-        const std::string_view stem = formats::split_extension(name).stem;
-        if (!stem.ends_with(part.text)) return std::nullopt;
-        text += stem.substr(0, stem.size() - part.text.size());
-        break;
-      }
-    }
-  }
-  FilePattern pattern;
-  const std::size_t last = text.rfind('/') + 1;  // npos + 1 is 0
-  // An empty {dir} leaves a slash in front.
-  const std::size_t first = std::min(text.find_first_not_of('/'), last);
-  pattern.folder = std::filesystem::path(text.substr(first, last - first)).lexically_normal();
-  if (pattern.folder.ends_with('/')) pattern.folder.pop_back();
-  if (pattern.folder == ".") pattern.folder.clear();
-  std::string_view tail = std::string_view(text).substr(last);
-  for (std::size_t any = 0; (any = tail.find(kAny)) != std::string_view::npos; tail.remove_prefix(any + 1)) {
-    pattern.parts.emplace_back(tail.substr(0, any));
-  }
-  pattern.parts.emplace_back(tail);
-  return pattern;
-}
-
-bool FieldTemplate::FilePattern::matches(std::string_view name) const {
-  if (parts.size() == 1) return name == parts.front();
-  if (name.size() < parts.front().size() + parts.back().size() || !name.starts_with(parts.front()) ||
-      !name.ends_with(parts.back())) {
-    return false;
-  }
-  name.remove_prefix(parts.front().size());
-  name.remove_suffix(parts.back().size());
-  for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
-    const std::size_t at = name.find(parts[i]);
-    if (at == std::string_view::npos) return false;
-    name.remove_prefix(at + parts[i].size());
-  }
-  return true;
-}
-
-std::string FieldTemplate::FilePattern::text() const {
-  return io::join_path(folder, fmt::format("{}", fmt::join(parts, "*")));
-}
-
-std::string numbered_field(std::string_view name, std::uint32_t number) {
-  const std::size_t last = name.rfind('.') + 1;  // npos + 1 is 0
-  return fmt::format("{}{}.{}", name.substr(0, last), number, name.substr(last));
-}
-
-namespace {
 
 /// The content of the folders in templates, each listed once.
 class FieldFolders {
@@ -185,9 +49,10 @@ class FieldFolders {
  private:
   std::vector<io::ObjectInfo> files_in(const std::string& folder) const {
     if (source_.store && folder.starts_with("..")) {
-      throw Error(ErrorCode::usage, fmt::format("--field: '{}' is outside '{}', which is not possible in a store; give "
-                                                "the folder that contains both as source, and its images with --list",
-                                                folder, source_.path));
+      throw usage_error(
+          "--field: '{}' is outside '{}', which is not possible in a store; give "
+          "the folder that contains both as source, and its images with --list",
+          folder, source_.path);
     }
     return list_files(source_, folder);
   }
@@ -313,10 +178,9 @@ class FieldFinder {
       looked = fmt::format("for '{}' it would be '{}'", path, pattern->text());
       break;
     }
-    throw Error(ErrorCode::not_found,
-                fmt::format("--field '{}' matches no file below '{}': {}; correct the template", field.text(),
-                            source_.path, looked),
-                source_.path);
+    throw Error(ErrorCode::not_found, At{source_.path},
+                "--field '{}' matches no file below '{}': {}; correct the template", field.text(), source_.path,
+                looked);
   }
 
   const SourceFolder& source_;
@@ -329,6 +193,135 @@ class FieldFinder {
 };
 
 }  // namespace
+
+FieldTemplate::FieldTemplate(std::string_view declared) : text_(declared) {
+  const std::size_t equals = declared.find('=');
+  if (equals == std::string_view::npos) {
+    refuse("use NAME=TEMPLATE, such as 'mask.png=../masks/{dir}/{stem}.png'; a template contains no comma");
+  }
+  std::string_view name = declared.substr(0, equals);
+  optional_ = name.ends_with('?');
+  if (optional_) name.remove_suffix(1);
+  name_ = formats::portable_extension(name);
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+  if (name.empty() || name.size() > kLongestName || name.starts_with('.') || name.ends_with('.') ||
+      name_.find_first_not_of(allowed) != std::string::npos) {
+    refuse("the name has 1 to 24 letters, digits, '.', '_' and '-', such as mask.png");
+  }
+  if (name_ == "cls") refuse("the name cls is reserved for the label");
+  parse(declared.substr(equals + 1));
+}
+
+void FieldTemplate::refuse(std::string_view why) const { throw usage_error("--field '{}': {}", text_, why); }
+
+FieldTemplate::Part FieldTemplate::placeholder(std::string_view word) const {
+  constexpr std::string_view minus = "stem-";
+  if (word == "dir") return {Part::Kind::dir, {}};
+  if (word == "class") return {Part::Kind::class_name, {}};
+  if (word == "name") return {Part::Kind::name, {}};
+  if (word == "stem") return {Part::Kind::stem, {}};
+  if (word.starts_with(minus) && word.size() > minus.size()) {
+    return {Part::Kind::stem, std::string(word.substr(minus.size()))};
+  }
+  refuse(fmt::format("unknown {{{}}}; use {{dir}}, {{class}}, {{name}}, {{stem}} or {{stem-SUFFIX}}", word));
+}
+
+void FieldTemplate::parse(std::string_view pattern) {
+  if (pattern.empty()) refuse("the template is empty");
+  if (pattern.starts_with('/')) refuse("templates are relative to the source: start it with '../' or {dir}");
+  const std::size_t slash = pattern.rfind('/');
+  if (slash != std::string_view::npos && pattern.substr(0, slash).find('*') != std::string_view::npos) {
+    refuse("a '*' is only allowed in the file name, after the last '/'");
+  }
+  while (!pattern.empty()) {
+    const std::size_t end = std::min(pattern.find_first_of("{*"), pattern.size());
+    if (end > 0) parts_.push_back({Part::Kind::text, std::string(pattern.substr(0, end))});
+    pattern.remove_prefix(end);
+    if (pattern.empty()) break;
+    std::size_t length = 1;
+    if (pattern.front() == '*') {
+      parts_.push_back({Part::Kind::any, {}});
+    } else {
+      const std::size_t close = pattern.find('}');
+      if (close == std::string_view::npos) refuse("a '{' has no '}'");
+      parts_.push_back(placeholder(pattern.substr(1, close - 1)));
+      length = close + 1;
+    }
+    pattern.remove_prefix(length);
+  }
+}
+
+bool FieldTemplate::several() const { return std::ranges::find(parts_, Part::Kind::any, &Part::kind) != parts_.end(); }
+
+std::optional<FieldTemplate::FilePattern> FieldTemplate::pattern_for(std::string_view path) const {
+  const std::size_t slash = path.rfind('/');
+  const std::string_view dir = slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  std::string text;
+  for (const Part& part : parts_) {
+    switch (part.kind) {
+      case Part::Kind::text:
+        text += part.text;
+        break;
+      case Part::Kind::dir:
+        text += dir;
+        break;
+      case Part::Kind::class_name:
+        text += dir.substr(0, dir.find('/'));
+        break;
+      case Part::Kind::name:
+        text += name;
+        break;
+      case Part::Kind::any:
+        text += kAny;
+        break;
+      case Part::Kind::stem: {
+        const std::string_view stem = formats::split_extension(name).stem;
+        if (!stem.ends_with(part.text)) return std::nullopt;
+        text += stem.substr(0, stem.size() - part.text.size());
+        break;
+      }
+    }
+  }
+  FilePattern pattern;
+  const std::size_t last = text.rfind('/') + 1;  // npos + 1 is 0
+  // An empty {dir} leaves a slash in front.
+  const std::size_t first = std::min(text.find_first_not_of('/'), last);
+  pattern.folder = std::filesystem::path(text.substr(first, last - first)).lexically_normal();
+  if (pattern.folder.ends_with('/')) pattern.folder.pop_back();
+  if (pattern.folder == ".") pattern.folder.clear();
+  std::string_view tail = std::string_view(text).substr(last);
+  for (std::size_t any = 0; (any = tail.find(kAny)) != std::string_view::npos; tail.remove_prefix(any + 1)) {
+    pattern.parts.emplace_back(tail.substr(0, any));
+  }
+  pattern.parts.emplace_back(tail);
+  return pattern;
+}
+
+bool FieldTemplate::FilePattern::matches(std::string_view name) const {
+  if (parts.size() == 1) return name == parts.front();
+  if (name.size() < parts.front().size() + parts.back().size() || !name.starts_with(parts.front()) ||
+      !name.ends_with(parts.back())) {
+    return false;
+  }
+  name.remove_prefix(parts.front().size());
+  name.remove_suffix(parts.back().size());
+  for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
+    const std::size_t at = name.find(parts[i]);
+    if (at == std::string_view::npos) return false;
+    name.remove_prefix(at + parts[i].size());
+  }
+  return true;
+}
+
+std::string FieldTemplate::FilePattern::text() const {
+  return io::join_path(folder, fmt::format("{}", fmt::join(parts, "*")));
+}
+
+std::string numbered_field(std::string_view name, std::uint32_t number) {
+  const std::size_t last = name.rfind('.') + 1;  // npos + 1 is 0
+  return fmt::format("{}{}.{}", name.substr(0, last), number, name.substr(last));
+}
 
 void find_fields(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
   if (!options.fields.empty()) FieldFinder(source, options, ctx, scan).run();
@@ -346,10 +339,10 @@ void refuse_equal_members(const SourceFolder& source, const ScanOptions& options
       }
       const auto [other, is_new] = names.emplace(scan.member_name(member), &member.file);
       if (is_new) continue;
-      throw Error(ErrorCode::usage, fmt::format("'{}' and '{}' would both be the member '{}' of one sample: declare "
-                                                "one of them as a field with another name (--field)",
-                                                source.path_of(owner.path_of(*other->second)),
-                                                source.path_of(owner.path_of(member.file)), other->first));
+      throw usage_error(
+          "'{}' and '{}' would both be the member '{}' of one sample: declare "
+          "one of them as a field with another name (--field)",
+          source.path_of(owner.path_of(*other->second)), source.path_of(owner.path_of(member.file)), other->first);
     }
   }
 }

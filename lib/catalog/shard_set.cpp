@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/operands.hpp"
+#include "catalog/image_source.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "io/publish.hpp"
@@ -48,7 +48,7 @@ class ShardFinder {
     of_folder_ = of_folder_ || named.location.is_folder();
     if (named.location.is_folder()) return add_folder(named);
     if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
-      throw Error(ErrorCode::usage, fmt::format("'{}' is not {}", named.path, kAccepted), named.path);
+      throw Error(ErrorCode::usage, At{named.path}, "'{}' is not {}", named.path, kAccepted);
     }
     named.location.kind == ObjectLocation::Kind::local ? add_shard(named.path, named.named_by) : add_object(named);
   }
@@ -119,7 +119,7 @@ class ShardFinder {
   }
 
   [[noreturn]] static void refuse_absent(const std::string& path, const std::string& named_by) {
-    throw Error(ErrorCode::not_found, fmt::format("shard '{}', listed by '{}', does not exist", path, named_by), path);
+    throw Error(ErrorCode::not_found, At{path}, "shard '{}', listed by '{}', does not exist", path, named_by);
   }
 
   /// The file name of an object by its address without secrets.
@@ -130,14 +130,13 @@ class ShardFinder {
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
     if (!holds_compressed) {
-      throw Error(ErrorCode::not_found,
-                  fmt::format("folder '{}' contains no *.tar file{}", folder, hint_at_sets_below(folder)), folder);
+      throw Error(ErrorCode::not_found, At{folder}, "folder '{}' contains no *.tar file{}", folder,
+                  hint_at_sets_below(folder));
     }
-    throw Error(ErrorCode::unsupported,
-                fmt::format("folder '{}' contains only compressed tars such as '{}', which do not allow random access; "
-                            "{} writes plain shards of their samples",
-                            folder, compressed_.back(), remedy::in_text(remedy::reshard({folder}))),
-                folder);
+    throw Error(ErrorCode::unsupported, At{folder},
+                "folder '{}' contains only compressed tars such as '{}', which do not allow random access; {} writes "
+                "plain shards of their samples",
+                folder, compressed_.back(), remedy::in_text(remedy::reshard({folder})));
   }
 
   void add_shard(const std::string& path, const std::string& named_by) {
@@ -201,16 +200,11 @@ std::uint64_t ShardSet::bytes() const {
 }
 
 std::vector<std::string> tar_names_in(const std::string& folder) {
-  std::error_code error;
   std::vector<std::string> names;
-  for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-    std::string name = item->path().filename().string();
-    std::error_code ignored;  // a file that cannot be examined is reported as a shard
-    if (name.starts_with('.') || !(name.ends_with(".tar") || is_compressed_tar_name(name))) continue;
-    if (!item->is_directory(ignored)) names.push_back(std::move(name));
+  for (ListedEntry& entry : list_folder(folder)) {
+    const bool is_tar = entry.name.ends_with(".tar") || is_compressed_tar_name(entry.name);
+    if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.')) names.push_back(std::move(entry.name));
   }
-  if (error) throw system_error(error.value(), "list", folder);
-  std::ranges::sort(names);
   return names;
 }
 
@@ -230,9 +224,8 @@ formats::Manifest read_set_manifest(std::string_view text, const std::string& pa
     return formats::read_manifest(text, path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    throw Error(error.code(),
-                fmt::format("{}; restore it from a copy, or delete it to continue without its checksums", error.what()),
-                path);
+    throw Error(error.code(), At{path}, "{}; restore it from a copy, or delete it to continue without its checksums",
+                error.what());
   }
 }
 
@@ -282,23 +275,22 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, 
                         FolderTars tars) {
   ShardSet set = resolve_shards(operands, tars, std::make_shared<Inputs>(access, ctx));
   if (set.of_folder && !set.foreign_manifest.empty()) {
-    ctx.warn("foreign_manifest",
-             fmt::format("'{}' is not a shardkit manifest; the shards are read without it", set.foreign_manifest));
+    ctx.warn("foreign_manifest", "'{}' is not a shardkit manifest; the shards are read without it",
+             set.foreign_manifest);
   }
   if (!set.compressed.empty()) {
     ctx.warn(
-        "compressed_passed_over",
-        fmt::format("'{}'{} compressed and skipped; {} reads such tars and writes plain ones", set.compressed.front(),
-                    set.compressed.size() == 1 ? std::string(" is")
-                                               : fmt::format(" and {} more are", set.compressed.size() - 1),
-                    remedy::in_text(remedy::reshard(operands))));
+        "compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
+        set.compressed.front(),
+        set.compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", set.compressed.size() - 1),
+        remedy::in_text(remedy::reshard(operands)));
   }
   return set;
 }
 
 ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars, std::shared_ptr<Inputs> inputs) {
   if (!inputs) inputs = std::make_shared<Inputs>();
-  if (operands.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were given; use {}", kAccepted));
+  if (operands.empty()) throw usage_error("no shards were given; use {}", kAccepted);
   ShardFinder finder(tars, *inputs);
   for (const NamedInput& named : resolve_operands(operands, *inputs)) finder.add(named);
   ShardSet set;

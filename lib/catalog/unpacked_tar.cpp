@@ -41,10 +41,8 @@ class Watcher final : public formats::TarHandler {
       case formats::TarFault::bad_checksum:
       case formats::TarFault::bad_size:
       case formats::TarFault::empty:
-        throw Error(ErrorCode::corrupt,
-                    fmt::format("'{}' cannot be read at byte {} of its unpacked content: {}", path_, finding.offset,
-                                finding.text),
-                    path_, finding.offset);
+        throw Error(ErrorCode::corrupt, At{path_, finding.offset},
+                    "'{}' cannot be read at byte {} of its unpacked content: {}", path_, finding.offset, finding.text);
       default:
         break;  // the scan of the unpacked tar reports it with all details
     }
@@ -59,13 +57,11 @@ class Watcher final : public formats::TarHandler {
 
  private:
   [[noreturn]] void refuse_bomb(const formats::TarEntry& entry) const {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("'{}' was not unpacked: '{}' at byte {} of its content has size {}, which makes more than {}, 1 "
-                    "GiB and {} times the packed size; if that is correct, unpack it yourself and give the tar",
-                    path_, entry.name, entry.header_offset, format_size(entry.size), format_size(most_),
-                    UnpackedTar::kUnpackedRatio),
-        path_, entry.header_offset);
+    throw Error(ErrorCode::unsupported, At{path_, entry.header_offset},
+                "'{}' was not unpacked: '{}' at byte {} of its content has size {}, which makes more than {}, 1 GiB "
+                "and {} times the packed size; if that is correct, unpack it yourself and give the tar",
+                path_, entry.name, entry.header_offset, format_size(entry.size), format_size(most_),
+                UnpackedTar::kUnpackedRatio);
   }
 
   const std::string& path_;
@@ -81,10 +77,8 @@ using Reader = std::unique_ptr<archive, ArchiveFree>;
 
 [[noreturn]] void fail(archive* reader, const std::string& path, std::uint64_t offset) {
   const char* text = archive_error_string(reader);
-  throw Error(ErrorCode::corrupt,
-              fmt::format("'{}' cannot be unpacked past byte {} of its content: {}", path, offset,
-                          text ? text : "damaged or cut off"),
-              path, offset);
+  throw Error(ErrorCode::corrupt, At{path, offset}, "'{}' cannot be unpacked past byte {} of its content: {}", path,
+              offset, text ? text : "damaged or cut off");
 }
 
 /// The compressed bytes, as libarchive asks for them.
@@ -159,9 +153,8 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
     ctx.progress().bytes.fetch_add(size, std::memory_order_relaxed);
   }
   if (watcher.members_end() == 0 && bytes_ >= kMostPadding) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' unpacks to zeros ({} checked), so it is not a tar", path, format_size(bytes_)), path,
-                0);
+    throw Error(ErrorCode::corrupt, At{path, 0}, "'{}' unpacks to zeros ({} checked), so it is not a tar", path,
+                format_size(bytes_));
   }
   file_.flush();
 }
@@ -171,11 +164,10 @@ void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, cons
   const std::filesystem::space_info space = std::filesystem::space(folder, error);
   const std::uint64_t reserve = std::min<std::uint64_t>(kMostReserve, space.capacity / 20);
   if (error || (space.available >= reserve && bytes <= space.available - reserve)) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} cannot be unpacked: {} do not fit into the {} that '{}' has free, of which {} are "
-                          "reserved for others; free space there, or choose an output on a larger disk",
-                          what, format_size(bytes), format_size(space.available), folder, format_size(reserve)),
-              folder);
+  throw Error(ErrorCode::no_space, At{folder},
+              "{} cannot be unpacked: {} do not fit into the {} that '{}' has free, of which {} are reserved for "
+              "others; free space there, or choose an output on a larger disk",
+              what, format_size(bytes), format_size(space.available), folder, format_size(reserve));
 }
 
 }  // namespace shardkit::catalog

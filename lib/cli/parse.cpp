@@ -20,7 +20,9 @@
 namespace shardkit::cli {
 namespace {
 
-[[noreturn]] void reject(const std::string& option, const std::string& text) { refuse(option + ": " + text); }
+[[noreturn]] void reject(const std::string& option, const std::string& text) {
+  throw usage_error("{}", option + ": " + text);
+}
 
 template <class T>
 T checked(const std::string& option, const Result<T>& parsed) {
@@ -126,8 +128,8 @@ class Binder final : public FieldVisitor {
       if (found == names.end()) {
         const bool is_flag = app_.get_option_no_throw("--" + text) != nullptr;  // --cache direct for --direct
         const std::string meant = is_flag ? "--" + text : closest(text, {names.begin(), names.end()});
-        refuse(fmt::format("{} must be {}, not '{}'{}", option, alternatives(names), text,
-                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+        throw usage_error("{} must be {}, not '{}'{}", option, alternatives(names), text,
+                          meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
       }
       store(target, static_cast<std::size_t>(found - names.begin()));
     });
@@ -242,7 +244,7 @@ void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std
     const std::size_t take = slot.repeated ? free : std::min<std::size_t>(slot.required ? left : free, 1);
     for (std::size_t i = 0; i < take; ++i) slot.store(texts[next++]);
   }
-  if (next < texts.size()) refuse(fmt::format("unexpected argument '{}'", texts[next]));
+  if (next < texts.size()) throw usage_error("unexpected argument '{}'", texts[next]);
 }
 
 }  // namespace
@@ -267,7 +269,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
     reject(name.starts_with('-') ? name : "--" + name,
            text.find("required") != std::string::npos ? "a value is missing behind it" : "it takes no value");
   } catch (const CLI::Error& error) {
-    refuse(error.what());
+    throw usage_error("{}", error.what());
   }
   binder.check_given_once();
   std::vector<std::string> operands = operand_texts(app, binder);

@@ -1,7 +1,5 @@
 #include "core/context.hpp"
 
-#include <utility>
-
 #include "core/error.hpp"
 
 namespace shardkit {

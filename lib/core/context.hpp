@@ -8,7 +8,10 @@
 #include <stop_token>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "core/bytes.hpp"
 
@@ -100,6 +103,11 @@ class Context {
 
   /// Identical warnings are added only once, because a verb that measures several times causes them each time.
   void warn(std::string code, std::string text);
+  /// The same with a text like that of fmt::format().
+  template <class... Args>
+  requires(sizeof...(Args) > 0) void warn(std::string code, fmt::format_string<Args...> text, Args&&... args) {
+    warn(std::move(code), fmt::vformat(text, fmt::make_format_args(args...)));
+  }
   /// A copy of the warnings so far, in order.
   std::vector<Warning> warnings() const;
 

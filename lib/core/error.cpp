@@ -4,8 +4,6 @@
 #include <cerrno>
 #include <system_error>
 
-#include <fmt/format.h>
-
 namespace shardkit {
 
 ErrorCode error_code_of(int error_number) {
@@ -61,10 +59,8 @@ std::string_view remedy_of(int error_number) {
 }  // namespace
 
 Error system_error(int error_number, std::string_view action, const std::string& path) {
-  return Error(error_code_of(error_number),
-               fmt::format("cannot {} '{}': {}{}", action, path, std::generic_category().message(error_number),
-                           remedy_of(error_number)),
-               path);
+  return Error(error_code_of(error_number), At{path}, "cannot {} '{}': {}{}", action, path,
+               std::generic_category().message(error_number), remedy_of(error_number));
 }
 
 }  // namespace shardkit

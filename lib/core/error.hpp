@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/core.h>
+
 namespace shardkit {
 
 /// Kind of an Error. lib/cli maps each to an exit code, in one place.
@@ -34,11 +36,21 @@ std::string_view error_code_name(ErrorCode code);
 /// may pass or affect more (a failing disk, too many open files, a changed source): continuing would lose data.
 bool is_bad_file(ErrorCode code);
 
+/// Where an Error is.
+struct At {
+  std::string path;                          ///< file, folder or URL
+  std::optional<std::uint64_t> offset = {};  ///< byte within it, if known
+};
+
 /// Thrown if a command cannot continue. The text contains what was expected and what to do; `path` and `offset` contain
 /// where. Caught once, in run_app.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& text, std::string path = {}, std::optional<std::uint64_t> offset = {});
+  /// The same with a text like that of fmt::format().
+  template <class... Args>
+  Error(ErrorCode code, At at, fmt::format_string<Args...> text, Args&&... args)
+      : Error(code, fmt::vformat(text, fmt::make_format_args(args...)), std::move(at.path), at.offset) {}
 
   ErrorCode code() const { return code_; }
   /// The file, folder or URL; empty if there is none.
@@ -52,10 +64,14 @@ class Error : public std::runtime_error {
   std::optional<std::uint64_t> offset_;
 };
 
-/// Throws Error{usage}.
-[[noreturn]] inline void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+/// An Error{usage}, with a text like that of fmt::format().
+template <class... Args>
+Error usage_error(fmt::format_string<Args...> text, Args&&... args) {
+  return {ErrorCode::usage, fmt::vformat(text, fmt::make_format_args(args...))};
+}
+/// Throws Error{usage} unless `fine`.
 inline void check_usage(bool fine, const std::string& text) {
-  if (!fine) refuse(text);
+  if (!fine) throw Error(ErrorCode::usage, text);
 }
 
 /// The code for an errno value.

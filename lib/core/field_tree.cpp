@@ -18,21 +18,6 @@ bool contains_words(const std::string& name, std::string_view words) {
   return ("_" + name + "_").find(std::string(words) + "_") != std::string::npos;
 }
 
-}  // namespace
-
-std::string json_name(const Field& field, Unit group) {
-  std::string name;
-  for (const char c : field.name) {
-    name += c == '-' ? '_' : lower_case(c);
-  }
-  if (field.unit == group) return name;
-  const std::string_view suffix = unit_suffix(field.unit);
-  if (!contains_words(name, suffix)) name += suffix;
-  return name;
-}
-
-namespace {
-
 template <class T>
 constexpr FieldKind kKindOf = FieldKind::texts;
 template <>
@@ -116,18 +101,6 @@ std::vector<FieldNode> built_tree(bool prototype, const std::function<void(Field
   return builder.take();
 }
 
-}  // namespace
-
-std::vector<FieldNode> field_tree(const std::function<void(FieldVisitor&)>& describe) {
-  return built_tree(false, describe);
-}
-
-std::vector<FieldNode> prototype_tree(const std::function<void(FieldVisitor&)>& describe) {
-  return built_tree(true, describe);
-}
-
-namespace {
-
 struct TextOf {
   std::string operator()(std::monostate) const { return {}; }
   std::string operator()(bool value) const { return value ? "yes" : ""; }
@@ -152,6 +125,25 @@ bool contains(const Range& range, double value) {
 }
 
 }  // namespace
+
+std::string json_name(const Field& field, Unit group) {
+  std::string name;
+  for (const char c : field.name) {
+    name += c == '-' ? '_' : lower_case(c);
+  }
+  if (field.unit == group) return name;
+  const std::string_view suffix = unit_suffix(field.unit);
+  if (!contains_words(name, suffix)) name += suffix;
+  return name;
+}
+
+std::vector<FieldNode> field_tree(const std::function<void(FieldVisitor&)>& describe) {
+  return built_tree(false, describe);
+}
+
+std::vector<FieldNode> prototype_tree(const std::function<void(FieldVisitor&)>& describe) {
+  return built_tree(true, describe);
+}
 
 std::string plain_text(const FieldNode& node) { return std::visit(TextOf{}, node.value); }
 
@@ -180,8 +172,7 @@ void check_ranges(const std::vector<FieldNode>& options) {
     if (const auto* count = std::get_if<std::uint64_t>(&option.value)) value = static_cast<double>(*count);
     if (const auto* number = std::get_if<double>(&option.value)) value = *number;
     if (!value || contains(*option.field.range, *value)) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("{} must be {}", option.field.spelling(), range_text(*option.field.range, option.unit)));
+    throw usage_error("{} must be {}", option.field.spelling(), range_text(*option.field.range, option.unit));
   }
 }
 

@@ -48,6 +48,33 @@ std::optional<double> take_decimal(std::string_view& text, std::chars_format for
   return value;
 }
 
+/// The length of the login, with its '@', at the start of what follows a "scheme://". A ':' that is not before a port
+/// begins a password, which may contain '/'.
+std::size_t login_length(std::string_view text) {
+  const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n"));
+  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) return at + 1;
+  const std::size_t colon = authority.rfind(':');
+  const bool has_password = colon != std::string_view::npos && !authority.ends_with(']') &&
+                            !authority.starts_with("arn:") &&
+                            authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
+  return has_password ? text.substr(0, text.find_first_of(" \t\n'\"")).rfind('@') + 1 : 0;  // npos + 1 is 0
+}
+
+/// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
 
 std::size_t find_invalid_utf8(std::string_view text) {
@@ -103,22 +130,6 @@ bool is_url(std::string_view text) {
          std::ranges::all_of(scheme, [](char c) { return is_scheme_character(c); });
 }
 
-namespace {
-
-/// The length of the login, with its '@', at the start of what follows a "scheme://". A ':' that is not before a port
-/// begins a password, which may contain '/'.
-std::size_t login_length(std::string_view text) {
-  const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n"));
-  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) return at + 1;
-  const std::size_t colon = authority.rfind(':');
-  const bool has_password = colon != std::string_view::npos && !authority.ends_with(']') &&
-                            !authority.starts_with("arn:") &&
-                            authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
-  return has_password ? text.substr(0, text.find_first_of(" \t\n'\"")).rfind('@') + 1 : 0;  // npos + 1 is 0
-}
-
-}  // namespace
-
 std::string without_secrets(std::string_view text) {
   if (text.starts_with("pipe:")) return "pipe:...";
   constexpr std::string_view kQuotes = "'\"`<>\n";
@@ -142,25 +153,6 @@ std::string without_secrets(std::string_view text) {
   }
   return shown + std::string(text);
 }
-
-namespace {
-
-/// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kMost = 2;

@@ -86,7 +86,7 @@ std::string_view unit_suffix(Unit unit) {
 
 Result<std::uint64_t> parse_size(std::string_view text) {
   const auto bad = [&](std::string_view why) {
-    return Error(ErrorCode::usage, fmt::format("'{}' is not a size: {} (examples: 1000, 256MiB, 1.5G)", text, why));
+    return usage_error("'{}' is not a size: {} (examples: 1000, 256MiB, 1.5G)", text, why);
   };
   if (is_digits(text)) {  // exact; a double would round
     const auto value = parse_count(text);
@@ -105,8 +105,7 @@ Result<std::uint64_t> parse_rate(std::string_view text) {
   std::string_view size = text;
   if (size.ends_with("/s")) size.remove_suffix(2);
   if (size.ends_with('b')) {
-    return Error(ErrorCode::usage,
-                 fmt::format("'{}' may mean bits: use a capital B for bytes, such as 1.25GB/s for 10 Gb/s", text));
+    return usage_error("'{}' may mean bits: use a capital B for bytes, such as 1.25GB/s for 10 Gb/s", text);
   }
   return parse_size(size);
 }
@@ -115,7 +114,7 @@ Result<double> parse_duration(std::string_view text) {
   double number = 0;
   double factor = 1;
   if (!parse_scaled(text, kDurations, number, factor)) {
-    return Error(ErrorCode::usage, fmt::format("'{}' is not a duration (examples: 30s, 5m, 250ms)", text));
+    return usage_error("'{}' is not a duration (examples: 30s, 5m, 250ms)", text);
   }
   return number * factor;
 }

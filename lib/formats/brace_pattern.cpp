@@ -33,9 +33,7 @@ class Expander {
   }
 
  private:
-  [[noreturn]] void fail(std::string_view what) const {
-    throw Error(ErrorCode::usage, fmt::format("the pattern '{}' {}", pattern_, what));
-  }
+  [[noreturn]] void fail(std::string_view what) const { throw usage_error("the pattern '{}' {}", pattern_, what); }
 
   std::size_t partner(std::string_view text, std::size_t open) const {
     int depth = 0;

@@ -1,5 +1,3 @@
-#include "formats/dali_index.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <sstream>
@@ -8,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "formats/index_kinds.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -15,21 +14,13 @@ namespace {
 /// The characters that end a word for the C++ streams that DALI uses.
 bool has_space(std::string_view text) { return text.find_first_of(" \t\n\v\f\r") != std::string_view::npos; }
 
-}  // namespace
-
-std::string dali_index_name(std::string_view shard) {
-  return fmt::format("{}.idx", shard.substr(0, shard.find('.', 1)));
-}
-
-namespace {
-
 /// Writes the lines after the first one, which counts them: they come first here so that they do not stay in memory.
 class DaliLines final : public ShardIndexLines {
  public:
   DaliLines(ByteSink& sink, const std::string& shard) : lines_(sink), shard_(shard) {}
 
   /// Leaves out hidden files ("a/.b.jpg") as wds2idx does. One between two members of a sample does not part them.
-  void add(const Sample& sample) override {
+  void add(const IndexSample& sample) override {
     if (sample.key.empty() || sample.key.ends_with('/')) return;
     refuse_white_space(sample);
     bool first = samples_ == 0 || sample.key != key_;
@@ -38,11 +29,11 @@ class DaliLines final : public ShardIndexLines {
       ++samples_;
       key_ = sample.key;
     }
-    for (const SampleMember& member : sample.members) {
+    for (const IndexMember& member : sample.members) {
       if (!first) text += ' ';
       first = false;
-      fmt::format_to(std::back_inserter(text), "{} {} {} {}.{}", member.spelling, member.offset, member.size,
-                     sample.key, member.spelling);
+      fmt::format_to(std::back_inserter(text), "{} {} {} {}", sample.spelling(member), member.offset, member.size,
+                     member.name);
     }
     lines_.write(as_bytes(text));
   }
@@ -54,16 +45,15 @@ class DaliLines final : public ShardIndexLines {
   std::string head() const override { return fmt::format("v1.2 {}\n", samples_); }
 
  private:
-  void refuse_white_space(const Sample& sample) const {
-    const auto unreadable = [](const SampleMember& member) {
-      return member.spelling.empty() || has_space(member.spelling);
+  void refuse_white_space(const IndexSample& sample) const {
+    const auto unreadable = [&](const IndexMember& member) {
+      return sample.spelling(member).empty() || has_space(member.name);
     };
-    if (!has_space(sample.key) && std::ranges::none_of(sample.members, unreadable)) return;
-    throw Error(ErrorCode::unsupported,
-                fmt::format("shard '{}', at byte {}: DALI cannot read an index with '{}.{}', because white space ends "
-                            "a name; write the shard again with other names, or leave out --dali",
-                            shard_, sample.offset, sample.key, sample.members.front().spelling),
-                shard_, sample.offset);
+    if (std::ranges::none_of(sample.members, unreadable)) return;
+    throw Error(ErrorCode::unsupported, At{shard_, sample.offset},
+                "shard '{}', at byte {}: DALI cannot read an index with '{}', because white space ends a name; "
+                "write the shard again with other names, or leave out --dali",
+                shard_, sample.offset, sample.members.front().name);
   }
 
   ByteSink& lines_;
@@ -71,10 +61,6 @@ class DaliLines final : public ShardIndexLines {
   std::uint64_t samples_ = 0;
   std::string key_;  ///< of the line that is not ended yet
 };
-
-}  // namespace
-
-namespace {
 
 std::vector<std::string> words_of(std::string_view line) {
   std::istringstream stream{std::string(line)};
@@ -96,11 +82,15 @@ ShardCount read_dali_index(std::string_view text, const std::string& path) {
             parse_number(last[last.size() - words + 2], size);
     count.bytes = offset + size;
   }
-  if (!valid) throw Error(ErrorCode::corrupt, fmt::format("'{}' is not an index of DALI", path), path);
+  if (!valid) throw Error(ErrorCode::corrupt, At{path}, "'{}' is not an index of DALI", path);
   return count;
 }
 
 }  // namespace
+
+std::string dali_index_name(std::string_view shard) {
+  return fmt::format("{}.idx", shard.substr(0, shard.find('.', 1)));
+}
 
 IndexKind dali_index_kind() {
   return {.name = "dali",

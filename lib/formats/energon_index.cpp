@@ -69,7 +69,7 @@ std::string dataset_text(const std::set<std::string>& image_extensions) {
 class EnergonOffsets final : public ShardIndexLines {
  public:
   explicit EnergonOffsets(ByteSink& sink) : sink_(sink) {}
-  void add(const Sample& sample) override { write(sample.offset); }
+  void add(const IndexSample& sample) override { write(sample.offset); }
   void finish(std::uint64_t end) override { write(end); }
 
  private:
@@ -107,7 +107,7 @@ std::vector<ShardCount> read_info(const std::string& text, const std::string& pa
   const auto json = parse_json(text);
   const auto counts = json.is_object() ? json.find("shard_counts") : json.end();
   if (!json.is_object() || counts == json.end() || !counts->is_object()) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' has no shard_counts", path), path);
+    throw Error(ErrorCode::corrupt, At{path}, "'{}' has no shard_counts", path);
   }
   std::vector<ShardCount> shards;
   for (const auto& [shard, samples] : counts->items()) {

@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <array>
 
-#include "formats/dali_index.hpp"
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/wids_index.hpp"
 
 namespace shardkit::formats {
 
-void IndexedShard::add(const Sample& sample) {
+void IndexedShard::add(const IndexSample& sample) {
   ++samples;
   bool image = false;
-  for (const SampleMember& member : sample.members) {
+  for (const IndexMember& member : sample.members) {
     if (!is_image_extension(member.extension)) continue;
     image = true;
-    image_extensions.insert(member.spelling);
+    image_extensions.emplace(sample.spelling(member));
   }
-  const bool label = std::ranges::any_of(sample.members, [](const auto& member) { return member.spelling == "cls"; });
+  const bool label =
+      std::ranges::any_of(sample.members, [&](const auto& member) { return sample.spelling(member) == "cls"; });
   if (!image || !label) ++unclassified;
 }
 

@@ -28,7 +28,7 @@ struct IndexedShard {
   std::uint64_t unclassified = 0;           ///< samples that are not an image with a label
   std::optional<std::string> wids_trouble;  ///< the first member that wids reads incorrectly, and why
 
-  void add(const Sample& sample);
+  void add(const IndexSample& sample);
 };
 
 /// Writes the index of a reader for one shard.
@@ -36,7 +36,7 @@ class ShardIndexLines {
  public:
   virtual ~ShardIndexLines() = default;
   /// The next sample of the shard. Throws Error{unsupported} for names that the reader cannot read.
-  virtual void add(const Sample& sample) = 0;
+  virtual void add(const IndexSample& sample) = 0;
   /// No sample follows; the archive's content ends at byte `end`.
   virtual void finish(std::uint64_t end) = 0;
   /// What precedes everything that was written to the sink; known after finish().
@@ -91,5 +91,11 @@ std::span<const IndexKind> reader_index_kinds();
 
 /// The row of Megatron-Energon. The rows of DALI and wids are in their headers, which others need too.
 IndexKind energon_index_kind();
+
+/// The index's usual name for a shard: its name up to the first dot, and ".idx". Two shards may get the same.
+std::string dali_index_name(std::string_view shard);
+
+/// Its row of index_kinds().
+IndexKind dali_index_kind();
 
 }  // namespace shardkit::formats

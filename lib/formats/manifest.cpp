@@ -1,7 +1,6 @@
 #include "formats/manifest.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -30,7 +29,7 @@ class FieldReader {
   }
 
   [[noreturn]] void fail(const std::string& field, std::string_view what) const {
-    throw Error(ErrorCode::corrupt, fmt::format("manifest '{}': {}{} {}", path_, where_, field, what), path_);
+    throw Error(ErrorCode::corrupt, At{path_}, "manifest '{}': {}{} {}", path_, where_, field, what);
   }
   std::uint64_t number(const char* field) const {
     if (const auto value = json_count(at(field))) return *value;
@@ -137,14 +136,12 @@ std::string write_manifest(const Manifest& manifest) {
 
 Manifest read_manifest(std::string_view text, const std::string& path) {
   const Json json = parse_ordered_json(text);
-  if (json.is_discarded()) throw Error(ErrorCode::corrupt, fmt::format("manifest '{}' is not JSON", path), path);
+  if (json.is_discarded()) throw Error(ErrorCode::corrupt, At{path}, "manifest '{}' is not JSON", path);
   const FieldReader root(json, "", path);
   if (root.text("format") != kFormat) root.fail("format", fmt::format("is not '{}'", kFormat));
   if (root.number("version") != kVersion) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("manifest '{}' has version {}; this program reads version {}", path, root.number("version"),
-                            kVersion),
-                path);
+    throw Error(ErrorCode::unsupported, At{path}, "manifest '{}' has version {}; this program reads version {}", path,
+                root.number("version"), kVersion);
   }
   Manifest manifest;
   manifest.samples = root.number("samples");

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
 namespace shardkit::formats {
@@ -17,14 +15,10 @@ namespace {
 
 constexpr std::uint64_t kTailBytes = 256;  // contains the closing line
 
-/// "ext:size:mtime", or of an object "ext:size:@version"
+/// The extension, a colon and the state.
 bool parse_file(std::string_view column, PlannedFile& file) {
-  std::array<std::string_view, 3> parts;
-  file.mtime_ns = 0;
-  file.version.reset();
-  return split_parts(column, parts) && unescape(parts[0], file.extension) && parse_number(parts[1], file.size) &&
-         (parts[2].starts_with('@') ? unescape(parts[2].substr(1), file.version.emplace())
-                                    : parse_number(parts[2], file.mtime_ns));
+  std::array<std::string_view, 2> parts;
+  return split_parts(column, parts) && unescape(parts[0], file.extension) && parse_state(parts[1], file);
 }
 
 /// "-" if the sample has no class.
@@ -63,6 +57,12 @@ bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& 
   return true;
 }
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_escaped(out, text);
+  return out;
+}
+
 }  // namespace
 
 PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), name_(std::move(name)) {
@@ -71,10 +71,8 @@ PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), 
 }
 
 void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
-  throw Error(
-      ErrorCode::corrupt,
-      fmt::format("plan '{}' is not readable at byte {}: {}; create it again with `shardctl plan`", name_, offset, why),
-      name_, offset);
+  throw Error(ErrorCode::corrupt, At{name_, offset},
+              "plan '{}' is not readable at byte {}: {}; create it again with `shardctl plan`", name_, offset, why);
 }
 
 void PlanReader::read_head() {
@@ -100,7 +98,7 @@ void PlanReader::read_head() {
     } else if (columns[0] == "option" && columns.size() == 3) {
       ok = unescape(columns[2], head_.options[std::string(columns[1])]);
     } else if (columns[0] == "class" && columns.size() == 4) {
-      PlanClass& item = head_.classes.emplace_back();
+      ManifestClass& item = head_.classes.emplace_back();
       ok = parse_number(columns[1], item.label) && unescape(columns[2], item.name) &&
            parse_number(columns[3], item.samples);
     } else if (columns[0] == "skip" && columns.size() == 3) {
@@ -199,6 +197,19 @@ bool PlanReader::ShardReader::next(PlannedSample& sample) {
   return true;
 }
 
+void append_state(std::string& line, const FileState& state) {
+  line += state.version ? fmt::format("{}:@", state.size) : fmt::format("{}:{}", state.size, state.mtime_ns);
+  if (state.version) append_escaped(line, *state.version);
+}
+
+bool parse_state(std::string_view text, FileState& state) {
+  std::array<std::string_view, 2> parts;
+  state = {};
+  if (!split_parts(text, parts) || !parse_number(parts[0], state.size)) return false;
+  return parts[1].starts_with('@') ? unescape(parts[1].substr(1), state.version.emplace())
+                                   : parse_number(parts[1], state.mtime_ns);
+}
+
 std::string plan_name(std::uint64_t number) { return number == 0 ? "plan" : fmt::format("plan-{}", number); }
 
 std::optional<std::uint64_t> shard_number(std::string_view prefix, std::string_view name) {
@@ -248,19 +259,9 @@ std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_di
 
 std::vector<std::size_t> label_digits(const PlanHead& head) {
   std::vector<std::size_t> digits;
-  for (const PlanClass& item : head.classes) digits.push_back(label_text(item.label).size());
+  for (const ManifestClass& item : head.classes) digits.push_back(label_text(item.label).size());
   return digits;
 }
-
-namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  append_escaped(out, text);
-  return out;
-}
-
-}  // namespace
 
 std::string_view planned_value(std::string_view name, std::string_view value) {
   return name == "on_bad" && value == "skip" ? "fail" : value;
@@ -286,7 +287,7 @@ PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), labe
     identify(line(planned_value(name, value)));
   }
   text.clear();
-  for (const PlanClass& item : head.classes) {
+  for (const ManifestClass& item : head.classes) {
     text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
   }
   for (const IndexSkip& skip : head.skipped) {
@@ -323,11 +324,10 @@ void PlanWriter::add(const PlannedSample& sample) {
   const auto add_file = [&](const PlannedFile& file) {
     std::string column = "\t";
     append_escaped(column, file.extension);
-    column += fmt::format(":{}", file.size);
-    identity_text_ += column;
+    column += ':';
+    identity_text_ += column + fmt::to_string(file.size);
     line_ += column;
-    line_ += file.version ? ":@" : fmt::format(":{}", file.mtime_ns);
-    if (file.version) append_escaped(line_, *file.version);
+    append_state(line_, file);
     if (file.path.empty()) return;
     column = "\t=";
     append_escaped(column, file.path);

@@ -28,13 +28,21 @@ inline constexpr std::string_view kAppendedPlanMagic = "shardkit-plan\t4";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 inline constexpr std::string_view kNewReshardMagic = "shardkit-reshard\t2";
 
-/// A source file as found by the scan. Convert recognizes changes by its size and mtime, or for an object its version.
-struct PlannedFile {
-  std::string extension;   ///< the part after stem and dot in the source, or, starting with '_' or '-', after the stem
-  std::uint64_t size = 0;  ///< bytes
+/// How a source file is recognized: by size and modification time, or in a store by its version.
+struct FileState {
+  std::uint64_t size = 0;                   ///< bytes
   std::int64_t mtime_ns = 0;                ///< since 1970; 0 for an object
   std::optional<std::string> version = {};  ///< of an object of a store; may be empty
-  std::string path = {};                    ///< relative to the source, for a file with another stem than its sample's
+  bool operator==(const FileState&) const = default;
+};
+/// "size:mtime", or of an object "size:@version".
+void append_state(std::string& line, const FileState& state);
+bool parse_state(std::string_view text, FileState& state);
+
+/// A source file as found by the scan.
+struct PlannedFile : FileState {
+  std::string extension;  ///< the part after stem and dot in the source, or, starting with '_' or '-', after the stem
+  std::string path = {};  ///< relative to the source, for a file with another stem than its sample's
   bool operator==(const PlannedFile&) const = default;
 };
 
@@ -47,13 +55,6 @@ struct PlannedSample {
   std::vector<PlannedFile> sidecars;  ///< the sample's other files; `extension` of one with a path is its field's name
   std::string json = {};              ///< text of a .json member without a file; at most kLongestPlannedJson bytes
   bool operator==(const PlannedSample&) const = default;
-};
-
-struct PlanClass {
-  std::string name;
-  std::uint64_t label = 0;
-  std::uint64_t samples = 0;
-  bool operator==(const PlanClass&) const = default;
 };
 
 /// A tar that a reshard takes samples from, without its folder: moved inputs are still the same.
@@ -78,7 +79,7 @@ inline constexpr std::size_t kLongestPlannedJson = 400'000;
 struct PlanHead {
   std::string name;                            ///< shard name prefix
   std::map<std::string, std::string> options;  ///< those that affect the output
-  std::vector<PlanClass> classes;              ///< sorted by name; of a list with numbers by label
+  std::vector<ManifestClass> classes;          ///< sorted by name; of a list with numbers by label
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
   std::vector<PlanInput> inputs = {};          ///< for a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders

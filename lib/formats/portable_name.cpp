@@ -66,21 +66,6 @@ bool is_carried_key(std::string_view key) {
   return carried;
 }
 
-}  // namespace
-
-std::string portable_component(std::string_view component) {
-  if (component.empty()) return "~";
-  std::string out;
-  if (component.starts_with("__")) {
-    out = "~5F";
-    component.remove_prefix(1);
-  }
-  for (const char c : component) append_portable(out, c);
-  return out;
-}
-
-namespace {
-
 std::string flat_key(std::string_view class_name, std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -109,6 +94,17 @@ std::string nested_key(std::string_view class_name, std::string_view path, bool 
 }
 
 }  // namespace
+
+std::string portable_component(std::string_view component) {
+  if (component.empty()) return "~";
+  std::string out;
+  if (component.starts_with("__")) {
+    out = "~5F";
+    component.remove_prefix(1);
+  }
+  for (const char c : component) append_portable(out, c);
+  return out;
+}
 
 std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark,
                       std::size_t longest_field) {

@@ -34,22 +34,22 @@ bool is_image_extension(std::string_view extension) {
   return std::ranges::find(known, lower_case(extension)) != known.end();
 }
 
-std::optional<Sample> SampleGrouper::add(const TarEntry& entry) {
+std::optional<IndexSample> SampleGrouper::add(const TarEntry& entry) {
   if (entry.type != TarType::regular || is_metadata_name(entry.name)) return std::nullopt;
   const auto name = split_sample_name(entry.name);
   if (!name) return std::nullopt;
-  std::optional<Sample> done;
+  std::optional<IndexSample> done;
   if (current_.members.empty() || current_.key != name->key) {
     done = finish();
     current_.key = name->key;
     current_.offset = entry.record_offset;
   }
-  current_.members.push_back(
-      {lower_case(name->extension), entry.data_offset, entry.size, std::string(name->extension)});
+  const bool plain = !entry.facts.has(TarFact::sparse);
+  current_.members.push_back({lower_case(name->extension), entry.data_offset, entry.size, {}, {}, entry.name, plain});
   return done;
 }
 
-std::optional<Sample> SampleGrouper::finish() {
+std::optional<IndexSample> SampleGrouper::finish() {
   if (current_.members.empty()) return std::nullopt;
   return std::exchange(current_, {});
 }

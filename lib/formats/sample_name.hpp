@@ -2,10 +2,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
+#include "formats/shard_index.hpp"
 #include "formats/tar_parser.hpp"
 
 /// How tar members become samples: WebDataset's rules (webdataset 1.0.2, tariterators.py), which the other readers
@@ -33,31 +32,18 @@ bool is_image_extension(std::string_view extension);
 inline constexpr std::uint64_t kLargestLabel = INT64_MAX;
 inline constexpr const char* kLabelRange = "a whole number from 0 to 9223372036854775807";
 
-struct SampleMember {
-  std::string extension;     ///< in lower case
-  std::uint64_t offset = 0;  ///< of the content within the shard
-  std::uint64_t size = 0;
-  std::string spelling;  ///< the extension as spelled in the archive; key, dot and this make the member's name
-};
-
-struct Sample {
-  std::string key;
-  std::uint64_t offset = 0;           ///< start of its first member's record
-  std::vector<SampleMember> members;  ///< in shard order, never empty; an extension may occur twice
-};
-
-/// Groups adjacent members with equal keys into samples.
+/// Groups adjacent members with equal keys into samples, without labels; an extension may occur twice.
 class SampleGrouper {
  public:
   /// Takes the next member of the shard; returns the previous sample when this one begins another. Members that are not
   /// regular files, are metadata or have no extension belong to no sample and do not end one.
-  std::optional<Sample> add(const TarEntry& entry);
+  std::optional<IndexSample> add(const TarEntry& entry);
 
   /// The last sample, after the last member.
-  std::optional<Sample> finish();
+  std::optional<IndexSample> finish();
 
  private:
-  Sample current_;
+  IndexSample current_;
 };
 
 }  // namespace shardkit::formats

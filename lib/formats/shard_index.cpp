@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/shard_hash.hpp"
+#include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit::formats {
@@ -23,11 +25,9 @@ constexpr std::uint64_t kFirstLine = 4096;  // a shard's name
 constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 120 parts; longer ones are read again
 
 [[noreturn]] void damaged(const std::string& name, std::uint64_t offset, std::string_view why) {
-  throw Error(
-      ErrorCode::corrupt,
-      fmt::format("shard index '{}' is damaged at byte {}: {}; remove it and run the command that created it again",
-                  name, offset, why),
-      name, offset);
+  throw Error(ErrorCode::corrupt, At{name, offset},
+              "shard index '{}' is damaged at byte {}: {}; remove it and run the command that created it again", name,
+              offset, why);
 }
 
 void parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {
@@ -35,10 +35,9 @@ void parse_head(std::string_view line, const std::string& name, ShardSummary& su
   split_columns(line, columns);
   if (columns.size() != 4 || columns[0] != kMagic) damaged(name, 0, "the first line is not that of a shard index");
   if (columns[1] != kVersion && columns[1] != kPathsVersion && columns[1] != kPartsVersion) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("shard index '{}' has version {}; this program reads versions {} to {}", name, columns[1],
-                            kVersion, kPartsVersion),
-                name, 0);
+    throw Error(ErrorCode::unsupported, At{name, 0},
+                "shard index '{}' has version {}; this program reads versions {} to {}", name, columns[1], kVersion,
+                kPartsVersion);
   }
   if (!unescape(columns[2], summary.name)) damaged(name, 0, "invalid escape in the shard's name");
   summary.plan = columns[3];
@@ -54,30 +53,59 @@ bool parse_end(const std::vector<std::string_view>& columns, ShardSummary& summa
          parse_hex(columns.back(), checksum);
 }
 
-/// "ext:offset:size:xxh3", and ":path" if the member has one.
+/// As append_member() writes it.
 bool parse_member(std::string_view column, IndexMember& member) {
   std::array<std::string_view, 4> parts;
+  member.xxh3.reset();
+  member.path.clear();
   if (!split_parts(column, parts) || !unescape(parts[0], member.extension) || !parse_number(parts[1], member.offset) ||
       !parse_number(parts[2], member.size)) {
     return false;
   }
   const std::size_t colon = parts[3].find(':');
-  member.path.clear();
-  return parse_hex(parts[3].substr(0, colon), member.xxh3) &&
+  const std::string_view xxh3 = parts[3].substr(0, colon);
+  return (xxh3 == "-" || parse_hex(xxh3, member.xxh3.emplace())) &&
          (colon == std::string_view::npos || unescape(parts[3].substr(colon + 1), member.path));
 }
 
-/// Columns: "+" key label path member...
-bool parse_sample(const std::vector<std::string_view>& columns, IndexSample& sample) {
-  if (columns.size() < 5 || columns[0] != "+" || !unescape(columns[1], sample.key)) return false;
+/// Columns of a sample, in an index or the plan of a reshard: key, label and path, each behind a tab; then its members,
+/// each as "ext:offset:size:xxh3", with ":path" if it has one. "-" is an unknown label or checksum.
+void append_names(std::string& line, const IndexSample& sample) {
+  line += '\t';
+  append_escaped(line, sample.key);
+  line += '\t';
+  line += sample.label ? fmt::format_int(*sample.label).c_str() : "-";
+  line += '\t';
+  append_escaped(line, sample.path);
+}
+
+void append_member(std::string& line, const IndexMember& member) {
+  line += '\t';
+  append_escaped(line, member.extension);
+  fmt::format_to(std::back_inserter(line), ":{}:{}:", member.offset, member.size);
+  line += member.xxh3 ? to_hex(*member.xxh3) : "-";
+  if (member.path.empty()) return;
+  line += ':';
+  append_escaped(line, member.path);
+}
+
+/// False if the columns are invalid. `sample` is overwritten.
+bool parse_sample(std::span<const std::string_view> columns, IndexSample& sample) {
+  if (columns.size() < 4 || !unescape(columns[0], sample.key)) return false;
   sample.label.reset();
-  if (columns[2] != "-" && !parse_number(columns[2], sample.label.emplace())) return false;
-  if (!unescape(columns[3], sample.path)) return false;
-  sample.members.resize(columns.size() - 4);
+  if (columns[1] != "-" && !parse_number(columns[1], sample.label.emplace())) return false;
+  if (!unescape(columns[2], sample.path)) return false;
+  sample.members.resize(columns.size() - 3);
   for (std::size_t i = 0; i < sample.members.size(); ++i) {
-    if (!parse_member(columns[i + 4], sample.members[i])) return false;
+    if (!parse_member(columns[i + 3], sample.members[i])) return false;
   }
   return true;
+}
+
+/// Columns: "+", and those of a sample with all checksums.
+bool parse_row(const std::vector<std::string_view>& columns, IndexSample& sample) {
+  return columns[0] == "+" && parse_sample(std::span(columns).subspan(1), sample) &&
+         std::ranges::all_of(sample.members, [](const IndexMember& member) { return member.xxh3.has_value(); });
 }
 
 /// Of the member that ends last; the largest number for one that ends beyond it.
@@ -96,6 +124,11 @@ bool parse_skip(const std::vector<std::string_view>& columns, IndexSkip& skip) {
 }
 
 }  // namespace
+
+void name_members(IndexSample& sample) {
+  for (IndexMember& member : sample.members) member.name = fmt::format("{}.{}", sample.key, member.extension);
+  sample.offset = sample.members.front().offset - kTarBlock;
+}
 
 std::string implied_path(std::string_view sample_path, std::string_view extension) {
   const NameParts parts = split_extension(sample_path);
@@ -122,20 +155,9 @@ void ShardIndexWriter::line() {
 }
 
 void ShardIndexWriter::add(const IndexSample& sample) {
-  line_ += "+\t";
-  append_escaped(line_, sample.key);
-  line_ += '\t';
-  line_ += sample.label ? fmt::format_int(*sample.label).c_str() : "-";
-  line_ += '\t';
-  append_escaped(line_, sample.path);
-  for (const IndexMember& member : sample.members) {
-    line_ += '\t';
-    append_escaped(line_, member.extension);
-    fmt::format_to(std::back_inserter(line_), ":{}:{}:{:016x}", member.offset, member.size, member.xxh3);
-    if (member.path.empty()) continue;
-    line_ += ':';
-    append_escaped(line_, member.path);
-  }
+  line_ += '+';
+  append_names(line_, sample);
+  for (const IndexMember& member : sample.members) append_member(line_, member);
   line();
   ++summary_.samples;
 }
@@ -180,7 +202,7 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
     hash.update(as_bytes("\n"));
     if (!lines.next(line)) damaged(name, lines.next_offset(), "the closing line is missing");
     split_columns(line, columns);
-    if (columns[0] == "+" && parse_sample(columns, sample)) {
+    if (parse_row(columns, sample)) {
       ++samples;
       members_end = std::max(members_end, end_of_members(sample));
       visitor.sample(std::move(sample));
@@ -231,5 +253,52 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
 }
 
 std::string shard_index_path(std::string_view shard) { return fmt::format(".shardkit/{}.index", shard); }
+
+std::string moved_sample_line(const MovedSample& sample) {
+  std::string line = fmt::format("=\t{}\t", sample.input);
+  if (sample.source_key != sample.key) append_escaped(line, sample.source_key);
+  append_names(line, sample);
+  for (const IndexMember& member : sample.members) append_member(line, member);
+  return line;
+}
+
+std::string moved_sample_identity(const MovedSample& sample) {
+  std::string line = "=";
+  append_names(line, sample);
+  for (const IndexMember& member : sample.members) {
+    line += '\t';
+    append_escaped(line, member.extension);
+    line += fmt::format(":{}", member.size);
+    if (member.path.empty()) continue;
+    line += ':';
+    append_escaped(line, member.path);
+  }
+  return line;
+}
+
+bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample) {
+  if (columns.size() < 3 || columns[0] != "=" || !parse_number(columns[1], sample.input)) return false;
+  if (!unescape(columns[2], sample.source_key) || !parse_sample(std::span(columns).subspan(3), sample)) return false;
+  if (sample.source_key.empty()) sample.source_key = sample.key;
+  return true;
+}
+
+std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
+  const std::string_view folder = std::string_view(sample.path).substr(0, sample.path.find('/'));
+  const auto found = folder.size() == sample.path.size() ? classes.end() : std::ranges::find(classes, folder);
+  return found == classes.end() ? 0 : static_cast<std::size_t>(found - classes.begin());
+}
+
+std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {
+  std::uint64_t bytes = 0;
+  for (const IndexMember& member : sample.members) bytes += tar_member_bytes(member.size);
+  return bytes;
+}
+
+std::size_t longest_key(const MovedSample& sample) {
+  std::size_t longest = 0;
+  for (const IndexMember& member : sample.members) longest = std::max(longest, member.extension.size());
+  return kTarNameLimit - 1 - longest;
+}
 
 }  // namespace shardkit::formats

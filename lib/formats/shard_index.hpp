@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "formats/manifest.hpp"
 
@@ -17,13 +19,15 @@
 /// line in memory.
 namespace shardkit::formats {
 
-/// One member of a sample, such as the image or its label.
+/// One member of a sample, such as the image or its label: of an index, a plan or a tar.
 struct IndexMember {
-  std::string extension;     ///< "jpg", "cls": the part after the key and a dot
-  std::uint64_t offset = 0;  ///< of the first content byte within the shard
-  std::uint64_t size = 0;    ///< content bytes
-  std::uint64_t xxh3 = 0;    ///< XXH3-64 of the content
-  std::string path = {};     ///< of its file, relative to the source; empty if implied_path() gives it
+  std::string extension;                   ///< "jpg", "cls": the part after the key and a dot, in lower case
+  std::uint64_t offset = 0;                ///< of the first content byte within the shard
+  std::uint64_t size = 0;                  ///< content bytes
+  std::optional<std::uint64_t> xxh3 = {};  ///< XXH3-64 of the content; an index has it
+  std::string path = {};                   ///< of its file, relative to the source; empty if implied_path() gives it
+  std::string name = {};                   ///< as the tar spells it; empty where only an index was read
+  bool plain = true;                       ///< false if the stored bytes are not the content: a sparse file
   bool operator==(const IndexMember&) const = default;
 };
 
@@ -32,6 +36,11 @@ struct IndexSample {
   std::optional<std::uint64_t> label;  ///< empty if the shard has no .cls
   std::string path;                    ///< of the image, relative to the source; empty for shards made by others
   std::vector<IndexMember> members;    ///< in shard order, never empty
+  std::uint64_t offset = 0;            ///< of its first member's record, where the tar was read
+  /// The extension of a member with a name, as the tar spells it.
+  std::string_view spelling(const IndexMember& member) const {
+    return std::string_view(member.name).substr(key.size() + 1);
+  }
   bool operator==(const IndexSample&) const = default;
 };
 
@@ -39,11 +48,19 @@ struct IndexSample {
 /// that started the sample, else the path with the member's extension instead of the last.
 std::string implied_path(std::string_view sample_path, std::string_view extension);
 
-/// A source file that was left out, and why.
+/// Adds what only a tar has, names and the first record, as convert and reshard write them.
+void name_members(IndexSample& sample);
+
+/// A file or sample that was left out, and why.
 struct IndexSkip {
   std::string path;
   std::string reason;
   bool operator==(const IndexSkip&) const = default;
+
+  void describe(FieldVisitor& v) {
+    v.field({"path", "relative to the source"}, path);
+    v.field({"reason", "why it is in no shard"}, reason);
+  }
 };
 
 /// Contents of the first and last lines of an index about its shard: what a manifest lists of it, and more.
@@ -97,5 +114,32 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
 
 /// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".
 std::string shard_index_path(std::string_view shard);
+
+/// A sample that reshard copies from one tar to another, which is a line of its plan. Key and extensions are those in
+/// the output, offsets those in the input; members are in output order, by extension.
+struct MovedSample : IndexSample {
+  std::uint64_t input = 0;  ///< number of the input tar
+  std::string source_key;   ///< key in the input
+  bool operator==(const MovedSample&) const = default;
+};
+
+/// The sample's line, without newline.
+std::string moved_sample_line(const MovedSample& sample);
+
+/// The part of the sample that the plan's hash covers: everything except its position in the inputs.
+std::string moved_sample_identity(const MovedSample& sample);
+
+/// Reads the columns of a line; false if they are invalid. `sample` is overwritten.
+bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample);
+
+/// The class of the sample's path, as index into `classes`; 0 if the path has none. For classes to which a class map
+/// gave one label.
+std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
+
+/// Size of the sample in a tar.
+std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);
+
+/// Most bytes that its key may have, so that a tar can hold the names of all members.
+std::size_t longest_key(const MovedSample& sample);
 
 }  // namespace shardkit::formats

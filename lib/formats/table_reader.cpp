@@ -22,6 +22,70 @@ struct CsvField {
   bool doubled_quotes = false;  ///< contains quotes, each written twice
 };
 
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLongestRow = 16U * 1024U * 1024U;
+constexpr std::size_t kMostColumns = 10'000;
+constexpr int kDeepest = 100;
+
+/// Looks at a row while it is parsed and throws a RowFault. The parser takes the last of equal names and any depth, and
+/// looks for a name among all before it: quadratic for an object of many.
+class RowCheck {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
+    using Event = Json::parse_event_t;
+    if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepest) {
+      throw RowFault{fmt::format("objects or lists are nested more than {} deep; flatten the row", kDeepest)};
+    }
+    if (event == Event::object_start) names_.emplace_back();
+    if (event == Event::object_end) names_.pop_back();
+    if (event == Event::key) add(value.get_ref<const std::string&>());
+    return true;
+  }
+
+ private:
+  void add(const std::string& name) {
+    if (!names_.back().insert(name).second) {
+      throw RowFault{fmt::format("the name '{}' is used twice in one object; keep one", name.substr(0, 100))};
+    }
+    if (names_.back().size() > kMostColumns) {
+      throw RowFault{fmt::format("an object of more than {}; split it", format_count(kMostColumns, "name"))};
+    }
+  }
+
+  std::vector<std::set<std::string>> names_;  ///< of the objects that are open
+};
+
+char separator_of(TableKind kind) { return kind == TableKind::tsv ? '\t' : ','; }
+
+bool is_blank(TableKind kind, std::string_view row) {
+  return kind == TableKind::jsonl ? row.find_first_not_of(" \t\r") == std::string_view::npos : row.empty();
+}
+
+std::optional<RowFault> find_nul(std::string_view row) {
+  const std::size_t at = row.find('\0');
+  if (at == std::string_view::npos) return std::nullopt;
+  return RowFault{"a NUL byte; the file is damaged or not UTF-8: write it again as UTF-8", at};
+}
+
+std::optional<RowFault> too_long(TableKind kind, std::string_view row) {
+  if (row.size() <= kLongestRow) return std::nullopt;
+  if (const auto nul = find_nul(row)) return nul;
+  const char* remedy = kind == TableKind::jsonl ? "end each object's line with a line feed"
+                                                : "end lines with line feeds, and close every quote opened in this row";
+  return RowFault{fmt::format("a row of more than 16 MiB; {}", remedy), 0};
+}
+
+std::optional<RowFault> wrong_count(TableKind kind, std::size_t fields, std::size_t columns) {
+  if (fields == columns) return std::nullopt;
+  std::string_view remedy = "write an empty field for a missing value";
+  if (fields > columns)
+    remedy = kind == TableKind::tsv ? "quote a value that holds a tab" : "quote a value that holds a comma";
+  return RowFault{fmt::format("{} but the header has {}; {}", format_count(fields, "field"),
+                              format_count(columns, "column"), remedy),
+                  0};
+}
+
 }  // namespace
 
 /// Splits text into the records of a CSV file (RFC 4180; TableKind lists further rules). Reuses its memory.
@@ -148,74 +212,6 @@ class TableReader::CsvScanner {
   RowFault fault_;
 };
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kLongestRow = 16U * 1024U * 1024U;
-constexpr std::size_t kMostColumns = 10'000;
-constexpr int kDeepest = 100;
-
-/// Looks at a row while it is parsed and throws a RowFault. The parser takes the last of equal names and any depth, and
-/// looks for a name among all before it: quadratic for an object of many.
-class RowCheck {
- public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
-    using Event = Json::parse_event_t;
-    if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepest) {
-      throw RowFault{fmt::format("objects or lists are nested more than {} deep; flatten the row", kDeepest)};
-    }
-    if (event == Event::object_start) names_.emplace_back();
-    if (event == Event::object_end) names_.pop_back();
-    if (event == Event::key) add(value.get_ref<const std::string&>());
-    return true;
-  }
-
- private:
-  void add(const std::string& name) {
-    if (!names_.back().insert(name).second) {
-      throw RowFault{fmt::format("the name '{}' is used twice in one object; keep one", name.substr(0, 100))};
-    }
-    if (names_.back().size() > kMostColumns) {
-      throw RowFault{fmt::format("an object of more than {}; split it", format_count(kMostColumns, "name"))};
-    }
-  }
-
-  std::vector<std::set<std::string>> names_;  ///< of the objects that are open
-};
-
-char separator_of(TableKind kind) { return kind == TableKind::tsv ? '\t' : ','; }
-
-bool is_blank(TableKind kind, std::string_view row) {
-  return kind == TableKind::jsonl ? row.find_first_not_of(" \t\r") == std::string_view::npos : row.empty();
-}
-
-std::optional<RowFault> find_nul(std::string_view row) {
-  const std::size_t at = row.find('\0');
-  if (at == std::string_view::npos) return std::nullopt;
-  return RowFault{"a NUL byte; the file is damaged or not UTF-8: write it again as UTF-8", at};
-}
-
-std::optional<RowFault> too_long(TableKind kind, std::string_view row) {
-  if (row.size() <= kLongestRow) return std::nullopt;
-  if (const auto nul = find_nul(row)) return nul;
-  const char* remedy = kind == TableKind::jsonl ? "end each object's line with a line feed"
-                                                : "end lines with line feeds, and close every quote opened in this row";
-  return RowFault{fmt::format("a row of more than 16 MiB; {}", remedy), 0};
-}
-
-std::optional<RowFault> wrong_count(TableKind kind, std::size_t fields, std::size_t columns) {
-  if (fields == columns) return std::nullopt;
-  std::string_view remedy = "write an empty field for a missing value";
-  if (fields > columns)
-    remedy = kind == TableKind::tsv ? "quote a value that holds a tab" : "quote a value that holds a comma";
-  return RowFault{fmt::format("{} but the header has {}; {}", format_count(fields, "field"),
-                              format_count(columns, "column"), remedy),
-                  0};
-}
-
-}  // namespace
-
 std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
   if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
     return RowFault{"bytes that are not UTF-8; JSON is written in UTF-8", bad};
@@ -319,11 +315,9 @@ Json TableReader::row_at(ByteSource& source, std::uint64_t offset, std::uint64_t
                                                      scanned.length_with_end() == text.size()));
   Json fields;
   if (!is_row || read_fields(text, scanned, fields)) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("table '{}': the row at byte {} no longer exists; run again when no process writes to the file",
-                    name_, offset),
-        name_, offset);
+    throw Error(ErrorCode::conflict, At{name_, offset},
+                "table '{}': the row at byte {} no longer exists; run again when no process writes to the file", name_,
+                offset);
   }
   return fields;
 }
@@ -385,8 +379,8 @@ std::optional<RowFault> TableReader::read_csv_fields(std::string_view text, cons
 void TableReader::fail(const RowFault& fault) const {
   const std::string_view before = window_.text().substr(0, fault.at);
   const auto line = line_ + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
-  throw Error(ErrorCode::corrupt, fmt::format("table '{}', line {}: {}", name_, line, fault.text), name_,
-              window_.offset() + fault.at);
+  throw Error(ErrorCode::corrupt, At{name_, window_.offset() + fault.at}, "table '{}', line {}: {}", name_, line,
+              fault.text);
 }
 
 }  // namespace shardkit::formats

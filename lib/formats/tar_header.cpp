@@ -68,6 +68,16 @@ std::optional<std::uint64_t> parse_base256(std::string_view field) {
   return value;
 }
 
+// Field positions of a POSIX ustar header.
+constexpr std::size_t kMode = 100;
+constexpr std::size_t kUid = 108;
+constexpr std::size_t kGid = 116;
+constexpr std::size_t kMtime = 136;
+
+void put(MutableBytes block, std::size_t at, std::string_view text) {
+  std::copy_n(as_bytes(text).begin(), text.size(), block.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> parse_tar_number(std::string_view field) {
@@ -169,20 +179,6 @@ bool PaxRecords::next() {
   damaged_ = false;
   return true;
 }
-
-namespace {
-
-// Field positions of a POSIX ustar header.
-constexpr std::size_t kMode = 100;
-constexpr std::size_t kUid = 108;
-constexpr std::size_t kGid = 116;
-constexpr std::size_t kMtime = 136;
-
-void put(MutableBytes block, std::size_t at, std::string_view text) {
-  std::copy_n(as_bytes(text).begin(), text.size(), block.begin() + static_cast<std::ptrdiff_t>(at));
-}
-
-}  // namespace
 
 void write_ustar_header(MutableBytes block, std::string_view name, std::uint64_t size) {
   if (name.empty() || name.size() > kTarNameLimit || size >= kTarSizeLimit) {

@@ -44,12 +44,12 @@ Bytes TarScanner::read(const TarParser::Range& range) {
   return Bytes(buffer_).subspan(begin, std::min(range.length, buffered_ - begin));
 }
 
-void scan_tar(ByteSource& source, TarHandler& handler, const std::function<void()>& before_member) {
+void scan_tar(ByteSource& source, TarHandler& handler, Context& context) {
   TarScanner scanner(source, [&](const TarFinding& finding) { handler.finding(finding); });
   std::vector<std::byte> buffer;
   TarEntry entry;
   while (scanner.next(entry)) {
-    before_member();
+    context.throw_if_stopped();
     if (!handler.entry(entry)) continue;
     std::uint64_t done = 0;
     while (done < entry.size) {
@@ -61,6 +61,21 @@ void scan_tar(ByteSource& source, TarHandler& handler, const std::function<void(
     }
     if (done == entry.size) handler.content_end();
   }
+  context.progress().bytes.fetch_add(source.size(), std::memory_order_relaxed);
+}
+
+std::uint64_t read_tar(ByteSource& source, TarHandler& handler, const std::function<void(Bytes)>& hash,
+                       Context& context) {
+  TarFeed feed(handler, source.size());
+  context.throw_if_stopped();
+  const std::uint64_t bytes_read = source.stream_all([&](Bytes bytes) {
+    hash(bytes);
+    feed.feed(bytes);
+    context.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
+    context.throw_if_stopped();
+  });
+  feed.finish();
+  return bytes_read;
 }
 
 void TarFeed::feed(Bytes bytes) {

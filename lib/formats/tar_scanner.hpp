@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/context.hpp"
 #include "formats/tar_parser.hpp"
 
 /// The two ways to use a TarParser: pulling headers from a source that can seek, or feeding it every byte.
@@ -47,10 +48,14 @@ class TarScanner {
   std::size_t buffered_ = 0;
 };
 
-/// Reads all of an archive's headers, and the content that the handler requests. `before_member` may end it by
-/// throwing.
-void scan_tar(
-    ByteSource& source, TarHandler& handler, const std::function<void()>& before_member = [] {});
+/// Reads all of an archive's headers, and the content that the handler requests. Progress gets the archive's size at
+/// the end. Throws the errors of source and handler, and Error{cancelled} if `context` is stopped.
+void scan_tar(ByteSource& source, TarHandler& handler, Context& context);
+
+/// The same, but reads every byte once, in order, passes it to `hash`, and updates the progress's bytes. Returns their
+/// number.
+std::uint64_t read_tar(ByteSource& source, TarHandler& handler, const std::function<void(Bytes)>& hash,
+                       Context& context);
 
 /// Gets a whole archive from start to end, in pieces of any length.
 class TarFeed {

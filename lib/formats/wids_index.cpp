@@ -22,29 +22,10 @@ std::string binding(const ManifestShard& shard) {
   return line + fmt::format("\t{}\t{}\t", shard.bytes, to_hex(shard.xxh3_128));
 }
 
-}  // namespace
-
-std::string shard_md5_path(std::string_view shard) { return fmt::format("{}/{}.md5", kStateFolder, shard); }
-
-std::string write_shard_md5(const ManifestShard& shard, std::string_view md5) {
-  return fmt::format("{}{}\n", binding(shard), md5);
-}
-
-std::optional<std::string> read_shard_md5(std::string_view text, const ManifestShard& shard) {
-  const std::string start = binding(shard);
-  if (text.size() != start.size() + kDigits + 1 || !text.starts_with(start) || !text.ends_with('\n'))
-    return std::nullopt;
-  const std::string md5(text.substr(start.size(), kDigits));
-  if (md5.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
-  return md5;
-}
-
-namespace {
-
 using Json = nlohmann::json;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
-  throw Error(ErrorCode::corrupt, fmt::format("wids index '{}': {}", path, what), path);
+  throw Error(ErrorCode::corrupt, At{path}, "wids index '{}': {}", path, what);
 }
 
 WidsShard read_shard(const Json& json, std::size_t position, const std::string& path) {
@@ -70,7 +51,45 @@ bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') |
 
 bool is_number(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
 
+SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
+  WidsIndex index;
+  SetIndex result;
+  index.name = wids_set_name(shards.front().name);
+  for (const IndexedShard& shard : shards) {
+    index.shards.push_back({shard.name, shard.wids_samples, shard.bytes, shard.md5});
+    if (!shard.wids_trouble) continue;
+    result.warnings.push_back(
+        {"wids_misreads", fmt::format("shard '{}{}', {}; write the shard again with plain headers", prefix, shard.name,
+                                      *shard.wids_trouble)});
+  }
+  result.files.push_back({.name = kWidsIndexName, .text = write_wids_index(std::move(index))});
+  return result;
+}
+
+std::vector<ShardCount> read_set(const std::string& text, const std::string& path) {
+  std::vector<ShardCount> shards;
+  for (WidsShard& shard : read_wids_index(text, path).shards) {
+    shards.push_back({std::move(shard.url), shard.samples, shard.bytes});
+  }
+  return shards;
+}
+
 }  // namespace
+
+std::string shard_md5_path(std::string_view shard) { return fmt::format("{}/{}.md5", kStateFolder, shard); }
+
+std::string write_shard_md5(const ManifestShard& shard, std::string_view md5) {
+  return fmt::format("{}{}\n", binding(shard), md5);
+}
+
+std::optional<std::string> read_shard_md5(std::string_view text, const ManifestShard& shard) {
+  const std::string start = binding(shard);
+  if (text.size() != start.size() + kDigits + 1 || !text.starts_with(start) || !text.ends_with('\n'))
+    return std::nullopt;
+  const std::string md5(text.substr(start.size(), kDigits));
+  if (md5.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
+  return md5;
+}
 
 bool is_wids_index(std::string_view text) {
   const Json json = parse_json(text);
@@ -83,9 +102,8 @@ WidsIndex read_wids_index(std::string_view text, const std::string& path) {
   const auto version = json.find("wids_version");
   if (version == json.end() || !json_count(*version)) damaged(path, "wids_version is not a whole number");
   if (*version != 1U) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("wids index '{}' has version {}; this program reads version 1", path, version->dump()),
-                path);
+    throw Error(ErrorCode::unsupported, At{path}, "wids index '{}' has version {}; this program reads version 1", path,
+                version->dump());
   }
   const auto list = json.find("shardlist");
   if (list == json.end() || !list->is_array()) damaged(path, "shardlist is not a list");
@@ -148,33 +166,6 @@ std::string_view wids_trouble(const TarEntry& entry) {
   if (entry.facts.has(TarFact::base256_size)) return "its size is stored in binary, which wids cannot read";
   return {};
 }
-
-namespace {
-
-SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
-  WidsIndex index;
-  SetIndex result;
-  index.name = wids_set_name(shards.front().name);
-  for (const IndexedShard& shard : shards) {
-    index.shards.push_back({shard.name, shard.wids_samples, shard.bytes, shard.md5});
-    if (!shard.wids_trouble) continue;
-    result.warnings.push_back(
-        {"wids_misreads", fmt::format("shard '{}{}', {}; write the shard again with plain headers", prefix, shard.name,
-                                      *shard.wids_trouble)});
-  }
-  result.files.push_back({.name = kWidsIndexName, .text = write_wids_index(std::move(index))});
-  return result;
-}
-
-std::vector<ShardCount> read_set(const std::string& text, const std::string& path) {
-  std::vector<ShardCount> shards;
-  for (WidsShard& shard : read_wids_index(text, path).shards) {
-    shards.push_back({std::move(shard.url), shard.samples, shard.bytes});
-  }
-  return shards;
-}
-
-}  // namespace
 
 IndexKind wids_index_kind() {
   return {.name = "wids",

@@ -24,26 +24,6 @@ CropBox central_crop(std::uint32_t width, std::uint32_t height) {
   return {(width - w) / 2, (height - h) / 2, w, h};
 }
 
-}  // namespace
-
-CropBox draw_resized_crop(std::uint32_t width, std::uint32_t height, Prng& prng) {
-  constexpr int kDraws = 10;
-  const double area = static_cast<double>(width) * height;
-  for (int draw = 0; draw < kDraws; ++draw) {
-    const double target = area * (kMinScale + (1.0 - kMinScale) * prng.uniform());
-    const double ratio = std::exp(std::log(kMinRatio) + (std::log(kMaxRatio) - std::log(kMinRatio)) * prng.uniform());
-    const std::uint32_t w = rounded(std::sqrt(target * ratio));
-    const std::uint32_t h = rounded(std::sqrt(target / ratio));
-    if (w == 0 || h == 0 || w > width || h > height) continue;
-    const auto y = static_cast<std::uint32_t>(prng.below(height - h + 1));
-    const auto x = static_cast<std::uint32_t>(prng.below(width - w + 1));
-    return {x, y, w, h};
-  }
-  return central_crop(width, height);
-}
-
-namespace {
-
 constexpr std::size_t kChannels = 3;
 constexpr float kMostLevel = 255;
 
@@ -89,6 +69,22 @@ void to_half_portable(std::span<const float> values, std::span<std::uint16_t> ha
 #endif
 
 }  // namespace
+
+CropBox draw_resized_crop(std::uint32_t width, std::uint32_t height, Prng& prng) {
+  constexpr int kDraws = 10;
+  const double area = static_cast<double>(width) * height;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const double target = area * (kMinScale + (1.0 - kMinScale) * prng.uniform());
+    const double ratio = std::exp(std::log(kMinRatio) + (std::log(kMaxRatio) - std::log(kMinRatio)) * prng.uniform());
+    const std::uint32_t w = rounded(std::sqrt(target * ratio));
+    const std::uint32_t h = rounded(std::sqrt(target / ratio));
+    if (w == 0 || h == 0 || w > width || h > height) continue;
+    const auto y = static_cast<std::uint32_t>(prng.below(height - h + 1));
+    const auto x = static_cast<std::uint32_t>(prng.below(width - w + 1));
+    return {x, y, w, h};
+  }
+  return central_crop(width, height);
+}
 
 void to_half(std::span<const float> values, std::span<std::uint16_t> halves) {
 #if defined(__x86_64__)

@@ -1,7 +1,6 @@
 #include "image/image_header.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include <fmt/format.h>
@@ -123,47 +122,6 @@ unsigned next_marker(Bytes file, std::size_t& at) {
   }
 }
 
-}  // namespace
-
-std::string_view subsampling_name(Subsampling subsampling) {
-  constexpr std::array<std::string_view, 7> names{"4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray", "other"};
-  return names.at(static_cast<std::size_t>(subsampling));
-}
-
-JpegHeaderResult read_jpeg_header(Bytes file) {
-  JpegHeaderResult result;
-  if (file.size() < 2 || big_u16(file, 0) != 0xFFD8) return result;
-  const auto ended = [&](JpegHeaderStatus status) {
-    result.status = status;
-    return result;
-  };
-  std::size_t at = 2;
-  while (true) {
-    const unsigned marker = next_marker(file, at);
-    if (marker == 0) return ended(JpegHeaderStatus::truncated);
-    if (marker == kEoi) return ended(JpegHeaderStatus::corrupt);
-    if (stands_alone(marker)) continue;
-    if (file.size() - at < 2) return ended(JpegHeaderStatus::truncated);
-    const std::size_t length = big_u16(file, at);
-    if (length < 2) return ended(JpegHeaderStatus::corrupt);
-    if (file.size() - at < length) return ended(JpegHeaderStatus::truncated);
-    if (!read_segment(marker, file.subspan(at + 2, length - 2), result.header)) {
-      return ended(JpegHeaderStatus::corrupt);
-    }
-    at += length;
-    if (marker == kSos) break;
-  }
-  result.header.scan_offset = at;
-  return ended(result.header.components == 0 ? JpegHeaderStatus::corrupt : JpegHeaderStatus::ok);
-}
-
-bool has_end_of_image(Bytes file, std::size_t scan_offset) {
-  if (scan_offset >= file.size()) return false;
-  return as_text(file.subspan(scan_offset)).rfind("\xFF\xD9") != std::string_view::npos;
-}
-
-namespace {
-
 using namespace std::string_view_literals;
 
 std::string_view text_at(Bytes file, std::size_t at, std::size_t count) {
@@ -265,9 +223,36 @@ bool ends_early(Bytes file, ImageKind kind) {
 
 }  // namespace
 
-std::string_view image_kind_name(ImageKind kind) {
-  constexpr std::array names{"unknown"sv, "JPEG"sv, "PNG"sv, "GIF"sv, "WebP"sv, "BMP"sv, "TIFF"sv, "PNM"sv};
-  return names.at(static_cast<std::size_t>(kind));
+JpegHeaderResult read_jpeg_header(Bytes file) {
+  JpegHeaderResult result;
+  if (file.size() < 2 || big_u16(file, 0) != 0xFFD8) return result;
+  const auto ended = [&](JpegHeaderStatus status) {
+    result.status = status;
+    return result;
+  };
+  std::size_t at = 2;
+  while (true) {
+    const unsigned marker = next_marker(file, at);
+    if (marker == 0) return ended(JpegHeaderStatus::truncated);
+    if (marker == kEoi) return ended(JpegHeaderStatus::corrupt);
+    if (stands_alone(marker)) continue;
+    if (file.size() - at < 2) return ended(JpegHeaderStatus::truncated);
+    const std::size_t length = big_u16(file, at);
+    if (length < 2) return ended(JpegHeaderStatus::corrupt);
+    if (file.size() - at < length) return ended(JpegHeaderStatus::truncated);
+    if (!read_segment(marker, file.subspan(at + 2, length - 2), result.header)) {
+      return ended(JpegHeaderStatus::corrupt);
+    }
+    at += length;
+    if (marker == kSos) break;
+  }
+  result.header.scan_offset = at;
+  return ended(result.header.components == 0 ? JpegHeaderStatus::corrupt : JpegHeaderStatus::ok);
+}
+
+bool has_end_of_image(Bytes file, std::size_t scan_offset) {
+  if (scan_offset >= file.size()) return false;
+  return as_text(file.subspan(scan_offset)).rfind("\xFF\xD9") != std::string_view::npos;
 }
 
 ImageKind sniff_image(Bytes head) {
@@ -309,8 +294,8 @@ std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension
     return ImageProblem{ImageFlaw::not_an_image, "the first bytes are not those of an image"};
   }
   if (promised == ImageKind::unknown || promised == kind) return std::nullopt;
-  return ImageProblem{ImageFlaw::other_format, fmt::format("the name says {} but the content is {}",
-                                                           image_kind_name(promised), image_kind_name(kind))};
+  return ImageProblem{ImageFlaw::other_format,
+                      fmt::format("the name says {} but the content is {}", enum_name(promised), enum_name(kind))};
 }
 
 std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension) {
@@ -323,7 +308,7 @@ std::optional<ImageProblem> header_problem(Bytes file, std::string_view extensio
   const std::optional<ImageSize> size = image_size(file);
   if (!size || ends_early(file, kind)) {
     return ImageProblem{ImageFlaw::truncated,
-                        fmt::format("the {} ends early, after {} bytes", image_kind_name(kind), file.size())};
+                        fmt::format("the {} ends early, after {} bytes", enum_name(kind), file.size())};
   }
   if (size->width == 0 || size->height == 0) {
     return ImageProblem{ImageFlaw::zero_pixels,

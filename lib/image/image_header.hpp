@@ -15,9 +15,9 @@ namespace shardkit::image {
 
 /// Chroma subsampling, by its usual names. `other` is any factor without one.
 enum class Subsampling { s444, s422, s420, s440, s411, gray, other };
-
-/// "4:4:4", "gray", ...
-std::string_view subsampling_name(Subsampling subsampling);
+constexpr auto enum_names(Subsampling) {
+  return std::to_array<std::string_view>({"4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray", "other"});
+}
 
 /// Values of a JPEG's header (ITU-T T.81 Annex B, Exif 2.3 for the orientation).
 struct JpegHeader {
@@ -54,9 +54,9 @@ JpegHeaderResult read_jpeg_header(Bytes file);
 bool has_end_of_image(Bytes file, std::size_t scan_offset);
 
 enum class ImageKind { unknown, jpeg, png, gif, webp, bmp, tiff, pnm };
-
-/// "JPEG", "PNG", ...; "unknown" for ImageKind::unknown.
-std::string_view image_kind_name(ImageKind kind);
+constexpr auto enum_names(ImageKind) {
+  return std::to_array<std::string_view>({"unknown", "JPEG", "PNG", "GIF", "WebP", "BMP", "TIFF", "PNM"});
+}
 
 /// Recognizes the kind by magic number; 12 bytes are enough.
 ImageKind sniff_image(Bytes head);

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include <fmt/format.h>
 #include <jerror.h>
 
 #include "core/error.hpp"
@@ -61,7 +60,7 @@ struct JpegDecoder::Codec {
   /// Everything before the first pixel; the outcome if that was a failure.
   std::optional<Decoded> open(Bytes jpeg) {
     const ImageKind kind = sniff_image(jpeg);
-    if (kind != ImageKind::jpeg) return Decoded{DecodeFailure::not_jpeg, {}, image_kind_name(kind)};
+    if (kind != ImageKind::jpeg) return Decoded{DecodeFailure::not_jpeg, {}, enum_name(kind)};
     if (!reader.read_header(jpeg)) return failed(reason());
     if (std::uint64_t{reader.image_width()} * reader.image_height() > kMaxPixels)
       return failed(DecodeFailure::too_large);
@@ -126,7 +125,7 @@ struct JpegDecoder::Codec {
 
   Decoded finished(const PixelView& pixels) const {
     const DecodeFailure failure = reason();
-    const bool usable = failure == DecodeFailure::none || (failure == DecodeFailure::warned && !options.strict);
+    const bool usable = failure == DecodeFailure::none || failure == DecodeFailure::warned;
     return {failure, usable ? pixels : PixelView{}, reader.errors().text};
   }
 
@@ -164,8 +163,8 @@ Decoded JpegDecoder::decode_resized_crop(Bytes jpeg, const CropBox& box, std::ui
 
 PixelDifference pixel_difference(const PixelView& a, const PixelView& b) {
   if (a.width != b.width || a.height != b.height || a.channels != 3 || b.channels != 3) {
-    throw Error(ErrorCode::usage, fmt::format("RGB images of {} x {} and {} x {} pixels cannot be compared", a.width,
-                                              a.height, b.width, b.height));
+    throw usage_error("RGB images of {} x {} and {} x {} pixels cannot be compared", a.width, a.height, b.width,
+                      b.height);
   }
   std::array<int, 3> largest{};
   std::uint64_t squares = 0;

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "core/bytes.hpp"
@@ -13,7 +12,7 @@
 
 namespace shardkit::image {
 
-/// Kind of a decoding failure. `none` and, unless strict, `warned` come with pixels; the others without.
+/// Kind of a decoding failure. `none` and `warned` come with pixels; the others without.
 enum class DecodeFailure {
   none,
   warned,          ///< decoded, but libjpeg found damaged data
@@ -30,7 +29,6 @@ constexpr auto enum_names(DecodeFailure) {
 }
 
 struct DecodeOptions {
-  bool strict = false;         ///< a warned image counts as failed
   unsigned max_scans = 500;    ///< for a progressive image
   unsigned scale_divisor = 1;  ///< 1, 2, 4 or 8: decode() shrinks by it in the DCT; crops are always full size
   bool keep_gray = false;      ///< decode() gives one channel for a gray image; crops are always RGB

@@ -3,8 +3,6 @@
 #include <array>
 #include <cstdlib>
 
-#include <fmt/format.h>
-
 #include "core/error.hpp"
 #include "image/jpeg_reader.hpp"
 
@@ -26,22 +24,21 @@ Factors luma_factors(Subsampling subsampling) {
     case Subsampling::s420:
       return {2, 2};
     default:
-      throw Error(ErrorCode::usage,
-                  fmt::format("a color JPEG uses 4:4:4, 4:2:2 or 4:2:0, not {}", subsampling_name(subsampling)));
+      throw usage_error("a color JPEG uses 4:4:4, 4:2:2 or 4:2:0, not {}", enum_name(subsampling));
   }
 }
 
 /// Sides and channels that no JPEG has libjpeg refuses itself.
 void check(const PixelView& pixels) {
   if (pixels.bytes.size() != pixels.stride() * pixels.height) {
-    throw Error(ErrorCode::usage, fmt::format("{} x {} pixels of {} channels are not {} bytes", pixels.width,
-                                              pixels.height, pixels.channels, pixels.bytes.size()));
+    throw usage_error("{} x {} pixels of {} channels are not {} bytes", pixels.width, pixels.height, pixels.channels,
+                      pixels.bytes.size());
   }
 }
 
 void check(const EncodeOptions& options) {
   if (options.orientation < 1 || options.orientation > 8) {
-    throw Error(ErrorCode::usage, fmt::format("an Exif orientation is 1 to 8, not {}", options.orientation));
+    throw usage_error("an Exif orientation is 1 to 8, not {}", options.orientation);
   }
 }
 
@@ -125,7 +122,7 @@ Bytes JpegEncoder::encode(const PixelView& pixels, const EncodeOptions& options)
   check(options);
   const Factors luma = pixels.channels == 1 ? Factors{1, 1} : luma_factors(options.subsampling);
   if (!codec_->run(pixels, options, luma)) {
-    throw Error(ErrorCode::usage, fmt::format("libjpeg could not encode these pixels: {}", codec_->errors.text));
+    throw usage_error("libjpeg could not encode these pixels: {}", codec_->errors.text);
   }
   return std::as_bytes(std::span(codec_->bytes, codec_->size));
 }

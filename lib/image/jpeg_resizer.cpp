@@ -4,8 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "core/error.hpp"
 #include "image/image_header.hpp"
 #include "image/jpeg_encoder.hpp"
@@ -83,9 +81,9 @@ struct JpegResizer::Codec {
 };
 
 JpegResizer::JpegResizer(const ResizeOptions& options) : codec_(std::make_unique<Codec>(options)) {
-  if (options.shorter == 0) throw Error(ErrorCode::usage, "the shorter side of a resized image is at least 1 pixel");
+  if (options.shorter == 0) throw usage_error("the shorter side of a resized image is at least 1 pixel");
   if (options.quality < 1 || options.quality > 100) {
-    throw Error(ErrorCode::usage, fmt::format("a JPEG's quality is 1 to 100, not {}", options.quality));
+    throw usage_error("a JPEG's quality is 1 to 100, not {}", options.quality);
   }
 }
 JpegResizer::~JpegResizer() = default;

@@ -40,6 +40,31 @@ void blend(const std::uint16_t* first, const std::uint16_t* second, std::uint32_
   for (std::size_t i = 0; i < target.size(); ++i) out[i] = bilinear_blend(first[i], second[i], weight);
 }
 
+constexpr std::int64_t kOne = 1 << 15;  // the sum of a pixel's weights
+
+/// sums[i] += weight * row[i]. The compiler vectorises this because it is a separate function on plain pointers.
+void add_row(std::uint32_t* __restrict sums, const std::uint8_t* __restrict row, std::uint16_t weight,
+             std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint16_t level = row[i];
+    sums[i] += std::uint32_t{level} * weight;
+  }
+}
+
+/// Rounds weights, whole numbers that sum to anything, to 1/kOne that sum to exactly 1: their running sum is rounded,
+/// so that errors never add up, however many there are.
+void normalize(std::span<const std::int64_t> exact, std::span<std::uint16_t> weights) {
+  const std::int64_t sum = std::accumulate(exact.begin(), exact.end(), std::int64_t{0});
+  std::int64_t running = 0;
+  std::int64_t given = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    running += exact[i];
+    const std::int64_t due = (2 * kOne * running + sum) / (2 * sum);
+    weights[i] = static_cast<std::uint16_t>(due - given);
+    given = due;
+  }
+}
+
 }  // namespace
 
 void BilinearResizer::prepare(std::uint32_t source_width, std::uint32_t width) {
@@ -88,35 +113,6 @@ void BilinearResizer::resize(const PixelView& source, const CropBox& box, std::u
     blend(first.levels.data(), second.levels.data(), tap.weight, target.subspan(y * stride, stride));
   }
 }
-
-namespace {
-
-constexpr std::int64_t kOne = 1 << 15;  // the sum of a pixel's weights
-
-/// sums[i] += weight * row[i]. The compiler vectorises this because it is a separate function on plain pointers.
-void add_row(std::uint32_t* __restrict sums, const std::uint8_t* __restrict row, std::uint16_t weight,
-             std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::uint16_t level = row[i];
-    sums[i] += std::uint32_t{level} * weight;
-  }
-}
-
-/// Rounds weights, whole numbers that sum to anything, to 1/kOne that sum to exactly 1: their running sum is rounded,
-/// so that errors never add up, however many there are.
-void normalize(std::span<const std::int64_t> exact, std::span<std::uint16_t> weights) {
-  const std::int64_t sum = std::accumulate(exact.begin(), exact.end(), std::int64_t{0});
-  std::int64_t running = 0;
-  std::int64_t given = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    running += exact[i];
-    const std::int64_t due = (2 * kOne * running + sum) / (2 * sum);
-    weights[i] = static_cast<std::uint16_t>(due - given);
-    given = due;
-  }
-}
-
-}  // namespace
 
 void AntialiasResizer::prepare(Axis& axis, std::uint32_t pixels, std::uint32_t size, unsigned divisor,
                                std::uint32_t target) {

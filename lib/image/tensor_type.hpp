@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/fields.hpp"
-
 /// The arithmetic of a bilinear resize without antialiasing, in fixed point: what image/resize.hpp computes row by row
 /// and a GPU pixel by pixel. All of it is constexpr, so that kernels may call it too.
 namespace shardkit::image {

@@ -1,13 +1,9 @@
 #include "io/file.hpp"
 
 #include <cerrno>
-#include <memory>
 #include <utility>
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -21,6 +17,26 @@ File checked(int fd, const std::string& path) {
   return File(fd, path);
 }
 
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+/// Opens or makes one sub-folder; not open when it is missing and not to be made.
+File open_step(const File& parent, const std::string& name, bool make) {
+  const std::string path = join_path(parent.path(), name);
+  int fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  if (fd < 0 && errno == ENOENT && make) {
+    if (::mkdirat(parent.fd(), name.c_str(), 0777) != 0 && errno != EEXIST) {
+      throw system_error(errno, "create folder", path);
+    }
+    fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  }
+  if (fd >= 0) return File(fd, path);
+  if (errno == ENOENT && !make) return {};
+  if (errno == ENOTDIR || errno == ELOOP) {
+    throw Error(ErrorCode::conflict, At{path}, "'{}' is a link or a file where a folder is needed; remove it", path);
+  }
+  throw system_error(errno, "open", path);
+}
+
 }  // namespace
 
 File File::open_read(const std::string& path, int extra_flags) {
@@ -32,13 +48,11 @@ File File::open_regular(const std::string& path) {
   int fd = ::open(path.c_str(), kFlags | O_NOATIME);
   if (fd < 0 && errno == EPERM) fd = ::open(path.c_str(), kFlags);  // a file of another user
   const bool is_socket = fd < 0 && errno == ENXIO;
-  struct stat info {};
   if (!is_socket) {
     File file = checked(fd, path);
-    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", path);
-    if (S_ISREG(info.st_mode)) return file;
+    if (S_ISREG(file.info().st_mode)) return file;
   }
-  throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file; remove it", path), path);
+  throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file; remove it", path);
 }
 
 File File::open_read_at(int folder_fd, const char* name, const std::string& path, int extra_flags) {
@@ -57,10 +71,10 @@ File& File::operator=(File&& other) noexcept {
   return *this;
 }
 
-std::uint64_t File::size() const {
+struct stat File::info() const {
   struct stat info {};
   if (::fstat(fd_, &info) != 0) throw system_error(errno, "stat", path_);
-  return static_cast<std::uint64_t>(info.st_size);
+  return info;
 }
 
 std::size_t File::read_at(std::uint64_t offset, MutableBytes buffer) const {
@@ -71,7 +85,7 @@ std::size_t File::read_at(std::uint64_t offset, MutableBytes buffer) const {
     if (got < 0) {
       if (errno == EINTR) continue;
       const Error error = system_error(errno, "read", path_);
-      throw Error(error.code(), fmt::format("{} at byte {}", error.what(), offset + done), path_, offset + done);
+      throw Error(error.code(), At{path_, offset + done}, "{} at byte {}", error.what(), offset + done);
     }
     done += static_cast<std::size_t>(got);
   }
@@ -100,37 +114,11 @@ std::string read_text_file(const File& file, std::uint64_t limit) {
     const std::size_t got = file.read_at(before, std::as_writable_bytes(std::span(text)).subspan(before));
     text.resize(before + got);
     if (text.size() > limit) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is larger than the allowed {} bytes", file.path(), limit),
-                  file.path());
+      throw Error(ErrorCode::corrupt, At{file.path()}, "'{}' is larger than the allowed {} bytes", file.path(), limit);
     }
     if (got < block) return text;
   }
 }
-
-namespace {
-
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-/// Opens or makes one sub-folder; not open when it is missing and not to be made.
-File open_step(const File& parent, const std::string& name, bool make) {
-  const std::string path = join_path(parent.path(), name);
-  int fd = ::openat(parent.fd(), name.c_str(), kFolder);
-  if (fd < 0 && errno == ENOENT && make) {
-    if (::mkdirat(parent.fd(), name.c_str(), 0777) != 0 && errno != EEXIST) {
-      throw system_error(errno, "create folder", path);
-    }
-    fd = ::openat(parent.fd(), name.c_str(), kFolder);
-  }
-  if (fd >= 0) return File(fd, path);
-  if (errno == ENOENT && !make) return {};
-  if (errno == ENOTDIR || errno == ELOOP) {
-    throw Error(ErrorCode::conflict, fmt::format("'{}' is a link or a file where a folder is needed; remove it", path),
-                path);
-  }
-  throw system_error(errno, "open", path);
-}
-
-}  // namespace
 
 std::optional<File> ContainedFolder::folder(std::string_view relative, bool make) const {
   File current(::openat(root_.fd(), ".", kFolder), path_);

@@ -37,8 +37,9 @@ class File {
   explicit operator bool() const { return fd_ >= 0; }
   const std::string& path() const { return path_; }
 
-  /// Size in bytes by fstat.
-  std::uint64_t size() const;
+  /// As fstat tells it.
+  struct stat info() const;
+  std::uint64_t size() const { return static_cast<std::uint64_t>(info().st_size); }
 
   /// pread until the buffer is full or the file ends; returns the bytes read. Throws Error{io} with path and offset.
   std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const;

@@ -29,9 +29,8 @@ int set_lock(int fd, short type) {
 }
 
 [[noreturn]] void refuse_without_locks(const std::string& path) {
-  throw Error(ErrorCode::unsupported,
-              fmt::format("the file system of '{}' does not support locks; choose a folder on a local disk", path),
-              path);
+  throw Error(ErrorCode::unsupported, At{path},
+              "the file system of '{}' does not support locks; choose a folder on a local disk", path);
 }
 
 class PosixFile final : public WritableFile {
@@ -235,18 +234,6 @@ class PosixFileSystem final : public FileSystem {
   }
 };
 
-}  // namespace
-
-LockAttempt try_lock(const File& file) {
-  const int error = set_lock(file.fd(), F_WRLCK);
-  if (error == 0) return LockAttempt::taken;
-  return error == EAGAIN || error == EACCES ? LockAttempt::held_elsewhere : LockAttempt::no_locks_here;
-}
-
-std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixFileSystem>(); }
-
-namespace {
-
 /// Opens a lock file, possibly of another user: without O_CREAT, which fs.protected_regular refuses in sticky folders,
 /// and finally only for reading, which is enough to share.
 int open_lock(const std::string& path) {
@@ -262,6 +249,14 @@ int open_lock(const std::string& path) {
 
 }  // namespace
 
+LockAttempt try_lock(const File& file) {
+  const int error = set_lock(file.fd(), F_WRLCK);
+  if (error == 0) return LockAttempt::taken;
+  return error == EAGAIN || error == EACCES ? LockAttempt::held_elsewhere : LockAttempt::no_locks_here;
+}
+
+std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixFileSystem>(); }
+
 FolderLock::FolderLock(const std::string& path) : file_(open_lock(path), path) {
   if (!file_) throw system_error(errno, "open", path);
 }
@@ -276,11 +271,9 @@ bool FolderLock::try_take(Hold hold) {
   if (error == 0) return true;
   if (error == EBADF) {  // not possible with a descriptor for reading only
     throw Error(
-        ErrorCode::denied,
-        fmt::format(
-            "'{}' belongs to another user and is read-only for this one, so nothing can be changed next to it. Users "
-            "who share a folder need write permission through a common group (chmod g+ws on the folder, umask 002)",
-            file_.path()),
+        ErrorCode::denied, At{file_.path()},
+        "'{}' belongs to another user and is read-only for this one, so nothing can be changed next to it. Users who "
+        "share a folder need write permission through a common group (chmod g+ws on the folder, umask 002)",
         file_.path());
   }
   refuse_without_locks(file_.path());

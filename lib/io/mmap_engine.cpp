@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include "core/error.hpp"
@@ -38,7 +37,7 @@ class MappedFile final : public ReadFile {
   [[noreturn]] void refuse(int failure) const {
     const Error error = system_error(failure, "map", file().path());
     if (failure != ENODEV) throw error;
-    throw Error(ErrorCode::unsupported, fmt::format("{}; use --engine pread", error.what()), file().path());
+    throw Error(ErrorCode::unsupported, At{file().path()}, "{}; use --engine pread", error.what());
   }
 
   void* map_ = nullptr;

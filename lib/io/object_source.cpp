@@ -39,14 +39,12 @@ struct stat stat_of(const std::string& path) {
 
 /// Opening a pipe would wait for its writer, for ever.
 [[noreturn]] void refuse_special_file(const std::string& path) {
-  throw Error(ErrorCode::unsupported, fmt::format("'{}' is neither a file nor a folder", path), path);
+  throw Error(ErrorCode::unsupported, At{path}, "'{}' is neither a file nor a folder", path);
 }
 
 /// Whether an open file still has the bytes of `object`, judged by size and time.
 bool is_version(const File& file, const ObjectInfo& object) {
-  struct stat info {};
-  if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
-  return object.version.empty() || version_of(info) == object.version;
+  return object.version.empty() || version_of(file.info()) == object.version;
 }
 
 /// The files of a local folder; links are followed.
@@ -126,8 +124,7 @@ class FolderObjects final : public ObjectSource {
     const struct stat self = stat_of(folder);
     const FolderId id{self.st_dev, self.st_ino};
     if (!above.insert(id).second) {
-      throw Error(ErrorCode::conflict, fmt::format("the link '{}' leads into a folder that contains it", folder),
-                  folder);
+      throw Error(ErrorCode::conflict, At{folder}, "the link '{}' leads into a folder that contains it", folder);
     }
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -149,18 +146,9 @@ class FolderObjects final : public ObjectSource {
   std::string folder_;
 };
 
-}  // namespace
-
-std::string ObjectSource::address_of(const std::string& name) const { return join_path(location(), name); }
-
-namespace {
-
 [[noreturn]] void refuse_changed(const std::string& path) {
-  throw Error(
-      ErrorCode::io,
-      fmt::format("'{}' has changed since it was listed; run the same command again when no process writes to it",
-                  path),
-      path);
+  throw Error(ErrorCode::io, At{path},
+              "'{}' has changed since it was listed; run the same command again when no process writes to it", path);
 }
 
 constexpr std::uint64_t kFirstAhead = 64U << 10U;
@@ -168,6 +156,8 @@ constexpr std::uint64_t kMostAhead = 8U << 20U;
 constexpr std::uint64_t kGap = 1U << 20U;  // skipping these bytes costs less than another request
 
 }  // namespace
+
+std::string ObjectSource::address_of(const std::string& name) const { return join_path(location(), name); }
 
 ObjectReader::ObjectReader(std::shared_ptr<ObjectSource> source, ObjectInfo object, std::stop_token stop)
     : source_(std::move(source)), object_(std::move(object)), stop_(std::move(stop)) {}
@@ -217,10 +207,9 @@ void ObjectReader::load(std::uint64_t offset) {
 void ObjectReader::load_whole() {
   const std::string path = source_->address_of(object_.name);
   if (object_.size > kLargestWhole) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("'{}': the server sends files only as a whole, so parts of it cannot be read; copy it to "
-                            "this machine with `shardctl stage` first",
-                            path),
+    throw Error(ErrorCode::unsupported, At{path},
+                "'{}': the server sends files only as a whole, so parts of it cannot be read; copy it to this machine "
+                "with `shardctl stage` first",
                 path);
   }
   std::vector<std::byte> bytes;
@@ -289,7 +278,7 @@ Fetched fetch_bytes(ObjectSource& source, const ObjectInfo& object, MutableBytes
 std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
                        const std::stop_token& stop) {
   const std::string path = source.address_of(object.name);
-  if (object.size > limit) throw Error(ErrorCode::corrupt, fmt::format("'{}' is too large", path), path);
+  if (object.size > limit) throw Error(ErrorCode::corrupt, At{path}, "'{}' is too large", path);
   std::string text(object.size, '\0');
   if (fetch_bytes(source, object, std::as_writable_bytes(std::span(text)), stop) == Fetched::whole) return text;
   refuse_changed(path);
@@ -297,8 +286,7 @@ std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint
 
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
   if (!S_ISDIR(stat_of(location).st_mode)) {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is a file; give the folder that contains the shards", location),
-                location);
+    throw Error(ErrorCode::usage, At{location}, "'{}' is a file; give the folder that contains the shards", location);
   }
   return std::make_unique<FolderObjects>(std::filesystem::canonical(location));
 }

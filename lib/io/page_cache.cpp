@@ -75,9 +75,49 @@ std::optional<std::uint64_t> pages_by_mincore(const File& file, std::uint64_t si
 }
 
 [[noreturn]] void refuse_drop(const File& file, std::string_view why) {
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' cannot be dropped from the page cache: {}{}", file.path(), why, kNotDroppedRemedy),
-              file.path());
+  throw Error(ErrorCode::unsupported, At{file.path()}, "'{}' cannot be dropped from the page cache: {}{}", file.path(),
+              why, kNotDroppedRemedy);
+}
+
+constexpr std::size_t kRowsAtOnce = 256;
+
+/// Rows of FIEMAP from `offset` on; empty at the end. False if the file system does not support it.
+bool rows_from(const File& file, std::uint64_t offset, std::vector<fiemap_extent>& rows) {
+  alignas(fiemap) std::array<std::byte, sizeof(fiemap) + kRowsAtOnce * sizeof(fiemap_extent)> memory{};
+  auto* const request = reinterpret_cast<fiemap*>(memory.data());
+  request->fm_start = offset;
+  request->fm_length = FIEMAP_MAX_OFFSET - offset;
+  request->fm_flags = FIEMAP_FLAG_SYNC;  // dirty data has no place on the disk yet
+  request->fm_extent_count = kRowsAtOnce;
+  if (::ioctl(file.fd(), FS_IOC_FIEMAP, request) != 0) return false;
+  const auto* const first = reinterpret_cast<const fiemap_extent*>(memory.data() + sizeof(fiemap));
+  rows.assign(first, first + std::min<std::size_t>(request->fm_mapped_extents, kRowsAtOnce));
+  return true;
+}
+
+/// Rows may begin in front of `offset` and end behind `end`.
+std::uint64_t within(const fiemap_extent& row, std::uint64_t offset, std::uint64_t end) {
+  const std::uint64_t row_end = row.fe_logical + row.fe_length;
+  const std::uint64_t from = std::max<std::uint64_t>(row.fe_logical, offset);
+  const std::uint64_t to = std::min(row_end, end);
+  return to > from ? to - from : 0;
+}
+
+FileExtents by_seeking(const File& file) {
+  FileExtents found;
+  const auto size = static_cast<off_t>(file.size());
+  for (off_t at = 0; at < size;) {
+    const off_t hole = ::lseek(file.fd(), at, SEEK_HOLE);
+    if (hole < 0 || hole >= size) break;  // an error: this file system does not support it
+    const off_t data = ::lseek(file.fd(), hole, SEEK_DATA);
+    const off_t end = data < 0 ? size : data;  // ENXIO: nothing but hole follows
+    found.holes += static_cast<std::uint64_t>(end - hole);
+    at = end;
+  }
+  int flags = 0;
+  const bool has_flags = ::ioctl(file.fd(), FS_IOC_GETFLAGS, &flags) == 0;
+  if (has_flags && (static_cast<unsigned>(flags) & FS_COMPR_FL) != 0) found.compressed = file.size() - found.holes;
+  return found;
 }
 
 }  // namespace
@@ -132,51 +172,6 @@ bool lives_in_memory(const File& file) {
 bool lies_on_overlay(const File& file) { return file_system_magic(file) == kOverlay; }
 
 bool lies_on_zfs(const File& file) { return file_system_magic(file) == kZfs; }
-
-namespace {
-
-constexpr std::size_t kRowsAtOnce = 256;
-
-/// Rows of FIEMAP from `offset` on; empty at the end. False if the file system does not support it.
-bool rows_from(const File& file, std::uint64_t offset, std::vector<fiemap_extent>& rows) {
-  alignas(fiemap) std::array<std::byte, sizeof(fiemap) + kRowsAtOnce * sizeof(fiemap_extent)> memory{};
-  auto* const request = reinterpret_cast<fiemap*>(memory.data());
-  request->fm_start = offset;
-  request->fm_length = FIEMAP_MAX_OFFSET - offset;
-  request->fm_flags = FIEMAP_FLAG_SYNC;  // dirty data has no place on the disk yet
-  request->fm_extent_count = kRowsAtOnce;
-  if (::ioctl(file.fd(), FS_IOC_FIEMAP, request) != 0) return false;
-  const auto* const first = reinterpret_cast<const fiemap_extent*>(memory.data() + sizeof(fiemap));
-  rows.assign(first, first + std::min<std::size_t>(request->fm_mapped_extents, kRowsAtOnce));
-  return true;
-}
-
-/// Rows may begin in front of `offset` and end behind `end`.
-std::uint64_t within(const fiemap_extent& row, std::uint64_t offset, std::uint64_t end) {
-  const std::uint64_t row_end = row.fe_logical + row.fe_length;
-  const std::uint64_t from = std::max<std::uint64_t>(row.fe_logical, offset);
-  const std::uint64_t to = std::min(row_end, end);
-  return to > from ? to - from : 0;
-}
-
-FileExtents by_seeking(const File& file) {
-  FileExtents found;
-  const auto size = static_cast<off_t>(file.size());
-  for (off_t at = 0; at < size;) {
-    const off_t hole = ::lseek(file.fd(), at, SEEK_HOLE);
-    if (hole < 0 || hole >= size) break;  // an error: this file system does not support it
-    const off_t data = ::lseek(file.fd(), hole, SEEK_DATA);
-    const off_t end = data < 0 ? size : data;  // ENXIO: nothing but hole follows
-    found.holes += static_cast<std::uint64_t>(end - hole);
-    at = end;
-  }
-  int flags = 0;
-  const bool has_flags = ::ioctl(file.fd(), FS_IOC_GETFLAGS, &flags) == 0;
-  if (has_flags && (static_cast<unsigned>(flags) & FS_COMPR_FL) != 0) found.compressed = file.size() - found.holes;
-  return found;
-}
-
-}  // namespace
 
 FileExtents& FileExtents::operator+=(const FileExtents& other) {
   holes += other.holes;

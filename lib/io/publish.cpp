@@ -88,6 +88,21 @@ bool holds_data(const std::string& path) {
   return std::find(start.begin(), end, '\0') != end;
 }
 
+[[noreturn]] void refuse_direct(const std::string& path, const char* why) {
+  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be written with O_DIRECT: {}", path, why);
+}
+
+File create_new(const std::string& path, bool direct) {
+  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666), path);
+  if (!file && direct && errno == EINVAL) {
+    const int leftover = ::unlink(path.c_str());  // some file systems refuse after the file was made
+    static_cast<void>(leftover);
+    refuse_direct(path, "its file system does not support it");
+  }
+  if (!file) throw system_error(errno, "create", path);
+  return file;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(FileSystem& files, std::string path)
@@ -149,14 +164,12 @@ std::string published_path(const std::string& path) {
   if (!std::filesystem::exists(status)) return path;
   if (std::filesystem::is_regular_file(status)) {
     if (!holds_data(path)) return std::filesystem::canonical(path, error).string();
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' contains data, which a text would replace; choose another file", path), path);
+    throw Error(ErrorCode::usage, At{path}, "'{}' contains data, which a text would replace; choose another file",
+                path);
   }
   const bool folder = std::filesystem::is_directory(status);
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' is {}; give a file{}", path, folder ? "a folder" : "a pipe or a device",
-                          folder ? " in it" : ""),
-              path);
+  throw Error(ErrorCode::usage, At{path}, "'{}' is {}; give a file{}", path, folder ? "a folder" : "a pipe or a device",
+              folder ? " in it" : "");
 }
 
 std::string temp_name(const std::string& path) {
@@ -196,25 +209,6 @@ std::string join_path(const std::string& folder, std::string_view name) {
   if (folder.empty()) return std::string(name);
   return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
 }
-
-namespace {
-
-[[noreturn]] void refuse_direct(const std::string& path, const char* why) {
-  throw Error(ErrorCode::unsupported, fmt::format("'{}' cannot be written with O_DIRECT: {}", path, why), path);
-}
-
-File create_new(const std::string& path, bool direct) {
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666), path);
-  if (!file && direct && errno == EINVAL) {
-    const int leftover = ::unlink(path.c_str());  // some file systems refuse after the file was made
-    static_cast<void>(leftover);
-    refuse_direct(path, "its file system does not support it");
-  }
-  if (!file) throw system_error(errno, "create", path);
-  return file;
-}
-
-}  // namespace
 
 RawWriter::RawWriter(const std::string& path, bool direct) : file_(create_new(path, direct)) {
   if (!direct || !lives_in_memory(file_)) return;

@@ -18,10 +18,9 @@ ReadFile::ReadFile(File file, std::uint32_t step) : file_(std::move(file)), size
 
 ReadWindow ReadFile::window(std::uint64_t offset, std::size_t length) const {
   if (offset > size_ || length > size_ - offset) {
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' has {} bytes, but was longer when it was listed: it changed while being read",
-                            file_.path(), size_),
-                file_.path(), size_);
+    throw Error(ErrorCode::io, At{file_.path(), size_},
+                "'{}' has {} bytes, but was longer when it was listed: it changed while being read", file_.path(),
+                size_);
   }
   const std::uint64_t begin = offset / step_ * step_;
   const std::uint64_t end = (offset + length + step_ - 1) / step_ * step_;
@@ -36,14 +35,13 @@ bool ReadFile::wants_more(const ReadWindow& window, std::size_t done, std::size_
 
 void ReadFile::report_failure(int error_number, std::uint64_t offset) const {
   const Error error = system_error(error_number, "read", file_.path());
-  throw Error(error.code(), fmt::format("{} at byte {}", error.what(), offset), file_.path(), offset);
+  throw Error(error.code(), At{file_.path(), offset}, "{} at byte {}", error.what(), offset);
 }
 
 void ReadFile::report_shrunk(std::uint64_t offset) const {
-  throw Error(ErrorCode::io,
-              fmt::format("'{}' ends at byte {}, but had {} bytes when it was opened: it changed while being read",
-                          file_.path(), offset, size_),
-              file_.path(), offset);
+  throw Error(ErrorCode::io, At{file_.path(), offset},
+              "'{}' ends at byte {}, but had {} bytes when it was opened: it changed while being read", file_.path(),
+              offset, size_);
 }
 
 std::size_t window_bytes(std::size_t most) {
@@ -54,7 +52,7 @@ std::size_t window_bytes(std::size_t most) {
 namespace {
 
 [[noreturn]] void refuse_direct(const std::string& path, std::string_view why) {
-  throw Error(ErrorCode::unsupported, fmt::format("'{}' cannot be read with O_DIRECT: {}", path, why), path);
+  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be read with O_DIRECT: {}", path, why);
 }
 
 /// Probes by reading: file systems older than STATX_DIOALIGN return EINVAL for unsuitable alignments.
@@ -66,6 +64,33 @@ std::uint32_t probe_step(const File& file) {
   }
   refuse_direct(file.path(), "no alignment up to 4096 bytes is accepted");
 }
+
+/// SyncLane::Read by pread(2).
+std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
+  std::uint64_t reads = 0;
+  for (std::size_t done = 0;;) {
+    const ssize_t got =
+        ::pread(file.file().fd(), target.data() + done, window.length - done, static_cast<off_t>(window.begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) file.report_failure(errno, window.begin + done);
+    ++reads;
+    done += static_cast<std::size_t>(got);
+    if (!file.wants_more(window, done, static_cast<std::size_t>(got))) return reads;
+  }
+}
+
+class PreadEngine final : public ReadEngine {
+ public:
+  explicit PreadEngine(const ReadEngineOptions& options) : opener_(options) {}
+  unsigned depth() const override { return 1; }
+  std::shared_ptr<const ReadFile> open(const std::string& path) const override { return opener_.open(path); }
+  std::unique_ptr<ReadLane> make_lane(std::size_t most) const override {
+    return std::make_unique<SyncLane>(pread_window, most);
+  }
+
+ private:
+  FileOpener opener_;
+};
 
 }  // namespace
 
@@ -97,8 +122,7 @@ std::uint32_t FileOpener::step_of(const File& file) const {
 
 /// Probing reads, so each device is probed only once: a loader that opens a file per sample would pay each time.
 std::uint32_t FileOpener::probed_step(const File& file) const {
-  struct stat info {};
-  if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+  const struct stat info = file.info();
   const std::scoped_lock lock(mutex_);
   const auto known = by_device_.find(info.st_dev);
   if (known != by_device_.end()) return known->second;
@@ -132,37 +156,6 @@ ReadCompletion SyncLane::wait() {
           std::chrono::steady_clock::now(),
           reads};
 }
-
-namespace {
-
-/// SyncLane::Read by pread(2).
-std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
-  std::uint64_t reads = 0;
-  for (std::size_t done = 0;;) {
-    const ssize_t got =
-        ::pread(file.file().fd(), target.data() + done, window.length - done, static_cast<off_t>(window.begin + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) file.report_failure(errno, window.begin + done);
-    ++reads;
-    done += static_cast<std::size_t>(got);
-    if (!file.wants_more(window, done, static_cast<std::size_t>(got))) return reads;
-  }
-}
-
-class PreadEngine final : public ReadEngine {
- public:
-  explicit PreadEngine(const ReadEngineOptions& options) : opener_(options) {}
-  unsigned depth() const override { return 1; }
-  std::shared_ptr<const ReadFile> open(const std::string& path) const override { return opener_.open(path); }
-  std::unique_ptr<ReadLane> make_lane(std::size_t most) const override {
-    return std::make_unique<SyncLane>(pread_window, most);
-  }
-
- private:
-  FileOpener opener_;
-};
-
-}  // namespace
 
 std::unique_ptr<ReadEngine> make_read_engine(EngineKind kind, const ReadEngineOptions& options) {
   if (options.depth > 1 && !engine_takes_depth(kind)) {

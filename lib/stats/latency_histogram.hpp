@@ -32,6 +32,12 @@ class LogHistogram {
     std::uint64_t from = 0;
     std::uint64_t to = 0;
     std::uint64_t count = 0;
+
+    void describe(FieldVisitor& v) {
+      v.field({"from", "a power of two, or 0"}, from);
+      v.field({"to", "largest value of this row"}, to);
+      v.field({"values", Unit::count, "how many values are in this row, both ends included"}, count);
+    }
   };
   /// By powers of two, from that of the smallest value to that of the largest; 0 is separate.
   std::vector<Octave> octaves() const;

@@ -11,6 +11,10 @@ constexpr double kGain = 1.08;  // less is the noise of networks
 constexpr int kPause = 20;
 constexpr int kRestOfThrottled = 40;
 
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kInterval = std::chrono::milliseconds(250);
+
 }  // namespace
 
 Climb::Climb(unsigned start, unsigned maximum) : level_(std::min(start, maximum)), maximum_(maximum), before_(level_) {}
@@ -45,14 +49,6 @@ void Climb::step_back(unsigned level, int pause) {
   mixed_ = 1;
   pause_ = pause;
 }
-
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr auto kInterval = std::chrono::milliseconds(250);
-
-}  // namespace
 
 ClimbingWorkers::ClimbingWorkers(unsigned start, unsigned maximum, std::stop_token parent)
     : parent_(std::move(parent)), climb_(start, maximum) {}

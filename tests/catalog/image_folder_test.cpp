@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#include "catalog/image_keys.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 

@@ -1,16 +1,14 @@
-#include "catalog/shard_scan.hpp"
-
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 #include "support/files.hpp"
 #include "support/tar_builder.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
-using namespace shardkit::catalog;
 using namespace shardkit::formats;
 using namespace shardkit::test;
 
@@ -46,11 +44,12 @@ TEST_CASE("both ways of reading a shard file see the same members and content; o
   Context context;
   Contents whole;
   Xxh3Stream hash;
-  CHECK(read_shard(shard, whole, [&](Bytes bytes) { hash.update(bytes); }, context) == archive.size());
+  CHECK(read_tar(
+            shard, whole, [&](Bytes bytes) { hash.update(bytes); }, context) == archive.size());
   CHECK(hash.digest() == xxh3_128(as_bytes(archive)));
   CHECK(context.progress().bytes.load() == archive.size());
   Contents headers;
-  scan_shard(shard, headers, context);
+  scan_tar(shard, headers, context);
   CHECK(whole.names.size() == 1400);
   CHECK(whole.names == headers.names);
   CHECK(whole.text == headers.text);
@@ -66,6 +65,8 @@ TEST_CASE("a stopped context ends the reading") {
   stop.request_stop();
   Context context(stop.get_token());
   Contents handler;
-  CHECK_THROWS_AS(read_shard(shard, handler, [](Bytes) {}, context), Error);
-  CHECK_THROWS_AS(scan_shard(shard, handler, context), Error);
+  CHECK_THROWS_AS(read_tar(
+                      shard, handler, [](Bytes) {}, context),
+                  Error);
+  CHECK_THROWS_AS(scan_tar(shard, handler, context), Error);
 }

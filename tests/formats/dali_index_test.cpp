@@ -1,7 +1,6 @@
-#include "formats/dali_index.hpp"
-
 #include <doctest/doctest.h>
 
+#include "formats/index_kinds.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 
@@ -12,10 +11,30 @@ namespace {
 
 const std::string kShard = "s-000000.tar";
 
+struct Member {
+  std::string extension;
+  std::uint64_t offset;
+  std::uint64_t size;
+  std::string spelling;
+};
+struct Sample {
+  std::string key;
+  std::uint64_t offset;
+  std::vector<Member> members;
+};
+
+IndexSample as_read(const Sample& sample) {
+  IndexSample read{sample.key, {}, {}, {}, sample.offset};
+  for (const Member& member : sample.members) {
+    read.members.push_back({member.extension, member.offset, member.size, {}, {}, sample.key + "." + member.spelling});
+  }
+  return read;
+}
+
 std::string lines(const std::vector<Sample>& samples) {
   StringSink sink;
   const auto writer = dali_index_kind().shard_writer(sink, kShard);
-  for (const Sample& sample : samples) writer->add(sample);
+  for (const Sample& sample : samples) writer->add(as_read(sample));
   writer->finish(0);
   return writer->head() + sink.text();
 }
@@ -23,7 +42,7 @@ std::string lines(const std::vector<Sample>& samples) {
 bool takes(const std::string& key, const std::string& spelling) {
   StringSink sink;
   const auto failure = shardkit_test::failure_of([&] {
-    dali_index_kind().shard_writer(sink, kShard)->add({key, 0, {{"jpg", 512, 1, spelling}}});
+    dali_index_kind().shard_writer(sink, kShard)->add(as_read({key, 0, {{"jpg", 512, 1, spelling}}}));
   });
   if (failure.failed) {
     CHECK(failure == ErrorCode::unsupported);

@@ -24,7 +24,7 @@ std::vector<SetIndexFile> files_of(const std::vector<std::string>& shards, std::
 TEST_CASE("an offset is eight bytes, the lowest first") {
   StringSink sink;
   const auto writer = energon_index_kind().shard_writer(sink, "");
-  writer->add({"key", 0x0102030405060708, {}});
+  writer->add({.key = "key", .label = {}, .path = {}, .members = {}, .offset = 0x0102030405060708});
   CHECK(sink.text() == "\x08\x07\x06\x05\x04\x03\x02\x01");
   CHECK(energon_index_kind().shard_file("s-0.tar") == "s-0.tar.idx");
 }

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
 using namespace shardkit;
@@ -8,12 +8,12 @@ using namespace shardkit::formats;
 
 namespace {
 
-const MovedSample kSample{3, "a\tb", "a~09b", 17, "c/a\tb.JPEG", {{"cls", 512, 2, {}}, {"jpg", 1536, 100, 0xabcU}}};
+const MovedSample kSample{{"a~09b", 17, "c/a\tb.JPEG", {{"cls", 512, 2, {}}, {"jpg", 1536, 100, 0xabcU}}}, 3, "a\tb"};
 
 MovedSample read_back(const std::string& line) {
   std::vector<std::string_view> columns;
   split_columns(line, columns);
-  MovedSample sample{9, "old", "old", 1, "old", {{"old", 1, 1, 1}}};
+  MovedSample sample{{"old", 1, "old", {{"old", 1, 1, 1}}}, 9, "old"};
   REQUIRE(parse_moved_sample(columns, sample));
   return sample;
 }

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 #include "support/files.hpp"
 
 using namespace shardkit;
@@ -16,9 +16,9 @@ PlanHead head() {
 }
 
 std::vector<std::vector<PlannedSample>> samples() {
-  return {{{0, KeyMark::none, "a", {"JPEG", 100, 5}, {{"json", 20, 6}}},
-           {1, KeyMark::hash, "sub/b\tc", {"png", 0, -1}, {}}},
-          {{0, KeyMark::none, "z", {"jpg", 512, 7}, {}}}};
+  return {{{0, KeyMark::none, "a", {{100, 5}, "JPEG"}, {{{20, 6}, "json"}}},
+           {1, KeyMark::hash, "sub/b\tc", {{0, -1}, "png"}, {}}},
+          {{0, KeyMark::none, "z", {{512, 7}, "jpg"}, {}}}};
 }
 
 std::string written(std::int64_t mtime_shift = 0, Hash128* hash = nullptr) {
@@ -164,9 +164,9 @@ TEST_CASE("a reshard's plan names its inputs, and its hash does not depend on wh
 TEST_CASE("a list's plan has paths below the source, samples without a class, and .json members of its own") {
   const PlanHead listed{"x", {}, {{"cat", 3, 1}}, {}, {}, true};
   const std::vector<PlannedSample> samples{
-      {0, KeyMark::none, "pool/0/a", {"jpg", 100, 1}, {{"_mask.png", 9, 2}}},
-      {std::nullopt, KeyMark::none, "pool/0/b.c", {"png", 5, 1}, {}, "{\"t\":\"a\\tb\"}"},
-      {std::nullopt, KeyMark::hash, "d", {"png", 5, 1}, {}}};
+      {0, KeyMark::none, "pool/0/a", {{100, 1}, "jpg"}, {{{9, 2}, "_mask.png"}}},
+      {std::nullopt, KeyMark::none, "pool/0/b.c", {{5, 1}, "png"}, {}, "{\"t\":\"a\\tb\"}"},
+      {std::nullopt, KeyMark::hash, "d", {{5, 1}, "png"}, {}}};
   StringSink sink;
   PlanWriter writer(sink, listed);
   writer.begin_shard();
@@ -194,7 +194,7 @@ TEST_CASE("a side-car with a path of its own lies there, and the plan has versio
   PlanHead head{"x", {}, {{"cat", 3, 1}}, {}};
   head.paths = true;
   const PlannedSample sample{
-      0, KeyMark::none, "a", {"jpg", 1, 1}, {{"mask.png", 2, 1, {}, "../masks/a:b.png"}, {"txt", 3, 1}}, "[{}]"};
+      0, KeyMark::none, "a", {{1, 1}, "jpg"}, {{{2, 1}, "mask.png", "../masks/a:b.png"}, {{3, 1}, "txt"}}, "[{}]"};
   StringSink sink;
   PlanWriter writer(sink, head);
   writer.begin_shard();
@@ -217,7 +217,8 @@ TEST_CASE("a path that follows no side-car is damage") {
 }
 
 TEST_CASE("a moved member keeps its path") {
-  const MovedSample sample{1, "k", "k", 7, "cats/a.jpg", {{"jpg", 512, 3, 5}, {"mask.png", 1024, 4, {}, "m/a:b.png"}}};
+  const MovedSample sample{
+      {"k", 7, "cats/a.jpg", {{"jpg", 512, 3, 5}, {"mask.png", 1024, 4, {}, "m/a:b.png"}}}, 1, "k"};
   const std::string line = moved_sample_line(sample);
   std::vector<std::string_view> columns;
   split_columns(line, columns);
@@ -231,7 +232,7 @@ TEST_CASE("what the .json members say is part of the hash") {
     StringSink sink;
     PlanWriter writer(sink, {"x", {}, {}, {}, {}, true});
     writer.begin_shard();
-    writer.add({std::nullopt, KeyMark::none, "a", {"jpg", 1, 1}, {}, json});
+    writer.add({std::nullopt, KeyMark::none, "a", {{1, 1}, "jpg"}, {}, json});
     return writer.finish();
   };
   CHECK(hash_with("{\"a\":1}") != hash_with("{\"a\":2}"));

@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   fuzz::promise(a.failure == DecodeFailure::none && a.jpeg.size() <= most_bytes);
-  JpegDecoder decoder({.strict = true});
+  JpegDecoder decoder;
   const Decoded decoded = decoder.decode(a.jpeg);
   fuzz::promise(decoded.failure == DecodeFailure::none);
   fuzz::promise(std::min(decoded.pixels.width, decoded.pixels.height) == options.shorter);

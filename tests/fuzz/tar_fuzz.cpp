@@ -43,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Bytes archive = fuzz::bytes_of(data, size);
   MemorySource source(archive);
   Protocol sought;
-  scan_tar(source, sought);
+  Context context;
+  scan_tar(source, sought, context);
   for (const std::size_t step : {std::size_t{1U << 20U}, std::size_t{700}}) {
     Protocol streamed;
     TarFeed feed(streamed, archive.size());

@@ -62,7 +62,7 @@ TEST_CASE("sampling factors get their names") {
   CHECK(read_jpeg_header(encode_raw(picture, {1, 2})).header.subsampling == Subsampling::s440);
   CHECK(read_jpeg_header(encode_raw(picture, {4, 1})).header.subsampling == Subsampling::s411);
   CHECK(read_jpeg_header(encode_raw(picture, {2, 4})).header.subsampling == Subsampling::other);
-  CHECK(subsampling_name(Subsampling::s440) == "4:4:0");
+  CHECK(enum_name(Subsampling::s440) == "4:4:0");
 }
 
 TEST_CASE("Exif orientation is read in both byte orders, and nonsense is upright") {

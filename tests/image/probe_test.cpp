@@ -51,7 +51,7 @@ TEST_CASE("kinds are told by their first bytes") {
   CHECK(sniff_image(as_bytes("P7\n")) == ImageKind::unknown);
   CHECK(sniff_image(as_bytes("RIFFxxxxWAVE")) == ImageKind::unknown);
   CHECK(sniff_image({}) == ImageKind::unknown);
-  CHECK(image_kind_name(ImageKind::webp) == "WebP");
+  CHECK(enum_name(ImageKind::webp) == "WebP");
 }
 
 TEST_CASE("sizes are read from each kind's header") {

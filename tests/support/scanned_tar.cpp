@@ -45,7 +45,8 @@ bool ScannedTar::has(formats::TarFault fault) const {
 ScannedTar scan(std::string_view archive) {
   MemorySource source(as_bytes(archive));
   Collector collector;
-  formats::scan_tar(source, collector);
+  Context context;
+  formats::scan_tar(source, collector, context);
   return std::move(collector.result);
 }
 

@@ -63,7 +63,7 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
   const std::string text =
       fmt::format("a copy of {} needs more than half of the available memory ({}); {}", format_size(plan.bytes()),
                   format_size(system::usable_memory()), smaller(options));
-  if (options.mode == CheckpointModes::background) refuse("--mode background: " + text);
+  if (options.mode == CheckpointModes::background) throw usage_error("{}", "--mode background: " + text);
   context.warn("no_background", text);
   return modes;
 }
@@ -121,7 +121,7 @@ class Bench {
       warn_of_part(row);
       if (wrote) result.rows.push_back(row);
     }
-    if (result.rows.empty()) refuse("--budget: too short, it ended before anything was written");
+    if (result.rows.empty()) throw usage_error("--budget: too short, it ended before anything was written");
     if (!wrote) return;  // nothing was written that could be drained or read back
     const WrittenCheckpoint written{folder_, turn_, last_bytes_, options_.block};
     if (drained_) drain(written, result);

@@ -40,7 +40,7 @@ const CheckpointModel& find_model(const std::string& name) {
   if (found != kModels.end()) return *found;
   std::string names;
   for (const CheckpointModel& model : kModels) names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
-  refuse(fmt::format("--model: '{}' is not a known model; use {}", name, names));
+  throw usage_error("--model: '{}' is not a known model; use {}", name, names);
 }
 
 /// Bytes of one rank, which determine the size of its file.
@@ -53,10 +53,10 @@ double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
 
 void check_size(const CheckpointOptions& options, std::uint64_t writers) {
   if (options.model && options.bytes)
-    refuse("--model and --bytes exclude each other; use --scale to make a model's checkpoint smaller");
-  if (!options.model && options.scale != 1) refuse("--scale needs --model or --job");
+    throw usage_error("--model and --bytes exclude each other; use --scale to make a model's checkpoint smaller");
+  if (!options.model && options.scale != 1) throw usage_error("--scale needs --model or --job");
   if (options.bytes && (*options.bytes < writers * kPage || *options.bytes > kMostBytes)) {
-    refuse(fmt::format("--bytes: expected at least 4096 for each writer and at most {}", format_size(kMostBytes)));
+    throw usage_error("--bytes: expected at least 4096 for each writer and at most {}", format_size(kMostBytes));
   }
 }
 
@@ -64,9 +64,9 @@ void check_size(const CheckpointOptions& options, std::uint64_t writers) {
 void check_drain(const CheckpointOptions& options) {
   std::error_code not_there;  // reported when they are opened
   if (!options.drain_to || !std::filesystem::equivalent(options.directory, *options.drain_to, not_there)) return;
-  refuse(fmt::format(
+  throw usage_error(
       "--drain-to: '{}' is the folder that checkpoints are written to; choose a folder on the slower storage",
-      *options.drain_to));
+      *options.drain_to);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ CheckpointPlan plan_checkpoint(const CheckpointOptions& options) {
   const std::uint64_t writers = options.writers.value_or(of_node);
   check_size(options, writers);
   if (options.model && writers > find_model(*options.model).ranks) {
-    refuse(fmt::format("--writers: '{}' is written by {} ranks", *options.model, find_model(*options.model).ranks));
+    throw usage_error("--writers: '{}' is written by {} ranks", *options.model, find_model(*options.model).ranks);
   }
   const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(options, writers) / kPage));
   return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kPage)};
@@ -90,10 +90,10 @@ CheckpointOptions with_job(const CheckpointOptions& given) {
   if (!given.job) return given;
   CheckpointOptions options = given;
   if (*options.job != "seq-write") {
-    refuse(fmt::format("--job: must be seq-write, not '{}'; read jobs belong to `iobench read`", *options.job));
+    throw usage_error("--job: must be seq-write, not '{}'; read jobs belong to `iobench read`", *options.job);
   }
   if (options.model || options.bytes || options.writers || options.mode == CheckpointModes::background) {
-    refuse("--job sets mode, bytes and writers; leave those out, or use --scale to make its files smaller");
+    throw usage_error("--job sets mode, bytes and writers; leave those out, or use --scale to make its files smaller");
   }
   check_ranges(given);
   constexpr std::uint64_t kFiles = 4;
@@ -126,8 +126,9 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
 
 void check_options(const CheckpointOptions& options) {
   check_ranges(options);
-  if (options.block % kPage != 0) refuse("--block: expected a multiple of 4096 bytes");
-  if (options.step_time.has_value() != options.every.has_value()) refuse("--step-time and --every need each other");
+  if (options.block % kPage != 0) throw usage_error("--block: expected a multiple of 4096 bytes");
+  if (options.step_time.has_value() != options.every.has_value())
+    throw usage_error("--step-time and --every need each other");
   check_drain(options);
 }
 

@@ -25,16 +25,16 @@ struct Pair {
 
 void check_options(const CompareOptions& options) {
   if (!options.base && !options.gate && !options.save_baseline) {
-    refuse(
+    throw usage_error(
         "missing BASE: give BASE and NEW, or add --gate FILE or --save-baseline FILE to check or save a single result");
   }
   if (options.base && options.save_baseline) {
-    refuse("--save-baseline saves a single result: compare first, then save NEW with a second command");
+    throw usage_error("--save-baseline saves a single result: compare first, then save NEW with a second command");
   }
-  if (options.machine_class && options.machine_class->empty()) refuse("--class: the name is empty");
+  if (options.machine_class && options.machine_class->empty()) throw usage_error("--class: the name is empty");
   if (options.base) return;
-  if (!options.threshold.empty()) refuse("--threshold needs BASE");
-  if (!options.allow_different.empty()) refuse("--allow-different needs BASE");
+  if (!options.threshold.empty()) throw usage_error("--threshold needs BASE");
+  if (!options.allow_different.empty()) throw usage_error("--allow-different needs BASE");
 }
 
 Measurements read_base(const std::string& path, const std::string& machine_class, const std::string& verb,

@@ -128,10 +128,11 @@ std::vector<NormalRate> normal_rates(const Environment& environment) {
 
 void check_options(const EnvOptions& options) {
   check_ranges(options);
-  if (!options.workers && (options.gpus || options.batch)) refuse("--gpus and --batch need --workers");
+  if (!options.workers && (options.gpus || options.batch)) throw usage_error("--gpus and --batch need --workers");
   if (options.path && catalog::is_address(*options.path)) {
-    refuse("env checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
-           "'; use `iobench read` to measure s3:// and http(s)://");
+    throw usage_error("{}", "env checks storage that is mounted on this machine, not '" +
+                                without_secrets(*options.path) +
+                                "'; use `iobench read` to measure s3:// and http(s)://");
   }
 }
 

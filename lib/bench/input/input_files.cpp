@@ -74,7 +74,7 @@ class InputFinder {
   static void refuse_mixture(const std::vector<catalog::NamedInput>& named) {
     const auto is_local = [](const auto& one) { return one.location.kind == catalog::ObjectLocation::Kind::local; };
     if (std::ranges::all_of(named, is_local) || std::ranges::none_of(named, is_local)) return;
-    refuse("PATH: some are local and some are URLs; measure them separately");
+    throw usage_error("PATH: some are local and some are URLs; measure them separately");
   }
 
   void add(const catalog::NamedInput& named) {
@@ -183,7 +183,7 @@ InputSet find_files(const std::vector<std::string>& operands, Context& context, 
   context.progress().start("listing files");
   InputSet input = finder.find(operands);
   for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
-  if (input.files.empty()) refuse("nothing to read: no PATH was given");
+  if (input.files.empty()) throw usage_error("nothing to read: no PATH was given");
   if (input.bytes == 0) {
     throw Error(
         ErrorCode::not_found,

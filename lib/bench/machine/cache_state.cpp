@@ -117,7 +117,7 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
                           Context& context) {
   if (request == CacheRequest::any) return files.size();
   if (has_objects(files)) {
-    refuse(
+    throw usage_error(
         "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
         "the data here with `shardctl stage`");
   }

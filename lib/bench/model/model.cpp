@@ -178,7 +178,7 @@ ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirem
   ModelResult result;
   if (!requirement) {
     if (!options.list_presets && !supply.is_known()) {
-      refuse(
+      throw usage_error(
           "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply (--from, "
           "--read-rate, --decode-rate). --list-presets shows the presets");
     }

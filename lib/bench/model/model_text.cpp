@@ -100,7 +100,7 @@ std::string fed_text(const ModelResult& result) {
 
 }  // namespace
 
-void refuse_option(const char* option, std::string_view needed) { refuse(fmt::format("{} needs {}", option, needed)); }
+void refuse_option(const char* option, std::string_view needed) { throw usage_error("{} needs {}", option, needed); }
 
 void check_partners(const ModelOptions& options) {
   const auto check = [](bool given, bool partner, const char* option, const char* partners) {

@@ -49,8 +49,8 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
                 path);
   }
   if (run.log.steps() == 0) {
-    refuse(fmt::format("--drop-last: {} do not fill one step of {} x {}; use a smaller --batch",
-                       format_count(run.tally.decoded, "sample"), run.loader.gpus, run.loader.batch));
+    throw usage_error("--drop-last: {} do not fill one step of {} x {}; use a smaller --batch",
+                      format_count(run.tally.decoded, "sample"), run.loader.gpus, run.loader.batch);
   }
   if (run.log.steps() == 1) {
     context.warn("one_step", fmt::format("{} made only one step, so the rates are imprecise and utilization is "
@@ -223,8 +223,10 @@ class OpenMachine {
 /// That data is named, unless nothing is to be read.
 void check_paths(const PipelineOptions& options) {
   const bool null_source = options.source == SourceKind::null;
-  if (null_source && !options.paths.empty()) refuse("PATH: leave it out with --source null, which reads nothing");
-  if (!null_source && options.paths.empty()) refuse("PATH: missing; give shards, images or a folder of either");
+  if (null_source && !options.paths.empty())
+    throw usage_error("PATH: leave it out with --source null, which reads nothing");
+  if (!null_source && options.paths.empty())
+    throw usage_error("PATH: missing; give shards, images or a folder of either");
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ void call_file(const std::string& path, bool asks_residency, MutableBytes buffer
 }
 
 void check_folders(const std::vector<std::string>& paths) {
-  if (paths.empty()) refuse("nothing to read: no PATH was given");
+  if (paths.empty()) throw usage_error("nothing to read: no PATH was given");
   for (const std::string& path : paths) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) throw system_error(errno, "list", path);

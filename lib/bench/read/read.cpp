@@ -60,8 +60,8 @@ namespace {
 InputSet in_rows(InputSet input, std::uint64_t sample_bytes) {
   for (InputFile& file : input.files) {
     if (file.is_shard) {
-      refuse(fmt::format("--sample-bytes: '{}' is a shard, which has samples of its own; leave the option out",
-                         file.path));
+      throw usage_error("--sample-bytes: '{}' is a shard, which has samples of its own; leave the option out",
+                        file.path);
     }
     file.samples = file.bytes / sample_bytes;
   }
@@ -247,10 +247,10 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
 
 void check_counting(const ReadOptions& options, const InputSet& input) {
   if (options.mode != ReadMode::sequential || !options.samples || counts_samples(options, input.files)) return;
-  refuse(fmt::format(
+  throw usage_error(
       "--samples: with --depth above 1, samples of shards without an index are not counted; create one with {}, or use "
       "--budget",
-      remedy::in_text(remedy::index(options.paths))));
+      remedy::in_text(remedy::index(options.paths)));
 }
 
 ReadResult read_files(const ReadOptions& options, const InputSet& input, Context& context) {

@@ -21,26 +21,27 @@ constexpr std::uint64_t kBlock = 256U << 10U;
 
 void check_depth(const ReadOptions& options) {
   if (depth_of(options) == 1 || io::engine_takes_depth(engine_of(options))) return;
-  refuse(fmt::format("--depth: engine '{}' allows one read in flight per thread; use --engine uring or more --threads",
-                     enum_name(engine_of(options))));
+  throw usage_error("--depth: engine '{}' allows one read in flight per thread; use --engine uring or more --threads",
+                    enum_name(engine_of(options)));
 }
 
 void check_sizes(const ReadOptions& options) {
   if (options.store.sample_bytes && options.block && options.mode == ReadMode::random) {
-    refuse("--sample-bytes and --block exclude each other for random reads");
+    throw usage_error("--sample-bytes and --block exclude each other for random reads");
   }
   if (options.direct && block_of(options) % io::AlignedBuffer::kAlignment != 0) {
-    refuse("--block: with --direct, expected a multiple of 4096 bytes");
+    throw usage_error("--block: with --direct, expected a multiple of 4096 bytes");
   }
 }
 
 void check_times(const ReadOptions& options) {
-  if (options.min_time && options.samples) refuse("--min-time and --samples exclude each other");
+  if (options.min_time && options.samples) throw usage_error("--min-time and --samples exclude each other");
   if (options.min_time && options.budget && *options.min_time > *options.budget) {
-    refuse("--min-time: must not be longer than --budget");
+    throw usage_error("--min-time: must not be longer than --budget");
   }
   if (options.repeat > 1 && !may_read_again(options)) {
-    refuse("--repeat needs --cache cold, --cache warm or --direct, because after the first read the data is in memory");
+    throw usage_error(
+        "--repeat needs --cache cold, --cache warm or --direct, because after the first read the data is in memory");
   }
 }
 
@@ -48,7 +49,7 @@ void check_times(const ReadOptions& options) {
 void check_folder_mode(const ReadOptions& options) {
   if (options.mode != ReadMode::imagefolder) return;
   const auto check = [](bool given, const char* name) {
-    if (given) refuse(fmt::format("{} does not apply to --mode imagefolder, which reads whole files with pread", name));
+    if (given) throw usage_error("{} does not apply to --mode imagefolder, which reads whole files with pread", name);
   };
   check(engine_of(options) != io::EngineKind::pread, "--engine");
   check(options.direct, "--direct");
@@ -63,8 +64,8 @@ void check_store_options(StoreReadOptions options) {
   options.sample_bytes.reset();
   for (const FieldNode& option : field_tree([&](FieldVisitor& v) { options.describe(v); })) {
     if (plain_text(option).empty()) continue;
-    refuse(fmt::format("{} is only for s3:// and http(s)://; `iobench run` compares local data with a job",
-                       option.field.spelling()));
+    throw usage_error("{} is only for s3:// and http(s)://; `iobench run` compares local data with a job",
+                      option.field.spelling());
   }
 }
 
@@ -86,10 +87,10 @@ constexpr std::array<ReadJob, 2> kJobs{{
 const ReadJob& job_called(const std::string& name) {
   const auto* const job = std::ranges::find(kJobs, name, &ReadJob::name);
   if (job != kJobs.end()) return *job;
-  refuse(
-      fmt::format("--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
-                  "`iobench checkpoint`: read never writes)",
-                  name));
+  throw usage_error(
+      "--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
+      "`iobench checkpoint`: read never writes)",
+      name);
 }
 
 std::string_view fio_engine(io::EngineKind engine) {
@@ -149,16 +150,15 @@ void check_read_options(const ReadOptions& options) {
 void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
   const std::uint64_t in_flight = threads_of(options) * depth_of(options);
   if (in_flight * (largest + io::AlignedBuffer::kAlignment) <= system::usable_memory() / 2) return;
-  refuse(fmt::format("--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
-                     threads_of(options), depth_of(options), format_size(largest),
-                     format_size(system::usable_memory())));
+  throw usage_error("--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
+                    threads_of(options), depth_of(options), format_size(largest), format_size(system::usable_memory()));
 }
 
 ReadOptions with_job(const ReadOptions& options) {
   if (!options.job) return options;
   const ReadJob& job = job_called(*options.job);
   if (options.mode != ReadMode::sequential && options.mode != job.mode) {
-    refuse(fmt::format("--job {} sets the mode; leave out --mode", job.name));
+    throw usage_error("--job {} sets the mode; leave out --mode", job.name);
   }
   ReadOptions full = options;
   full.mode = job.mode;

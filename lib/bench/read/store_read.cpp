@@ -23,7 +23,7 @@ constexpr double kBudget = 28;
 constexpr double kLeastBudget = 1;
 
 [[noreturn]] void refuse_option(std::string_view option, std::string_view why) {
-  refuse(fmt::format("{} is only for local files: {}", option, why));
+  throw usage_error("{} is only for local files: {}", option, why);
 }
 
 void check_options(const ReadOptions& options) {
@@ -40,9 +40,10 @@ void check_options(const ReadOptions& options) {
   if (options.samples) refuse_option("--samples", "for stores, bytes are measured; use --budget to limit the time");
   check_ranges(options);
   if (options.threads > kMostConnections) {
-    refuse(fmt::format("--threads must be from 1 to {} for a store: they are connections", kMostConnections));
+    throw usage_error("--threads must be from 1 to {} for a store: they are connections", kMostConnections);
   }
-  if (options.budget && *options.budget < kLeastBudget) refuse("--budget: must be at least 1 second for a store");
+  if (options.budget && *options.budget < kLeastBudget)
+    throw usage_error("--budget: must be at least 1 second for a store");
   options.store.required();  // throws for an incomplete job, before any request
 }
 

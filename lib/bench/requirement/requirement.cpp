@@ -34,12 +34,12 @@ constexpr std::array kPresets = {
 };
 
 void check(bool fine, const char* option, const char* expected) {
-  if (!fine) refuse(fmt::format("{}: missing; give {}", option, expected));
+  if (!fine) throw usage_error("{}: missing; give {}", option, expected);
 }
 
 void check_alone(bool given, const char* option) {
   if (!given) return;
-  refuse(fmt::format("{} needs --preset, or --batch and --step-time", option));
+  throw usage_error("{} needs --preset, or --batch and --step-time", option);
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ const Preset& find_preset(std::string_view name) {
   std::vector<std::string> names;
   for (const Preset& preset : kPresets) names.emplace_back(preset.name);
   const std::string meant = closest(name, names);
-  refuse(fmt::format("unknown preset '{}'{}; known presets: {}", name,
-                     meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", ")));
+  throw usage_error("unknown preset '{}'{}; known presets: {}", name,
+                    meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", "));
 }
 
 TrainingJob preset_job(const Preset& preset, std::uint64_t gpus) {

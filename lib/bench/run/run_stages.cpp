@@ -145,7 +145,7 @@ double mean_sample(const InputSet& input, Context& context) {
 /// From a store: at the number of connections above which more have no effect. It has no page cache.
 ReadResult read_from_store(const RunOptions& options, const InputSet& input, Context& context) {
   if (options.cache != RunCache::automatic && options.cache != RunCache::any) {
-    refuse(
+    throw usage_error(
         "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
         "the data here with `shardctl stage`");
   }

@@ -235,7 +235,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   const auto start = std::chrono::steady_clock::now();
   const InputSet input = spread(find_input(options.paths, context, options.access));
   if (options.what != SweepWhat::load && has_objects(input.files)) {
-    refuse(
+    throw usage_error(
         "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
         "`iobench read URL`");
   }

@@ -115,7 +115,7 @@ class DeviceRun {
 
 TransferResult measure_file(const TransferOptions& options, const std::vector<gpu::Device*>& chosen,
                             const TransferMachine& machine, Context& context) {
-  if (chosen.size() != 1) refuse("--gds needs one GPU: --device N");
+  if (chosen.size() != 1) throw usage_error("--gds needs one GPU: --device N");
   gpu::Device& device = *chosen.front();
   TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
   Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();

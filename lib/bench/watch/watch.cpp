@@ -43,11 +43,12 @@ void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
 void check_watch_options(const WatchOptions& options) {
   check_ranges(options);
   if (options.duration && *options.duration < options.interval) {
-    refuse("--duration: must not be shorter than --interval");
+    throw usage_error("--duration: must not be shorter than --interval");
   }
   if (options.path && catalog::is_address(*options.path)) {
-    refuse("watch checks storage that is mounted on this machine, not '" + without_secrets(*options.path) +
-           "'; use `iobench read` to measure s3:// and http(s)://");
+    throw usage_error("{}", "watch checks storage that is mounted on this machine, not '" +
+                                without_secrets(*options.path) +
+                                "'; use `iobench read` to measure s3:// and http(s)://");
   }
 }
 

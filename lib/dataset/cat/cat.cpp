@@ -32,7 +32,7 @@ class Search {
                          [this](std::size_t at, std::size_t) { look_through(at); });
   }
 
-  const std::optional<ListedSample>& sample() const { return sample_; }
+  const std::optional<formats::IndexSample>& sample() const { return sample_; }
   /// That has the sample.
   const catalog::ShardFile& shard() const { return set_.shards[first_]; }
   /// The set without the sample; may be empty.
@@ -45,7 +45,7 @@ class Search {
     NearestKey nearest(key_);
     const catalog::ShardFile& shard = set_.shards[at];
     ListingVisitor visitor;
-    visitor.sample = [&](ListedSample&& sample) {
+    visitor.sample = [&](formats::IndexSample&& sample) {
       if (sample.key == key_) {
         found(at, std::move(sample));
         return false;
@@ -60,7 +60,7 @@ class Search {
     nearest_.merge(nearest);
   }
 
-  void found(std::size_t at, ListedSample&& sample) {
+  void found(std::size_t at, formats::IndexSample&& sample) {
     const std::scoped_lock lock(mutex_);
     if (at >= first_) return;
     first_ = at;
@@ -73,28 +73,29 @@ class Search {
   const SampleLister lister_;
   std::atomic<std::size_t> first_;
   std::mutex mutex_;
-  std::optional<ListedSample> sample_;
+  std::optional<formats::IndexSample> sample_;
   NearestKey nearest_;
 };
 
-std::string extensions_of(const ListedSample& sample) {
+std::string extensions_of(const formats::IndexSample& sample) {
   std::vector<std::string_view> extensions;
-  for (const ListedMember& member : sample.members) extensions.push_back(member.extension);
+  for (const formats::IndexMember& member : sample.members) extensions.push_back(member.extension);
   return fmt::format("{}", fmt::join(extensions, ", "));
 }
 
-const ListedMember& only_content(const ListedSample& sample) {
-  const auto is_content = [](const ListedMember& member) { return member.extension != kLabelExtension; };
+const formats::IndexMember& only_content(const formats::IndexSample& sample) {
+  const auto is_content = [](const formats::IndexMember& member) { return member.extension != kLabelExtension; };
   if (std::ranges::count_if(sample.members, is_content) == 1) return *std::ranges::find_if(sample.members, is_content);
-  throw Error(ErrorCode::usage, fmt::format("'{}' has several members; add the extension of one after a dot: {}",
-                                            sample.key, extensions_of(sample)));
+  throw usage_error("'{}' has several members; add the extension of one after a dot: {}", sample.key,
+                    extensions_of(sample));
 }
 
 /// By its exact name, else by its extension in any case.
-const ListedMember& named_content(const ListedSample& sample, const std::string& name, std::string_view extension) {
-  const auto exact = std::ranges::find(sample.members, name, &ListedMember::name);
+const formats::IndexMember& named_content(const formats::IndexSample& sample, const std::string& name,
+                                          std::string_view extension) {
+  const auto exact = std::ranges::find(sample.members, name, &formats::IndexMember::name);
   if (exact != sample.members.end()) return *exact;
-  const auto alike = std::ranges::find(sample.members, lower_case(extension), &ListedMember::extension);
+  const auto alike = std::ranges::find(sample.members, lower_case(extension), &formats::IndexMember::extension);
   if (alike != sample.members.end()) return *alike;
   throw Error(ErrorCode::not_found, fmt::format("sample '{}' has no member with extension '{}'; it has: {}", sample.key,
                                                 extension, extensions_of(sample)));
@@ -113,8 +114,7 @@ const ListedMember& named_content(const ListedSample& sample, const std::string&
 
 CatResult cat(const CatOptions& options, Context& ctx) {
   if (ctx.output() == nullptr) {
-    throw Error(ErrorCode::usage,
-                "--json - is not possible because cat writes the content to standard output; use --json FILE");
+    throw usage_error("--json - is not possible because cat writes the content to standard output; use --json FILE");
   }
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
@@ -122,8 +122,9 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   Search search(set, key, ctx);
   search.run(system::thread_count(options.threads));
   if (!search.sample()) refuse_absent(key, set, options.shards, search.nearest());
-  const ListedSample& sample = *search.sample();
-  const ListedMember& member = name ? named_content(sample, options.name, name->extension) : only_content(sample);
+  const formats::IndexSample& sample = *search.sample();
+  const formats::IndexMember& member =
+      name ? named_content(sample, options.name, name->extension) : only_content(sample);
   const catalog::ShardFile& shard = search.shard();
   read_member(*set.inputs->open(shard.path), shard.path, member, ctx, [&](Bytes piece) { ctx.output()->write(piece); });
   return {shard.name, member.name, member.offset, member.size, sample.label};

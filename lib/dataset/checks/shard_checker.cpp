@@ -6,10 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "catalog/shard_scan.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "dataset/samples/sample_lister.hpp"
+#include "formats/tar_scanner.hpp"
 #include "image/image_header.hpp"
 
 namespace shardkit::dataset {
@@ -111,10 +110,10 @@ static_assert(kFaultCodes.size() == static_cast<std::size_t>(formats::TarFault::
 /// The usual extension of an image's kind; empty if unknown.
 std::string extension_of(image::ImageKind kind) {
   if (kind == image::ImageKind::unknown) return {};
-  return kind == image::ImageKind::jpeg ? "jpg" : lower_case(image::image_kind_name(kind));
+  return kind == image::ImageKind::jpeg ? "jpg" : lower_case(enum_name(kind));
 }
 
-bool has_dot(const formats::SampleMember& member) { return member.extension.find('.') != std::string::npos; }
+bool has_dot(const formats::IndexMember& member) { return member.extension.find('.') != std::string::npos; }
 
 /// Checks a shard's members, names and samples while they are read. One shard, one thread.
 class ShardChecker final : public formats::TarHandler {
@@ -238,11 +237,11 @@ class ShardChecker final : public formats::TarHandler {
     }
   }
 
-  void finish_sample(const formats::Sample& sample) {
+  void finish_sample(const formats::IndexSample& sample) {
     ++report_.samples;
     report_.content_end = sample.members.back().offset + sample.members.back().size;
     report_.key_hashes.push_back(xxh3_64(as_bytes(sample.key)));
-    if (keep_rows_) rows_.layouts.push_back(layout_hash(sample.key, label_, sample.members));
+    if (keep_rows_) rows_.layouts.push_back(layout_hash(sample, label_));
     if (hash_contents_) rows_.contents.push_back(content_hash(hashes_));
     hashes_.clear();
     for (MemberWatcher* content : contents_) content->sample_end(sample);
@@ -265,9 +264,9 @@ class ShardChecker final : public formats::TarHandler {
     bad_label_ = false;
   }
 
-  void check_extensions(const formats::Sample& sample) {
+  void check_extensions(const formats::IndexSample& sample) {
     extensions_.clear();
-    for (const formats::SampleMember& member : sample.members) extensions_.push_back(member.extension);
+    for (const formats::IndexMember& member : sample.members) extensions_.push_back(member.extension);
     std::vector<std::string_view> extensions(extensions_.begin(), extensions_.end());
     std::sort(extensions.begin(), extensions.end());
     const auto twice = std::adjacent_find(extensions.begin(), extensions.end());
@@ -283,7 +282,7 @@ class ShardChecker final : public formats::TarHandler {
   }
 
   /// `extensions` are sorted.
-  void note_kind(const std::vector<std::string_view>& extensions, const formats::Sample& sample) {
+  void note_kind(const std::vector<std::string_view>& extensions, const formats::IndexSample& sample) {
     constexpr std::size_t most = 64;  // enough to show a shard in which every sample is of its own kind
     const auto is_side = [&](std::string_view extension) { return is_side_member(extension, facts_.primary); };
     if (std::ranges::all_of(extensions, is_side)) {
@@ -335,11 +334,11 @@ void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, cons
     const auto source = inputs.open(shard.path);
     if (read_all) {
       Xxh3Stream hash;
-      catalog::read_shard(
+      formats::read_tar(
           *source, checker, [&](Bytes bytes) { hash.update(bytes); }, ctx);
       found = hash.digest();
     } else {
-      catalog::scan_shard(*source, checker, ctx);
+      formats::scan_tar(*source, checker, ctx);
     }
     is_whole = checker.finish(shard, expected);
   });

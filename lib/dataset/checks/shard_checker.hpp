@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -34,7 +33,7 @@ class MemberWatcher {
   virtual void end() = 0;
   /// The sample of the previous members is complete. Not called for a sample that the end of the archive may have
   /// truncated.
-  virtual void sample_end(const formats::Sample& /*sample*/) {}
+  virtual void sample_end(const formats::IndexSample& /*sample*/) {}
 };
 
 /// Samples with the same set of members.

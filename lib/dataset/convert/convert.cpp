@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <iterator>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -13,7 +12,6 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/command_text.hpp"
-#include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/convert/folder_source.hpp"
@@ -31,9 +29,8 @@ constexpr std::size_t kMostNamed = 20;  ///< bad files in a message
 void refuse_target_in_source(const std::string& source, const std::string& target) {
   if (catalog::is_address(source)) return;
   if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is inside the source '{}'; choose a folder outside of it", target, source),
-                target);
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is inside the source '{}'; choose a folder outside of it", target, source);
   }
 }
 
@@ -44,20 +41,14 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
   if (given.on_bad != OnBad::keep) given.on_bad = {};  // like the next: the treatment of bad files
   given.max_bad = {};
   if (const std::string words = command_text("", given); !words.empty()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--plan fixes which shards are written; give{} to `shardctl plan` instead", words));
+    throw usage_error("--plan fixes which shards are written; give{} to `shardctl plan` instead", words);
   }
   const std::string split = command_text("", static_cast<const SplitOptions&>(options));
   if (split.empty()) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("--plan has only one set; leave out{}, and divide the finished set with {}, or leave out "
-                          "--plan",
-                          split, remedy::in_text(remedy::reshard({options.target}) + split)));
-}
-
-void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
-  formats::PlanReader(source, path).check_bytes();
-  source.stream_all([&](Bytes piece) { sink.write(piece); });
+  throw usage_error(
+      "--plan has only one set; leave out{}, and divide the finished set with {}, or leave out "
+      "--plan",
+      split, remedy::in_text(remedy::reshard({options.target}) + split));
 }
 
 class Conversion {
@@ -98,10 +89,10 @@ class Conversion {
     refuse_target_in_source(options_.source, options_.target);
     const SplitRule rule = split_rule(options_);
     if (options_.seed != 0 && rule.shares.empty()) {
-      throw Error(ErrorCode::usage, "--seed needs --split; for the order of samples use --shuffle SEED");
+      throw usage_error("--seed needs --split; for the order of samples use --shuffle SEED");
     }
     if (plan_) {
-      if (options_.append) throw Error(ErrorCode::usage, "--append makes its own plan; leave out --plan");
+      if (options_.append) throw usage_error("--append makes its own plan; leave out --plan");
       const formats::PlanReader plan(*plan_, plan_path_);
       require_folders(images_, plan.head());
       // Bad images that are kept are different bytes: the plan must contain that option.
@@ -109,8 +100,12 @@ class Conversion {
       on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
       TargetSet& set = add_set("");
       expect_stages(0, 0);
-      set.target.prepare();
-      set.target.adopt_plan([this](ByteSink& sink) { copy_plan(*plan_, plan_path_, sink); }, options_.identity);
+      set.prepare();
+      const auto copy = [&](ByteSink& sink) {
+        plan.check_bytes();
+        plan_->stream_all([&](Bytes piece) { sink.write(piece); });
+      };
+      set.adopt_plan(copy, options_.identity);
     } else if (const catalog::SetFolders folders = set_folders(); !folders.names.empty()) {
       plan_folders(folders);
     } else if (!rule.shares.empty()) {
@@ -145,16 +140,14 @@ class Conversion {
 
   void plan_folders(const catalog::SetFolders& folders) {
     if (!options_.split.empty()) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' is already divided into {}; leave out --split, or convert one of its folders",
-                              options_.source, fmt::join(folders.names, ", ")),
-                  options_.source);
+      throw Error(ErrorCode::usage, At{options_.source},
+                  "'{}' is already divided into {}; leave out --split, or convert one of its folders", options_.source,
+                  fmt::join(folders.names, ", "));
     }
     if (!options_.sharding.metadata.empty()) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' contains the sets {}; convert each with its own --metadata", options_.source,
-                              fmt::join(folders.names, ", ")),
-                  options_.source);
+      throw Error(ErrorCode::usage, At{options_.source},
+                  "'{}' contains the sets {}; convert each with its own --metadata", options_.source,
+                  fmt::join(folders.names, ", "));
     }
     from_set_folders_ = true;
     for (const std::string& name : folders.names) add_set(name);
@@ -170,7 +163,7 @@ class Conversion {
     const ScannedSource source = scan(known_images(), {});
     const std::vector<SampleOrder> orders = split_source(source, sharding_, rule, ctx_);
     for (std::size_t i = 0; i < orders.size(); ++i) {
-      if (!job_.sets()[i].target.start()) refuse_empty_set(job_.sets()[i].name, orders[i]);
+      if (!job_.sets()[i].start()) refuse_empty_set(job_.sets()[i].name, orders[i]);
     }
     for (std::size_t i = 0; i < orders.size(); ++i) {
       TargetSet& set = job_.sets()[i];
@@ -180,20 +173,20 @@ class Conversion {
 
   TargetSet& add_set(const std::string& name) {
     TargetSet& set = job_.add_set(name);
-    set.target.refuse_foreign();
+    set.refuse_foreign();
     if (options_.append) {
-      set.target.begin_append();
-      earlier_.add(set.target, folder_of(set));
+      set.begin_append();
+      earlier_.add(set, folder_of(set));
       left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
     }
     amendments_.emplace_back();
-    if (!set.target.has_plan()) return set;
-    set.target.open_plan();
-    const formats::PlanHead& head = set.target.plan().head();
+    if (!set.has_plan()) return set;
+    set.open_plan();
+    const formats::PlanHead& head = set.plan().head();
     // A target that was started with an earlier default keeps it.
     if (!sharding_.validate && !plan_) sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
     for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
-    amendments_.back() = Amendments(set.target, images_of(set), options_.identity);
+    amendments_.back() = Amendments(set, images_of(set), options_.identity);
     return set;
   }
 
@@ -229,44 +222,44 @@ class Conversion {
 
   void warn_of_nothing_new(const ScannedSource& source, const std::string& folder) const {
     const std::size_t bad = source.scan.problems.size();
-    ctx_.warn("nothing_new", fmt::format("'{}' has no file to add to '{}'{}", source.images.path, folder,
-                                         bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : ""));
+    ctx_.warn("nothing_new", "'{}' has no file to add to '{}'{}", source.images.path, folder,
+              bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : "");
   }
 
   void adopt(TargetSet& set, const ScannedSource& source, PlanScope scope) {
     ctx_.progress().next_stage();
     EarlierSamples::Added added;
-    if (options_.append) scope.start = set.target.start();
+    if (options_.append) scope.start = set.start();
     if (scope.start) {
-      set.target.refuse_other_options(planned_head(sharding_, scope));
-      set.target.require_earlier_shards(options_.recheck);
+      set.refuse_other_options(planned_head(sharding_, scope));
+      set.require_earlier_shards(options_.recheck);
       added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
-      if (added.samples.empty() && !fails && !set.target.has_plan()) {
-        warn_of_nothing_new(source, set.target.folder());
+      if (added.samples.empty() && !fails && !set.has_plan()) {
+        warn_of_nothing_new(source, set.folder());
         unchanged_.insert(set.name);
-        return set.target.cancel_append();
+        return set.cancel_append();
       }
       scope.samples = &added.samples;
       scope.start->readmitted = added.readmitted;
     }
-    set.target.prepare();
-    set.target.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
+    set.prepare();
+    set.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
   }
 
   void write_set(TargetSet& set, const Amendments& amendments) {
     if (unchanged_.contains(set.name)) {
       ctx_.progress().next_stage();  // which has nothing to write
-      const std::string path = set.target.path_of(formats::kManifestName);
+      const std::string path = set.path_of(formats::kManifestName);
       const formats::Manifest manifest = formats::read_manifest(io::read_text_file(path), path);
       job_.write_indexes(set, manifest);
       result_.samples_before += manifest.samples;
-      result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.target.plan().hash())});
+      result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.plan().hash())});
       return;
     }
-    if (const auto earlier = set.target.earlier_manifest()) result_.samples_before += earlier->samples;
-    const std::unique_ptr<SampleSource> source = folder_source(
-        set.target.plan(), images_of(set), {on_bad_, options_.identity}, amendments, job_.cores(), images_counted_);
+    if (const auto earlier = set.earlier_manifest()) result_.samples_before += earlier->samples;
+    const std::unique_ptr<SampleSource> source = folder_source(set.plan(), images_of(set), {on_bad_, options_.identity},
+                                                               amendments, job_.cores(), images_counted_);
     const std::string folder = folder_of(set);
     const SkipBudget budget = budget_of(set, amendments);
     SetOutcome outcome = job_.write(set, *source, result_, on_bad_ == OnBad::skip ? budget : SkipBudget{});
@@ -287,7 +280,7 @@ class Conversion {
   }
 
   SkipBudget budget_of(const TargetSet& set, const Amendments& amendments) const {
-    std::uint64_t skipped = set.target.plan().head().skipped.size();
+    std::uint64_t skipped = set.plan().head().skipped.size();
     const std::uint64_t files = job_.planned_samples(set) + skipped;
     for (const auto& shard : set.shards) skipped += shard ? shard->skipped : 0;
     return {most_bad(sharding_.max_bad, files), skipped - std::min(skipped, amendments.deleted())};
@@ -330,24 +323,23 @@ class Conversion {
 
   void warn_of_images() {
     if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
-      ctx_.warn("images_not_resized",
-                fmt::format("{} left as they are: --resize supports only JPEG", format_count(not_resized, "image")));
+      ctx_.warn("images_not_resized", "{} left as they are: --resize supports only JPEG",
+                format_count(not_resized, "image"));
     }
     if (result_.kept_bad > 0) {
-      ctx_.warn("bad_images_kept",
-                fmt::format("{} kept although they are bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
+      ctx_.warn("bad_images_kept", "{} kept although they are bad (--on-bad keep)",
+                format_count(result_.kept_bad, "image"));
     }
     for (std::size_t i = 0; i < kProblemCodes; ++i) {
       const std::uint64_t images = images_counted_.accepted[i];
       if (images == 0) continue;
       const ProblemKind& kind = problem_kinds()[i];
       result_.accepted.push_back({std::string(kind.name), images});
-      ctx_.warn("images_accepted", fmt::format("{} accepted with {}: {}; --strict refuses them",
-                                               format_count(images, "image"), kind.name, kind.meaning));
+      ctx_.warn("images_accepted", "{} accepted with {}: {}; --strict refuses them", format_count(images, "image"),
+                kind.name, kind.meaning);
     }
     if (result_.skipped > 0) {
-      ctx_.warn("files_skipped",
-                fmt::format("{} left out of the shards", format_count(result_.skipped, "source file")));
+      ctx_.warn("files_skipped", "{} left out of the shards", format_count(result_.skipped, "source file"));
     }
   }
 

@@ -42,9 +42,9 @@ struct ConvertResult : WrittenSets {
   std::uint64_t resized_at_lower_quality = 0;
   std::string manifest;
   std::string plan_hash;
-  std::vector<SkippedFile> skipped_files;
+  std::vector<formats::IndexSkip> skipped_files;
   std::uint64_t bad = 0;
-  std::vector<SkippedFile> bad_files;
+  std::vector<formats::IndexSkip> bad_files;
   std::vector<AcceptedImages> accepted;
   /// Why the set is incomplete although everything else was written: files are bad, or too many were left out.
   std::optional<Error> failure = {};

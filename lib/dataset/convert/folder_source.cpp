@@ -1,18 +1,14 @@
 #include "dataset/convert/folder_source.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -42,9 +38,8 @@ std::uint64_t number(const formats::PlanHead& head, const std::string& name, std
 }
 
 [[noreturn]] void refuse_changed(const std::string& path, std::string_view what) {
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' has changed since the plan was made ({}); plan again into an empty target", path, what),
-              path);
+  throw Error(ErrorCode::conflict, At{path},
+              "'{}' has changed since the plan was made ({}); plan again into an empty target", path, what);
 }
 
 std::string other_size(const formats::PlannedFile& file, std::uint64_t now) {
@@ -66,8 +61,6 @@ ImageRules image_rules(const formats::PlanHead& head) {
   }
   return rules;
 }
-
-catalog::FileState state_of(const formats::PlannedFile& file) { return {file.size, file.mtime_ns, file.version}; }
 
 /// One member of a sample: a file, or text if `file` is null.
 struct Member {
@@ -126,14 +119,11 @@ class FolderSource final : public SampleSource {
       if (!listed && !unread) return;
       const FileSight now = listed ? listed->now : look_at(images_, path);
       if (!now.state) return;
-      if (!listed && !is_same_file(*now.state, state_of(file), FileIdentity::mtime)) {
+      if (!listed && !is_same_file(*now.state, file, FileIdentity::mtime)) {
         const std::scoped_lock lock(mutex_);
-        readable_now_.emplace(shard,
-                              BadFile{BadState::corrected, path, state_of(file), now, "was not readable before"});
+        readable_now_.emplace(shard, BadFile{BadState::corrected, path, file, now, "was not readable before"});
       }
-      file.size = now.state->size;
-      file.mtime_ns = now.state->mtime_ns;
-      file.version = now.state->version;
+      static_cast<catalog::FileState&>(file) = *now.state;
     };
     take(sample.image);
     for (formats::PlannedFile& file : sample.sidecars) take(file);
@@ -195,7 +185,7 @@ class FolderSource final : public SampleSource {
       ++counts_.kept_bad;
       return std::nullopt;
     }
-    return bad_file(path, file, {.state = state_of(file)}, fmt::format("'{}' is not a good image: {}", path, why));
+    return bad_file(path, file, {.state = file}, fmt::format("'{}' is not a good image: {}", path, why));
   }
 
   BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileSight seen,
@@ -204,7 +194,7 @@ class FolderSource final : public SampleSource {
     const BadState state = listed && listed->is_deleted()  ? BadState::deleted
                            : source_.on_bad == OnBad::skip ? BadState::left_out
                                                            : BadState::open;
-    return {state, path, listed ? listed->listed.planned : state_of(file), std::move(seen), std::move(reason)};
+    return {state, path, listed ? listed->listed.planned : file, std::move(seen), std::move(reason)};
   }
 
   /// A sample is left out as a whole: a file deleted on purpose decides for its other files.
@@ -221,11 +211,10 @@ class FolderSource final : public SampleSource {
     if (images_.store || head_.listed) return;
     const std::string& folder = head_.classes.at(sample.class_index.value()).name;
     if (::faccessat(root_.fd(), folder.c_str(), F_OK, 0) == 0) return;
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' disappeared while being read: is all of the source mounted? Run the same command "
-                            "again when it is back",
-                            images_.path_of(folder)),
-                images_.path_of(folder));
+    throw Error(
+        ErrorCode::io, At{images_.path_of(folder)},
+        "'{}' disappeared while being read: is all of the source mounted? Run the same command again when it is back",
+        images_.path_of(folder));
   }
 
   void read_file(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
@@ -244,21 +233,14 @@ class FolderSource final : public SampleSource {
   /// --identity size the time before is the one to compare with.
   void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
     const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path));
-    const std::int64_t expected =
-        source_.identity == FileIdentity::size ? io::mtime_ns(stat_of(opened)) : file.mtime_ns;
+    const std::int64_t expected = source_.identity == FileIdentity::size ? io::mtime_ns(opened.info()) : file.mtime_ns;
     const std::size_t got = opened.read_at(0, out);
-    const struct stat info = stat_of(opened);
+    const struct stat info = opened.info();
     const auto size = static_cast<std::uint64_t>(info.st_size);
     if (size != file.size) refuse_changed(opened.path(), other_size(file, size));
     if (io::mtime_ns(info) != expected) refuse_changed(opened.path(), "modified since");
     if (got == out.size()) return;
     refuse_changed(opened.path(), fmt::format("it ended after {} of {} bytes while being read", got, out.size()));
-  }
-
-  static struct stat stat_of(const io::File& file) {
-    struct stat info {};
-    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
-    return info;
   }
 
   /// One request for the version that was planned: a check first would need two. Without a version a check is
@@ -272,7 +254,7 @@ class FolderSource final : public SampleSource {
     if (may_fit && io::fetch_bytes(*images_.store, object, out, images_.inputs->stop()) == io::Fetched::whole) return;
     const std::string address = images_.path_of(path);
     now = images_.store->find(path);
-    if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", address), address);
+    if (!now) throw Error(ErrorCode::not_found, At{address}, "'{}' does not exist", address);
     refuse_changed(address, now->size == file.size ? "another version" : other_size(file, now->size));
   }
 
@@ -342,8 +324,7 @@ class FolderSource final : public SampleSource {
 void require_folders(const catalog::SourceFolder& images, const formats::PlanHead& head) {
   if (images.store) return;
   const auto away = [&](ErrorCode code, const std::string& what) {
-    throw Error(code, fmt::format("{}: is the source mounted? Run the same command again when it is back", what),
-                images.path);
+    throw Error(code, At{images.path}, "{}: is the source mounted? Run the same command again when it is back", what);
   };
   std::error_code error;
   if (std::filesystem::is_empty(images.path, error) || error) {
@@ -351,7 +332,7 @@ void require_folders(const catalog::SourceFolder& images, const formats::PlanHea
     away(ErrorCode::not_found, fmt::format("the source '{}' is empty", images.path));
   }
   if (head.listed) return;
-  const auto gone = [&](const formats::PlanClass& item) {
+  const auto gone = [&](const formats::ManifestClass& item) {
     return item.samples > 0 && !std::filesystem::exists(images.path_of(item.name));
   };
   const auto first = std::ranges::find_if(head.classes, gone);

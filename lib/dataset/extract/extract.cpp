@@ -20,7 +20,6 @@
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/extract/extract_target.hpp"
-#include "dataset/extract/path_claims.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
@@ -60,13 +59,12 @@ struct ExtractNeed {
 };
 
 /// Called for each file of the shard.
-using ExtractFile = std::function<void(const ListedMember& member, const std::string& name)>;
+using ExtractFile = std::function<void(const formats::IndexMember& member, const std::string& name)>;
 
 [[noreturn]] void refuse(const catalog::ShardFile& shard, const std::string& name, std::uint64_t offset,
                          std::string_view why) {
-  throw Error(ErrorCode::corrupt,
-              fmt::format("member '{}' of shard '{}' is not extracted: {}; nothing was written", name, shard.path, why),
-              shard.path, offset);
+  throw Error(ErrorCode::corrupt, At{shard.path, offset},
+              "member '{}' of shard '{}' is not extracted: {}; nothing was written", name, shard.path, why);
 }
 
 /// Members that belong to no sample are not extracted; those that mean harm end it.
@@ -87,13 +85,13 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& paths, c
                          const ExtractFile& file) {
   ExtractNeed need;
   ListingVisitor visitor;
-  visitor.sample = [&](ListedSample&& sample) {
+  visitor.sample = [&](formats::IndexSample&& sample) {
     ++need.samples;
     if (sample.path.empty()) {
       need.unlabeled += sample.label ? 0 : 1;
       need.unnamed += sample.label && !paths.knows_class(*sample.label) ? 1 : 0;
     }
-    for (const ListedMember& member : sample.members) {
+    for (const formats::IndexMember& member : sample.members) {
       const Result<std::string> name = paths.path_of(sample, member);
       if (!name) refuse(shard, member.name, member.offset, name.error().what());
       if (name->empty()) continue;
@@ -107,12 +105,9 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& paths, c
     need.left_out += entry.type == formats::TarType::directory ? 0 : 1;
   };
   visitor.finding = [&](const formats::TarFinding& finding) {
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format(
-            "shard '{}' cannot be extracted completely, at byte {}: {}; {} lists everything that is wrong with it",
-            shard.path, finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))),
-        shard.path, finding.offset);
+    throw Error(ErrorCode::corrupt, At{shard.path, finding.offset},
+                "shard '{}' cannot be extracted completely, at byte {}: {}; {} lists everything that is wrong with it",
+                shard.path, finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path})));
   };
   need.by_headers = !lister.list(shard, visitor);
   return need;
@@ -134,11 +129,10 @@ void check_room(const std::string& target, const ExtractNeed& need, const std::f
   const std::uint64_t bytes = left_after(need.disk_bytes, there.disk_bytes);
   const std::uint64_t files = left_after(need.files, there.files);
   if (fits(bytes, files)) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} in {} are still to be written, but the file system of '{}' has space for {} in {}",
-                          format_size(bytes), format_count(files, "file"), folder, format_size(free),
-                          counts_files ? format_count(info.f_favail, "file") : "any number of files"),
-              target);
+  throw Error(ErrorCode::no_space, At{target},
+              "{} in {} are still to be written, but the file system of '{}' has space for {} in {}",
+              format_size(bytes), format_count(files, "file"), folder, format_size(free),
+              counts_files ? format_count(info.f_favail, "file") : "any number of files");
 }
 
 /// One extract from resolved shards to result.
@@ -190,8 +184,7 @@ class Extraction {
       if (catalog::is_address(shard.path)) continue;
       const std::string folder = io::parent_folder(shard.path);
       if (!folders.insert(folder).second || fs::weakly_canonical(folder) != target) continue;
-      throw Error(ErrorCode::usage,
-                  fmt::format("the shards themselves are in '{}'; choose another folder", options_.target),
+      throw Error(ErrorCode::usage, At{options_.target}, "the shards themselves are in '{}'; choose another folder",
                   options_.target);
     }
   }
@@ -200,10 +193,8 @@ class Extraction {
   void refuse_changed(const catalog::ShardFile& shard, const formats::ManifestShard& listed) const {
     const auto changed = changed_bytes(*set_.inputs->open(shard.path), listed, ctx_);
     if (!changed) return;
-    throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' differs from its manifest ({}): {}", shard.path, *changed,
-                            remedy_of_changed(shard.path)),
-                shard.path);
+    throw Error(ErrorCode::corrupt, At{shard.path}, "shard '{}' differs from its manifest ({}): {}", shard.path,
+                *changed, remedy_of_changed(shard.path));
   }
 
   /// The sum of `look` over all shards, several at a time.
@@ -228,8 +219,9 @@ class Extraction {
     const ExtractNeed need = sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
       PathHashes of_shard;
-      const ExtractNeed found = survey_shard(lister_, paths_of(shard), shard,
-                                             [&](const ListedMember&, const std::string& name) { of_shard.add(name); });
+      const ExtractNeed found =
+          survey_shard(lister_, paths_of(shard), shard,
+                       [&](const formats::IndexMember&, const std::string& name) { of_shard.add(name); });
       if (found.by_headers && listed_[at] != nullptr) refuse_changed(shard, *listed_[at]);
       const std::scoped_lock lock(mutex);
       const auto& manifest = manifests_.at(io::parent_folder(shard.path));
@@ -249,7 +241,7 @@ class Extraction {
     PathClaims claims(hashes_, folds_case);
     for (std::size_t shard = 0; shard < set_.shards.size(); ++shard) {
       survey_shard(lister_, paths_of(set_.shards[shard]), set_.shards[shard],
-                   [&](const ListedMember& member, const std::string& name) {
+                   [&](const formats::IndexMember& member, const std::string& name) {
                      if (!hashes_.meets(name)) return;
                      const auto same = [&](const PathClaim& first) {
                        return first.member.size == member.size && content_hash(first) == content_hash({shard, member});
@@ -279,7 +271,7 @@ class Extraction {
     return sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
       ExtractNeed found;
-      survey_shard(lister_, paths_of(shard), shard, [&](const ListedMember& member, const std::string& name) {
+      survey_shard(lister_, paths_of(shard), shard, [&](const formats::IndexMember& member, const std::string& name) {
         if (has_size_at(root, name, member.size)) found.add_file(member.size);
       });
       return found;
@@ -298,7 +290,7 @@ class Extraction {
       const std::string& path = set_.shards[at].path;
       const auto shard = set_.inputs->open(path);
       survey_shard(lister_, paths_of(set_.shards[at]), set_.shards[at],
-                   [&](const ListedMember& member, const std::string& name) {
+                   [&](const formats::IndexMember& member, const std::string& name) {
                      const auto renamed = renamed_.find({at, member.offset});
                      batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? name : renamed->second);
                      ++ctx_.progress().items;
@@ -314,13 +306,14 @@ class Extraction {
 
   void warn(const ExtractNeed& need) {
     if (need.unlabeled > 0) {
-      ctx_.warn("unlabelled", fmt::format("{} without a label: their files go where their names say, in no class",
-                                          format_count(need.unlabeled, "sample")));
+      ctx_.warn("unlabelled", "{} without a label: their files go where their names say, in no class",
+                format_count(need.unlabeled, "sample"));
     }
     if (without_paths_ > 0) {
-      ctx_.warn("index_missing", fmt::format("{} made by convert or reshard without an index: original names are not "
-                                             "known, so files are named after their keys",
-                                             format_count(without_paths_, "shard")));
+      ctx_.warn("index_missing",
+                "{} made by convert or reshard without an index: original names are not known, so files are named "
+                "after their keys",
+                format_count(without_paths_, "shard"));
     }
     if (need.unnamed > 0) {
       ctx_.warn("class_names_unknown",
@@ -328,12 +321,12 @@ class Extraction {
                 "10 comes before 2, and number them differently");
     }
     if (!renamed_.empty()) {
-      ctx_.warn("files_renamed", fmt::format("{} got another name, because another file or folder has theirs: {}",
-                                             format_count(renamed_.size(), "file"), first_renamed_));
+      ctx_.warn("files_renamed", "{} got another name, because another file or folder has theirs: {}",
+                format_count(renamed_.size(), "file"), first_renamed_);
     }
     if (need.left_out > 0) {
-      ctx_.warn("members_left_out", fmt::format("{} not extracted, because they belong to no sample",
-                                                format_count(need.left_out, "member")));
+      ctx_.warn("members_left_out", "{} not extracted, because they belong to no sample",
+                format_count(need.left_out, "member"));
     }
   }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
+#include <cwchar>
+#include <cwctype>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include <fcntl.h>
@@ -31,65 +33,6 @@ std::string classed_path(const std::string& folder, const std::string& name) {
   if (name.starts_with(folder + "/")) return name;
   return folder + "/" + name;
 }
-
-}  // namespace
-
-Result<std::string> contained_path(std::string_view name) {
-  const auto refuse = [](const char* why) { return Error(ErrorCode::corrupt, why); };
-  if (name.find('\0') != std::string_view::npos) return refuse("it contains a NUL byte");
-  if (name.starts_with('/')) return refuse("it starts at the root");
-  std::string path;
-  while (!name.empty()) {
-    const std::size_t slash = name.find('/');
-    const std::string_view part = name.substr(0, slash);
-    name.remove_prefix(slash == std::string_view::npos ? name.size() : slash + 1);
-    if (part.empty() || part == ".") continue;
-    if (part == "..") return refuse("it contains '..'");
-    if (part.size() > kLongestComponent) return refuse("a part of it is longer than 255 bytes");
-    if (path.empty() && part == formats::kStateFolder) return refuse("it is in '.shardkit', which is reserved");
-    if (!path.empty()) path += '/';
-    path += part;
-  }
-  if (path.empty()) return refuse("it has no file name");
-  if (path.size() > kLongestPath) return refuse("it is longer than 4095 bytes");
-  return path;
-}
-
-MemberPaths::MemberPaths(const std::optional<formats::Manifest>& manifest) {
-  if (!manifest) return;
-  std::set<std::uint64_t> shared;
-  for (const formats::ManifestClass& item : manifest->classes) {
-    if (!names_.emplace(item.label, item.name).second) shared.insert(item.label);
-  }
-  for (const std::uint64_t label : shared) names_.erase(label);  // the class is not known
-  const auto source = manifest->options.find("source_folder");
-  if (source != manifest->options.end()) source_folder_ = source->second;
-}
-
-/// The path of this member in convert's source, below the folder that contains the source and the fields outside of it.
-std::string MemberPaths::original_path(const ListedSample& sample, const ListedMember& member) const {
-  if (member.path.empty()) {
-    return io::join_path(source_folder_, formats::implied_path(sample.path, member.extension));
-  }
-  std::string path = fs::path(io::join_path(source_folder_, member.path)).lexically_normal();
-  while (path.starts_with(kParent)) path.erase(0, kParent.size());
-  return path;
-}
-
-Result<std::string> MemberPaths::path_of(const ListedSample& sample, const ListedMember& member) const {
-  if (member.extension == kLabelExtension) return std::string();
-  if (!sample.path.empty()) return contained_path(original_path(sample, member));
-  Result<std::string> name = contained_path(member.name);
-  if (!name || !sample.label) return name;
-  const auto known = names_.find(*sample.label);
-  const std::string folder = known == names_.end() ? fmt::to_string(*sample.label) : known->second;
-  if (folder.empty() || folder.find('/') != std::string::npos) {
-    return Error(ErrorCode::corrupt, "its class in the manifest is not a folder name");
-  }
-  return contained_path(classed_path(folder, *name));
-}
-
-namespace {
 
 constexpr const char* kStaging = "extract";
 constexpr const char* kLock = "extract.lock";
@@ -128,11 +71,11 @@ bool same_bytes(ByteSource& shard, std::uint64_t offset, ByteSource& file, std::
 }
 
 /// Whether `file` has the member's content; by the index's checksum if there is one, which reads no shard.
-bool holds(io::FileSource file, ByteSource& shard, const ListedMember& member, const Context& ctx) {
+bool holds(io::FileSource file, ByteSource& shard, const formats::IndexMember& member, const Context& ctx) {
   if (file.size() != member.size) return false;
   if (!member.xxh3) return same_bytes(shard, member.offset, file, member.size, ctx);
   try {
-    ListedMember stored = member;
+    formats::IndexMember stored = member;
     stored.offset = 0;
     read_member(file, file.file().path(), stored, ctx, [](Bytes) {});
     return true;
@@ -144,14 +87,70 @@ bool holds(io::FileSource file, ByteSource& shard, const ListedMember& member, c
 
 [[noreturn]] void refuse(const io::ContainedFolder& root, const std::string& name) {
   const std::string path = io::join_path(root.path(), name);
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' already exists and differs from the file in the shards; nothing is overwritten: remove "
-                          "it or choose another folder",
-                          path),
+  throw Error(ErrorCode::conflict, At{path},
+              "'{}' already exists and differs from the file in the shards; nothing is overwritten: remove it or "
+              "choose another folder",
               path);
 }
 
+std::uint64_t hash_of(const std::string& path) { return xxh3_64(as_bytes(folded(path))); }
+
 }  // namespace
+
+Result<std::string> contained_path(std::string_view name) {
+  const auto refuse = [](const char* why) { return Error(ErrorCode::corrupt, why); };
+  if (name.find('\0') != std::string_view::npos) return refuse("it contains a NUL byte");
+  if (name.starts_with('/')) return refuse("it starts at the root");
+  std::string path;
+  while (!name.empty()) {
+    const std::size_t slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    name.remove_prefix(slash == std::string_view::npos ? name.size() : slash + 1);
+    if (part.empty() || part == ".") continue;
+    if (part == "..") return refuse("it contains '..'");
+    if (part.size() > kLongestComponent) return refuse("a part of it is longer than 255 bytes");
+    if (path.empty() && part == formats::kStateFolder) return refuse("it is in '.shardkit', which is reserved");
+    if (!path.empty()) path += '/';
+    path += part;
+  }
+  if (path.empty()) return refuse("it has no file name");
+  if (path.size() > kLongestPath) return refuse("it is longer than 4095 bytes");
+  return path;
+}
+
+MemberPaths::MemberPaths(const std::optional<formats::Manifest>& manifest) {
+  if (!manifest) return;
+  std::set<std::uint64_t> shared;
+  for (const formats::ManifestClass& item : manifest->classes) {
+    if (!names_.emplace(item.label, item.name).second) shared.insert(item.label);
+  }
+  for (const std::uint64_t label : shared) names_.erase(label);  // the class is not known
+  const auto source = manifest->options.find("source_folder");
+  if (source != manifest->options.end()) source_folder_ = source->second;
+}
+
+/// The path of this member in convert's source, below the folder that contains the source and the fields outside of it.
+std::string MemberPaths::original_path(const formats::IndexSample& sample, const formats::IndexMember& member) const {
+  if (member.path.empty()) {
+    return io::join_path(source_folder_, formats::implied_path(sample.path, member.extension));
+  }
+  std::string path = fs::path(io::join_path(source_folder_, member.path)).lexically_normal();
+  while (path.starts_with(kParent)) path.erase(0, kParent.size());
+  return path;
+}
+
+Result<std::string> MemberPaths::path_of(const formats::IndexSample& sample, const formats::IndexMember& member) const {
+  if (member.extension == kLabelExtension) return std::string();
+  if (!sample.path.empty()) return contained_path(original_path(sample, member));
+  Result<std::string> name = contained_path(member.name);
+  if (!name || !sample.label) return name;
+  const auto known = names_.find(*sample.label);
+  const std::string folder = known == names_.end() ? fmt::to_string(*sample.label) : known->second;
+  if (folder.empty() || folder.find('/') != std::string::npos) {
+    return Error(ErrorCode::corrupt, "its class in the manifest is not a folder name");
+  }
+  return contained_path(classed_path(folder, *name));
+}
 
 ExtractTarget::ExtractTarget(io::FileSystem& files, const std::string& path) : files_(files), root_(made(files, path)) {
   state_ = *root_.folder(formats::kStateFolder, true);
@@ -167,9 +166,8 @@ void ExtractTarget::lock() {
     lock_ = io::File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
     if (!lock_) throw system_error(errno, "create", path);
     if (io::try_lock(lock_) == io::LockAttempt::held_elsewhere) {
-      throw Error(ErrorCode::conflict,
-                  fmt::format("another extract is running in '{}'; wait until it has finished", root_.path()),
-                  root_.path());
+      throw Error(ErrorCode::conflict, At{root_.path()},
+                  "another extract is running in '{}'; wait until it has finished", root_.path());
     }
     struct stat info {};
     if (::fstat(lock_.fd(), &info) != 0 || info.st_nlink > 0) return;
@@ -214,7 +212,7 @@ void ExtractTarget::finish() {
 ExtractBatch::ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx)
     : target_(target), ctx_(ctx), staging_(target.staging(number)) {}
 
-void ExtractBatch::add(ByteSource& shard, const std::string& path, const ListedMember& member,
+void ExtractBatch::add(ByteSource& shard, const std::string& path, const formats::IndexMember& member,
                        const std::string& name) {
   const Parts parts = split(name);
   if (const auto folder = target_.root().folder(parts.folder, false)) {
@@ -269,6 +267,86 @@ bool has_size_at(const io::ContainedFolder& root, const std::string& name, std::
   const auto folder = root.folder(parts.folder, false);
   return folder && io::standing_at(*folder, parts.name) == io::Standing::file &&
          io::open_below(*folder, parts.name).size() == size;
+}
+
+std::string folded(const std::string& path) {
+  static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  std::string text;
+  const locale_t before = locale == nullptr ? nullptr : ::uselocale(locale);
+  std::mbstate_t state{};
+  for (std::size_t at = 0; at < path.size();) {
+    wchar_t letter = 0;
+    const std::size_t length = std::mbrtowc(&letter, path.data() + at, path.size() - at, &state);
+    char bytes[16];
+    std::mbstate_t written{};
+    const bool is_letter = length > 0 && length <= path.size() - at;
+    const std::size_t made =
+        is_letter ? std::wcrtomb(bytes, static_cast<wchar_t>(std::towlower(static_cast<std::wint_t>(letter))), &written)
+                  : static_cast<std::size_t>(-1);
+    if (made == static_cast<std::size_t>(-1)) {
+      text += path[at++];
+      state = {};
+    } else {
+      text.append(bytes, made);
+      at += length;
+    }
+  }
+  if (before != nullptr) ::uselocale(before);
+  return text;
+}
+
+void PathHashes::add(const std::string& path) {
+  files_.push_back(hash_of(path));
+  // The folders of a path are mostly those of the path before.
+  std::size_t slash = path.rfind('/');
+  for (; slash != std::string::npos && slash > 0; slash = path.rfind('/', slash - 1)) {
+    const std::string folder = path.substr(0, slash);
+    if (!exact_folders_.insert(xxh3_64(as_bytes(folder))).second) break;
+    folders_.insert(hash_of(folder));
+  }
+}
+
+void PathHashes::add(PathHashes&& other) {
+  files_.insert(files_.end(), other.files_.begin(), other.files_.end());
+  folders_.merge(other.folders_);
+  exact_folders_.merge(other.exact_folders_);
+}
+
+void PathHashes::finish() {
+  std::ranges::sort(files_);
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if ((i > 0 && files_[i] == files_[i - 1]) || folders_.contains(files_[i])) meeting_.insert(files_[i]);
+  }
+}
+
+bool PathHashes::meets(const std::string& path) const { return meeting_.contains(hash_of(path)); }
+bool PathHashes::is_folder(const std::string& path, bool folds_case) const {
+  return folds_case ? folders_.contains(hash_of(path)) : exact_folders_.contains(xxh3_64(as_bytes(path)));
+}
+bool PathHashes::is_free(const std::string& path) const {
+  return !is_folder(path, true) && !std::ranges::binary_search(files_, hash_of(path));
+}
+
+std::string PathClaims::claim(const std::string& path, const PathClaim& member, const std::string& shard,
+                              const std::function<bool(const PathClaim&)>& same) {
+  const std::string origin = fmt::format("{}/{}", shard, member.member.name);
+  if (hashes_.is_folder(path, folds_case_)) return free_path(path, origin);
+  const auto [first, is_new] = first_.try_emplace(folds_case_ ? folded(path) : path, member);
+  return is_new || same(first->second) ? path : free_path(path, origin);
+}
+
+std::string PathClaims::free_path(const std::string& path, const std::string& origin) {
+  const std::size_t name = path.rfind('/') + 1;
+  const formats::NameParts parts = formats::split_extension(std::string_view(path).substr(name));
+  const std::string extension = parts.extension.empty() ? "" : fmt::format(".{}", parts.extension);
+  constexpr std::size_t mark = 9;  // '-' and 8 digits
+  const std::size_t room = kLongestComponent - std::min(kLongestComponent, extension.size() + mark);
+  const std::string stem = path.substr(0, name) + std::string(parts.stem.substr(0, room));
+  for (unsigned attempt = 0;; ++attempt) {
+    const std::string text = attempt == 0 ? origin : fmt::format("{}#{}", origin, attempt);
+    std::string marked = formats::marked_key(stem, text) + extension;
+    if (hashes_.is_free(marked) && given_.insert(folded(marked)).second) return marked;
+  }
 }
 
 }  // namespace shardkit::dataset

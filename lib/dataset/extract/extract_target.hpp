@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,13 +32,13 @@ class MemberPaths {
   /// The path for `member` of `sample`; empty for a label, which becomes a folder. The original path if the sample has
   /// it, below the manifest's `source_folder` if fields were outside of the source. Else <class>/<name>, or the name
   /// alone if it already starts with its class or has no label. Throws Error{corrupt} like contained_path().
-  Result<std::string> path_of(const ListedSample& sample, const ListedMember& member) const;
+  Result<std::string> path_of(const formats::IndexSample& sample, const formats::IndexMember& member) const;
 
   /// False if the folder of this label has its number as name.
   bool knows_class(std::uint64_t label) const { return names_.contains(label); }
 
  private:
-  std::string original_path(const ListedSample& sample, const ListedMember& member) const;
+  std::string original_path(const formats::IndexSample& sample, const formats::IndexMember& member) const;
 
   std::map<std::uint64_t, std::string> names_;
   std::string source_folder_;  ///< of the source below the folder that holds its fields, too; empty: itself
@@ -81,7 +83,7 @@ class ExtractBatch {
 
   /// Writes the content of `member` of the shard at `path` to `name`, unless a file with that content exists. Throws
   /// Error{conflict} if something else exists there, and the errors of read_member().
-  void add(ByteSource& shard, const std::string& path, const ListedMember& member, const std::string& name);
+  void add(ByteSource& shard, const std::string& path, const formats::IndexMember& member, const std::string& name);
 
   /// Renames the added files. Throws Error{conflict} if another writer meanwhile used a name for other content.
   void publish();
@@ -109,5 +111,57 @@ class ExtractBatch {
 
 /// True if a file of the member's size exists at `name` below `root`; nothing else is checked.
 bool has_size_at(const io::ContainedFolder& root, const std::string& name, std::uint64_t size);
+
+/// `path` in lower case, as file systems that fold case compare names.
+std::string folded(const std::string& path);
+
+/// 64-bit hashes of all paths without their case, 8 bytes each, and of their folders.
+class PathHashes {
+ public:
+  void add(const std::string& path);
+  void add(PathHashes&& other);
+  /// Call this after the last add().
+  void finish();
+
+  bool has_meetings() const { return !meeting_.empty(); }
+  /// Whether another path may be equal to this one, or to a folder of it. True for a few others, too.
+  bool meets(const std::string& path) const;
+  bool is_folder(const std::string& path, bool folds_case) const;
+  /// Whether no member has the path.
+  bool is_free(const std::string& path) const;
+
+ private:
+  std::vector<std::uint64_t> files_;
+  std::set<std::uint64_t> folders_;
+  std::set<std::uint64_t> exact_folders_;  ///< with their case
+  std::set<std::uint64_t> meeting_;
+};
+
+struct PathClaim {
+  std::size_t shard = 0;
+  formats::IndexMember member;
+};
+
+/// Assigns the paths that collide: of files whose paths are equal when case is ignored, or of a file and a folder. A
+/// folder keeps its name. Of files, the first keeps the path, those with its content
+/// share it, and each other gets '-' and 8 digits of XXH3-64 over "<shard>/<member>" after its stem.
+class PathClaims {
+ public:
+  /// The caller keeps `hashes` alive. `folds_case`: names that differ only in case are equal.
+  PathClaims(const PathHashes& hashes, bool folds_case) : hashes_(hashes), folds_case_(folds_case) {}
+
+  /// The final path for a member with the path `path`. `same` tells whether it has the content of the first member with
+  /// that path. `shard` is the name of its shard.
+  std::string claim(const std::string& path, const PathClaim& member, const std::string& shard,
+                    const std::function<bool(const PathClaim&)>& same);
+
+ private:
+  std::string free_path(const std::string& path, const std::string& origin);
+
+  const PathHashes& hashes_;
+  const bool folds_case_;
+  std::map<std::string, PathClaim> first_;  ///< by path
+  std::set<std::string> given_;
+};
 
 }  // namespace shardkit::dataset

@@ -1,16 +1,13 @@
 #include "dataset/index/index.hpp"
 
 #include <chrono>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "catalog/shard_scan.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -23,6 +20,7 @@
 #include "formats/sample_name.hpp"
 #include "formats/shard_hash.hpp"
 #include "formats/shard_index.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -34,10 +32,9 @@ namespace {
 void refuse_foreign_manifest(const std::string& folder) {
   const std::string path = io::join_path(folder, formats::kManifestName);
   if (!std::filesystem::exists(path) || !formats::is_foreign_manifest(io::read_text_file(path))) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is not a shardkit manifest, and index would replace it; move it away, or write the "
-                          "indexes to another folder with --output DIR",
-                          path),
+  throw Error(ErrorCode::conflict, At{path},
+              "'{}' is not a shardkit manifest, and index would replace it; move it away, or write the indexes to "
+              "another folder with --output DIR",
               path);
 }
 
@@ -48,10 +45,9 @@ void refuse_subset(const catalog::ShardSet& set) {
   for (const catalog::ShardFile& shard : set.shards) named.insert(shard.name);
   for (const formats::ManifestShard& listed : set.manifest->shards) {
     if (named.contains(listed.name)) continue;
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' also lists '{}', which was not given; index the whole folder '{}'", set.manifest_path,
-                            listed.name, set.folder),
-                set.manifest_path);
+    throw Error(ErrorCode::conflict, At{set.manifest_path},
+                "'{}' also lists '{}', which was not given; index the whole folder '{}'", set.manifest_path,
+                listed.name, set.folder);
   }
 }
 
@@ -73,12 +69,10 @@ std::string why_not_described(const catalog::ShardSet& set) {
 /// Output of convert or reshard is not replaced: it contains more than a tar.
 void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) {
   const auto refuse = [&](const std::string& path) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' was written together with the shards by shardctl convert or reshard, and also contains "
-                    "original paths and classes; {}. To give that up and index the tars as they are, first run {}",
-                    path, why, remedy::in_text(remedy::forget_set(set.folder))),
-        path);
+    throw Error(ErrorCode::conflict, At{path},
+                "'{}' was written together with the shards by shardctl convert or reshard, and also contains original "
+                "paths and classes; {}. To give that up and index the tars as they are, first run {}",
+                path, why, remedy::in_text(remedy::forget_set(set.folder)));
   };
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
   for (const ExpectedShard& expected : find_expectations(set)) {
@@ -96,7 +90,7 @@ class ShardIndexer final : public formats::TarHandler {
 
   bool entry(const formats::TarEntry& entry) override {
     others_.entry(entry);
-    if (auto done = grouper_.add(entry)) write(std::move(*done));
+    if (auto done = grouper_.add(entry)) write(*done);
     if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
     const auto name = formats::split_sample_name(entry.name);
     if (!name) return false;
@@ -120,24 +114,19 @@ class ShardIndexer final : public formats::TarHandler {
 
   /// No member follows.
   void finish() {
-    if (auto last = grouper_.finish()) write(std::move(*last));
+    if (auto last = grouper_.finish()) write(*last);
   }
 
  private:
-  void write(formats::Sample&& sample) {
+  void write(formats::IndexSample& sample) {
     // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
     if (hashes_.size() != sample.members.size()) {
-      throw Error(ErrorCode::io, fmt::format("shard '{}' changed while being read", path_), path_);
+      throw Error(ErrorCode::io, At{path_}, "shard '{}' changed while being read", path_);
     }
-    formats::IndexSample line;
-    line.key = std::move(sample.key);
-    line.label = std::exchange(label_, std::nullopt);
-    for (std::size_t i = 0; i < sample.members.size(); ++i) {
-      formats::SampleMember& member = sample.members[i];
-      line.members.push_back({std::move(member.extension), member.offset, member.size, hashes_[i]});
-    }
+    sample.label = std::exchange(label_, std::nullopt);
+    for (std::size_t i = 0; i < hashes_.size(); ++i) sample.members[i].xxh3 = hashes_[i];
     hashes_.clear();
-    index_.add(line);
+    index_.add(sample);
   }
 
   formats::ShardIndexWriter& index_;
@@ -242,7 +231,7 @@ class Indexing {
       hash.update(bytes);
       if (md5) md5->update(bytes);
     };
-    const std::uint64_t bytes = catalog::read_shard(*set_.inputs->open(shard.path), indexer, hash_bytes, ctx_);
+    const std::uint64_t bytes = formats::read_tar(*set_.inputs->open(shard.path), indexer, hash_bytes, ctx_);
     indexer.finish();
     formats::ManifestShard entry = index.finish(bytes, hash.whole(), hash.parts());
     scan.finish();
@@ -271,11 +260,9 @@ class Indexing {
 
 void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
   if (options.output.empty() && catalog::is_address(set.folder)) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("indexes cannot be written to '{}'; give a local folder with --output DIR, then copy them there",
-                    set.folder),
-        set.folder);
+    throw Error(ErrorCode::usage, At{set.folder},
+                "indexes cannot be written to '{}'; give a local folder with --output DIR, then copy them there",
+                set.folder);
   }
 }
 
@@ -285,7 +272,7 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   if (set.folder.empty()) {
-    throw Error(ErrorCode::usage, "the shards are in several folders; index each folder separately");
+    throw usage_error("the shards are in several folders; index each folder separately");
   }
   check_output(options, set);
   IndexResult result = Indexing(options, set, ctx).run();

@@ -4,18 +4,17 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -26,122 +25,6 @@ namespace {
 bool exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
-}
-
-}  // namespace
-
-IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
-  IndexKinds kinds;
-  std::vector<std::string_view> known;
-  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-    known.push_back(kind.name);
-    if (std::ranges::find(names, kind.name) != names.end()) kinds.push_back(&kind);
-  }
-  for (const std::string& name : names) {
-    if (std::ranges::find(known, name) != known.end()) continue;
-    throw Error(ErrorCode::usage, fmt::format("--index: '{}' is not one of {}", name, fmt::join(known, ", ")));
-  }
-  return kinds;
-}
-
-bool need_md5(const IndexKinds& kinds) {
-  return std::ranges::any_of(kinds, [](const formats::IndexKind* kind) { return kind->needs_md5; });
-}
-
-void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>& shards) {
-  for (const formats::IndexKind* kind : kinds) {
-    if (kind->shard_file == nullptr) continue;
-    std::map<std::string, std::string> owners;
-    for (const std::string& shard : shards) {
-      const auto [owner, fresh] = owners.emplace(kind->shard_file(shard), shard);
-      if (fresh) continue;
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' and '{}' have the same name for DALI's index, '{}', which ends at the first dot; "
-                              "rename the shards without extra dots",
-                              owner->second, shard, owner->first),
-                  shard);
-    }
-  }
-}
-
-ReaderIndexWriter::ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
-                                     const IndexKinds& kinds)
-    : files_(files), path_(io::join_path(folder, shard)) {
-  facts_.name = shard;
-  for (const formats::IndexKind* kind : kinds) {
-    if (kind->shard_file == nullptr) continue;
-    OpenIndex& open = open_.emplace_back(files, io::join_path(folder, kind->shard_file(shard)));
-    open.lines = kind->shard_writer(open.file, path_);
-  }
-}
-
-void ReaderIndexWriter::add(const formats::Sample& sample) {
-  facts_.add(sample);
-  for (OpenIndex& open : open_) open.lines->add(sample);
-}
-
-void ReaderIndexWriter::publish(std::uint64_t end) {
-  if (facts_.samples == 0 && !open_.empty()) {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("shard '{}' contains no sample, which DALI and Energon refuse; remove it from the set", path_),
-        path_);
-  }
-  for (OpenIndex& open : open_) {
-    open.lines->finish(end);
-    const std::string head = open.lines->head();
-    if (head.empty()) {
-      open.file.commit();
-      continue;
-    }
-    open.file.flush();
-    io::AtomicFile whole(files_, open.file.path());
-    whole.write(as_bytes(head));
-    io::FileSource(open.file.temp_path()).stream_all([&](Bytes piece) { whole.write(piece); });
-    whole.commit();
-  }
-}
-
-bool ReaderIndexScan::entry(const formats::TarEntry& entry) {
-  end_ = entry.data_offset + formats::tar_padded(entry.size);
-  wids_.add(entry);
-  if (const auto why = formats::wids_trouble(entry); !why.empty() && !writer_.facts().wids_trouble) {
-    writer_.facts().wids_trouble = fmt::format("member '{}' at byte {}: {}", entry.name, entry.record_offset, why);
-  }
-  if (const auto done = grouper_.add(entry)) writer_.add(*done);
-  return false;
-}
-
-void ReaderIndexScan::finish() {
-  if (const auto last = grouper_.finish()) writer_.add(*last);
-  writer_.facts().wids_samples = wids_.samples();
-  writer_.publish(end_);
-}
-
-void ReaderIndexScan::finding(const formats::TarFinding& finding) {
-  const std::string& path = writer_.path();
-  if (finding.fault == formats::TarFault::missing_end || finding.fault == formats::TarFault::short_end) return;
-  throw Error(ErrorCode::corrupt,
-              fmt::format("shard '{}' cannot be indexed, at byte {}: {}; {} lists everything that is wrong with it",
-                          path, finding.offset, finding.text, remedy::in_text(remedy::verify({path}))),
-              path, finding.offset);
-}
-
-void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
-              const std::string& md5) {
-  const std::string text = formats::write_shard_md5(shard, md5);
-  io::publish(files, io::join_path(folder, formats::shard_md5_path(shard.name)), as_bytes(text));
-}
-
-namespace {
-
-/// A sample of a shard that convert wrote: each member has one plain header, and its extension in lower case.
-formats::Sample sample_of(formats::IndexSample&& line) {
-  formats::Sample sample{std::move(line.key), line.members.front().offset - formats::kTarBlock, {}};
-  for (formats::IndexMember& member : line.members) {
-    sample.members.push_back({member.extension, member.offset, member.size, member.extension});
-  }
-  return sample;
 }
 
 /// Whether each member has one plain header and there is no data between them: only then does an index contain where
@@ -180,7 +63,8 @@ std::optional<formats::IndexedShard> index_by_index(io::FileSystem& files, const
   PlainLayout layout;
   visitor.sample = [&](formats::IndexSample&& line) {
     layout.add(line);
-    writer.add(sample_of(std::move(line)));
+    formats::name_members(line);
+    writer.add(line);
   };
   const formats::ShardSummary summary = formats::read_shard_index(source, path, visitor);
   if (!layout.is_whole(summary.bytes)) return std::nullopt;
@@ -198,7 +82,7 @@ formats::IndexedShard index_by_headers(io::FileSystem& files, const std::string&
   ReaderIndexWriter writer(files, folder, shard.name, kinds);
   ReaderIndexScan scan(writer);
   io::FileSource tar(writer.path());
-  catalog::scan_shard(tar, scan, ctx);
+  formats::scan_tar(tar, scan, ctx);
   scan.finish();
   return std::move(writer.facts());
 }
@@ -219,10 +103,9 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
     ctx.progress().bytes.fetch_add(piece.size(), std::memory_order_relaxed);
   });
   if (!(hash.digest() == shard.xxh3_128)) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' does not have the bytes that {} describes; {} shows what is wrong with it",
-                            path, formats::kManifestName, remedy::in_text(remedy::verify({path}))),
-                path);
+    throw Error(ErrorCode::corrupt, At{path},
+                "shard '{}' does not have the bytes that {} describes; {} shows what is wrong with it", path,
+                formats::kManifestName, remedy::in_text(remedy::verify({path})));
   }
   std::string text = md5.finish();
   keep_md5(files, folder, shard, text);
@@ -256,8 +139,7 @@ void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind
   if (!file.unknown.empty() || text == file.text) return;
   if (text == before) return io::publish(files, path, as_bytes(file.text));
   ctx.warn(fmt::format("{}_file_kept", kind.name),
-           fmt::format("'{}' differs from the index for these shards and was kept; remove it to have it written again",
-                       path));
+           "'{}' differs from the index for these shards and was kept; remove it to have it written again", path);
 }
 
 void publish_set_index(io::FileSystem& files, const std::string& folder, const formats::IndexKind& kind,
@@ -297,13 +179,111 @@ bool all_have(const formats::IndexKind& kind, const std::string& folder,
   const auto with = static_cast<std::size_t>(std::ranges::count_if(shards, has));
   if (with == 0 || with == shards.size()) return with > 0;
   const auto lacking = std::ranges::find_if_not(shards, has);
-  ctx.warn("index_incomplete", fmt::format("'{}' has no index for {}, other shards have one; {} makes all of them",
-                                           io::join_path(folder, lacking->name), kind.name,
-                                           remedy::in_text(remedy::index({folder}, kind.name))));
+  ctx.warn("index_incomplete", "'{}' has no index for {}, other shards have one; {} makes all of them",
+           io::join_path(folder, lacking->name), kind.name, remedy::in_text(remedy::index({folder}, kind.name)));
   return false;
 }
 
 }  // namespace
+
+IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
+  IndexKinds kinds;
+  std::vector<std::string_view> known;
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    known.push_back(kind.name);
+    if (std::ranges::find(names, kind.name) != names.end()) kinds.push_back(&kind);
+  }
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw usage_error("--index: '{}' is not one of {}", name, fmt::join(known, ", "));
+  }
+  return kinds;
+}
+
+bool need_md5(const IndexKinds& kinds) {
+  return std::ranges::any_of(kinds, [](const formats::IndexKind* kind) { return kind->needs_md5; });
+}
+
+void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>& shards) {
+  for (const formats::IndexKind* kind : kinds) {
+    if (kind->shard_file == nullptr) continue;
+    std::map<std::string, std::string> owners;
+    for (const std::string& shard : shards) {
+      const auto [owner, fresh] = owners.emplace(kind->shard_file(shard), shard);
+      if (fresh) continue;
+      throw Error(ErrorCode::usage, At{shard},
+                  "'{}' and '{}' have the same name for DALI's index, '{}', which ends at the first dot; rename the "
+                  "shards without extra dots",
+                  owner->second, shard, owner->first);
+    }
+  }
+}
+
+ReaderIndexWriter::ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
+                                     const IndexKinds& kinds)
+    : files_(files), path_(io::join_path(folder, shard)) {
+  facts_.name = shard;
+  for (const formats::IndexKind* kind : kinds) {
+    if (kind->shard_file == nullptr) continue;
+    OpenIndex& open = open_.emplace_back(files, io::join_path(folder, kind->shard_file(shard)));
+    open.lines = kind->shard_writer(open.file, path_);
+  }
+}
+
+void ReaderIndexWriter::add(const formats::IndexSample& sample) {
+  facts_.add(sample);
+  for (OpenIndex& open : open_) open.lines->add(sample);
+}
+
+void ReaderIndexWriter::publish(std::uint64_t end) {
+  if (facts_.samples == 0 && !open_.empty()) {
+    throw Error(ErrorCode::unsupported, At{path_},
+                "shard '{}' contains no sample, which DALI and Energon refuse; remove it from the set", path_);
+  }
+  for (OpenIndex& open : open_) {
+    open.lines->finish(end);
+    const std::string head = open.lines->head();
+    if (head.empty()) {
+      open.file.commit();
+      continue;
+    }
+    open.file.flush();
+    io::AtomicFile whole(files_, open.file.path());
+    whole.write(as_bytes(head));
+    io::FileSource(open.file.temp_path()).stream_all([&](Bytes piece) { whole.write(piece); });
+    whole.commit();
+  }
+}
+
+bool ReaderIndexScan::entry(const formats::TarEntry& entry) {
+  end_ = entry.data_offset + formats::tar_padded(entry.size);
+  wids_.add(entry);
+  if (const auto why = formats::wids_trouble(entry); !why.empty() && !writer_.facts().wids_trouble) {
+    writer_.facts().wids_trouble = fmt::format("member '{}' at byte {}: {}", entry.name, entry.record_offset, why);
+  }
+  if (const auto done = grouper_.add(entry)) writer_.add(*done);
+  return false;
+}
+
+void ReaderIndexScan::finish() {
+  if (const auto last = grouper_.finish()) writer_.add(*last);
+  writer_.facts().wids_samples = wids_.samples();
+  writer_.publish(end_);
+}
+
+void ReaderIndexScan::finding(const formats::TarFinding& finding) {
+  const std::string& path = writer_.path();
+  if (finding.fault == formats::TarFault::missing_end || finding.fault == formats::TarFault::short_end) return;
+  throw Error(ErrorCode::corrupt, At{path, finding.offset},
+              "shard '{}' cannot be indexed, at byte {}: {}; {} lists everything that is wrong with it", path,
+              finding.offset, finding.text, remedy::in_text(remedy::verify({path})));
+}
+
+void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
+              const std::string& md5) {
+  const std::string text = formats::write_shard_md5(shard, md5);
+  io::publish(files, io::join_path(folder, formats::shard_md5_path(shard.name)), as_bytes(text));
+}
 
 IndexKinds index_kinds_of(const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
   IndexKinds kinds;

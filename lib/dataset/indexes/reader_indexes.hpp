@@ -41,7 +41,7 @@ class ReaderIndexWriter {
                     const IndexKinds& kinds);
 
   /// Throws Error{unsupported} that names the first member that a reader cannot read.
-  void add(const formats::Sample& sample);
+  void add(const formats::IndexSample& sample);
   formats::IndexedShard& facts() { return facts_; }
   const std::string& path() const { return path_; }  ///< of the shard
 

@@ -24,9 +24,9 @@ void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsR
     rows.erase(rows.begin(), last);
   };
   ListingVisitor visitor;
-  visitor.sample = [&](ListedSample&& sample) {
+  visitor.sample = [&](formats::IndexSample&& sample) {
     hand_out(sample.members.front().offset);
-    for (ListedMember& member : sample.members) {
+    for (formats::IndexMember& member : sample.members) {
       rows.push_back({shard.name, sample.key, std::move(member.name), member.offset, member.size, sample.label});
     }
     return true;

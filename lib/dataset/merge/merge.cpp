@@ -35,7 +35,7 @@ std::vector<FoundPart> find_parts(const ShardTarget& target) {
 /// Parts of one split must be there from first to last.
 void check_split(const std::vector<FoundPart>& parts, const std::string& plan_hash, const std::string& folder) {
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::conflict, fmt::format("cannot merge '{}': {}", folder, why), folder);
+    throw Error(ErrorCode::conflict, At{folder}, "cannot merge '{}': {}", folder, why);
   };
   const std::uint64_t count = parts.front().part.count;
   const auto missing = [&](std::uint64_t index) {
@@ -93,17 +93,16 @@ std::string instead_of_merge(const ShardTarget& target) {
 }
 
 [[noreturn]] void refuse_without_parts(const ShardTarget& target) {
-  throw Error(ErrorCode::not_found,
-              fmt::format("'{}' has no parts to merge: {}", target.folder(), instead_of_merge(target)),
-              target.folder());
+  throw Error(ErrorCode::not_found, At{target.folder()}, "'{}' has no parts to merge: {}", target.folder(),
+              instead_of_merge(target));
 }
 
 void refuse_missing_shard(const TargetSet& set) {
   const auto missing = std::ranges::find_if(set.shards, [](const auto& shard) { return !shard; });
   if (missing == set.shards.end()) return;
   const auto number = static_cast<std::size_t>(missing - set.shards.begin());
-  const std::string path = set.target.path_of(set.target.plan().shard_name(number));
-  throw Error(ErrorCode::not_found, fmt::format("shard '{}' is missing or damaged; run its part again", path), path);
+  const std::string path = set.path_of(set.plan().shard_name(number));
+  throw Error(ErrorCode::not_found, At{path}, "shard '{}' is missing or damaged; run its part again", path);
 }
 
 }  // namespace
@@ -128,18 +127,18 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   whole_set.recheck = options.recheck;
   ShardingJob job(options.target, whole_set, {}, *files, ctx);
   TargetSet& set = job.add_set("");
-  if (!set.target.has_plan()) refuse_without_parts(set.target);
-  set.target.open_plan();
-  const std::vector<FoundPart> parts = find_parts(set.target);
-  if (!is_merged(set.target)) {  // else the remaining parts are those that an earlier merge could not remove
-    if (parts.empty()) refuse_without_parts(set.target);
-    check_split(parts, to_hex(set.target.plan().hash()), options.target);
+  if (!set.has_plan()) refuse_without_parts(set);
+  set.open_plan();
+  const std::vector<FoundPart> parts = find_parts(set);
+  if (!is_merged(set)) {  // else the remaining parts are those that an earlier merge could not remove
+    if (parts.empty()) refuse_without_parts(set);
+    check_split(parts, to_hex(set.plan().hash()), options.target);
   }
   job.find_finished();
   refuse_missing_shard(set);
   std::vector<formats::IndexSkip> skipped;
-  const formats::Manifest added = set.target.manifest_of(set.shards, skipped);
-  const formats::Manifest manifest = set.target.whole_manifest(set.target.earlier_manifest(), added);
+  const formats::Manifest added = set.manifest_of(set.shards, skipped);
+  const formats::Manifest manifest = set.whole_manifest(set.earlier_manifest(), added);
   merge_reader_indexes(*files, options.target, manifest.shards, ctx, manifest.shards.size() - added.shards.size());
   const std::string path = job.publish(set, manifest);
   for (const FoundPart& found : parts) files->remove(found.path);

@@ -16,14 +16,12 @@ namespace {
 void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& ctx) {
   const catalog::SetFolders sets = catalog::find_set_folders(images, ctx, !options.sharding.unlabeled);
   if (sets.names.empty()) return;
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("'{}' contains the sets {}, but a plan is for one set; {} writes all of them, with one label per "
-                  "class. To plan each separately, list the classes of all sets in a file and use it for each: {}",
-                  images.path, fmt::join(sets.names, ", "),
-                  remedy::in_text(remedy::convert(images.path, command_text("", options.sharding))),
-                  remedy::in_text(remedy::plan(images.path_of(sets.names.front()), options.output))),
-      images.path);
+  throw Error(ErrorCode::usage, At{images.path},
+              "'{}' contains the sets {}, but a plan is for one set; {} writes all of them, with one label per class. "
+              "To plan each separately, list the classes of all sets in a file and use it for each: {}",
+              images.path, fmt::join(sets.names, ", "),
+              remedy::in_text(remedy::convert(images.path, command_text("", options.sharding))),
+              remedy::in_text(remedy::plan(images.path_of(sets.names.front()), options.output)));
 }
 
 }  // namespace
@@ -56,7 +54,7 @@ void PlanResult::describe(FieldVisitor& v) {
 }
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
-  if (options.output.empty()) throw Error(ErrorCode::usage, "missing -o FILE: where to write the plan");
+  if (options.output.empty()) throw usage_error("missing -o FILE: where to write the plan");
   const bool listed = !options.sharding.images.list.empty();
   const catalog::SourceFolder images(options.source, listed,
                                      std::make_shared<catalog::Inputs>(options.sharding.access, ctx));
@@ -75,9 +73,10 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const std::uint64_t world = options.world.value_or(1);
   const std::uint64_t workers = options.workers.value_or(1);
   if (world * workers > result.shards) {
-    ctx.warn("fewer_shards_than_readers", fmt::format("{} ranks x {} workers open {} streams, but there are {} shards: "
-                                                      "some would read nothing; use --multiple-of {}",
-                                                      world, workers, world * workers, result.shards, world * workers));
+    ctx.warn(
+        "fewer_shards_than_readers",
+        "{} ranks x {} workers open {} streams, but there are {} shards: some would read nothing; use --multiple-of {}",
+        world, workers, world * workers, result.shards, world * workers);
   }
   return result;
 }

@@ -76,7 +76,7 @@ class Settler {
     for (const std::uint32_t piece : same) {
       const formats::MovedSample line = table_.read(piece);
       std::set<std::string> extensions;
-      for (const formats::MovedMember& member : line.members) extensions.insert(member.extension);
+      for (const formats::IndexMember& member : line.members) extensions.insert(member.extension);
       const auto [at, is_new] = open.try_emplace({line.input, line.source_key}, Whole{piece, extensions});
       Whole& whole = at->second;
       const auto is_there = [&](const std::string& extension) { return whole.extensions.contains(extension); };
@@ -125,12 +125,11 @@ std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inp
   const formats::MovedSample second = table.read(last.refused().second);
   const std::uint64_t keys = last.repeated_keys();
   const std::string more = keys > 1 ? fmt::format(" ({} exist twice in total)", format_count(keys, "key")) : "";
-  throw Error(ErrorCode::conflict,
-              fmt::format("key '{}' is in {} and in {}{}; {} keeps both with different keys", second.key,
-                          position(first, inputs), position(second, inputs), more,
-                          options.mark_duplicates ? "reshard them into sets of their own, which"
-                                                  : remedy::in_text(remedy::with_mark_duplicates(command_of(options)))),
-              inputs.tars[second.input].path, second.members.front().offset);
+  throw Error(ErrorCode::conflict, At{inputs.tars[second.input].path, second.members.front().offset},
+              "key '{}' is in {} and in {}{}; {} keeps both with different keys", second.key, position(first, inputs),
+              position(second, inputs), more,
+              options.mark_duplicates ? "reshard them into sets of their own, which"
+                                      : remedy::in_text(remedy::with_mark_duplicates(command_of(options))));
 }
 
 }  // namespace shardkit::dataset

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,11 +15,12 @@
 #include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
+#include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
-#include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
+#include "formats/shard_index.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -28,16 +29,17 @@ namespace {
 void check(const ReshardOptions& options) {
   check(options.sizes);
   if (options.sort && options.shuffle) {
-    throw Error(ErrorCode::usage, "--sort and --shuffle exclude each other");
+    throw usage_error("--sort and --shuffle exclude each other");
   }
   if (options.merge_classes && std::ranges::any_of(options.rename, [](const std::string& rename) {
         return rename.starts_with(fmt::format("{}=", kLabelExtension));
       })) {
-    throw Error(ErrorCode::usage, "--merge-classes writes .cls members, which --rename would rename");
+    throw usage_error("--merge-classes writes .cls members, which --rename would rename");
   }
   if (!split_rule(options).column.empty()) {
-    throw Error(ErrorCode::usage, "--group-by column:NAME needs a table, which only convert has; use key:REGEX or dir");
+    throw usage_error("--group-by column:NAME needs a table, which only convert has; use key:REGEX or dir");
   }
+  if (options.sample) wanted_samples(*options.sample, 0);
 }
 
 /// Options that shape the output, as plan and manifest keep them.
@@ -55,8 +57,8 @@ std::map<std::string, std::string> plan_options(ReshardOptions options, const st
 /// The classes that the inputs' manifests name, with their samples here. Samples of classes that share a label are
 /// separated by their original paths, if indexes have them. A label without a name gets its number as name if others
 /// have names; without any name there are no classes.
-std::vector<formats::PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table,
-                                             const SampleOrder& order, const Context& ctx) {
+std::vector<formats::ManifestClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table,
+                                                 const SampleOrder& order, const Context& ctx) {
   if (inputs.classes.empty()) return {};
   std::map<std::uint64_t, std::vector<std::string>> names = names_by_label(inputs.classes);
   std::map<std::uint64_t, std::vector<std::uint64_t>> samples;  // of a label, by class
@@ -70,7 +72,7 @@ std::vector<formats::PlanClass> plan_classes(const ReshardInputs& inputs, const 
     if (of_label.size() > 1) ctx.throw_if_stopped();  // a line is read from disk
     ++counts[of_label.size() > 1 ? formats::class_of_path(table.read(sample), of_label) : 0];
   }
-  std::vector<formats::PlanClass> classes;
+  std::vector<formats::ManifestClass> classes;
   for (const auto& [label, counts] : samples) {
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const std::vector<std::string>& of_label = names[label];
@@ -91,42 +93,6 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
   }
 }
 
-/// The outcome of a plan that was written.
-struct ReshardPlanned {
-  std::uint64_t renamed = 0;    ///< samples with another key than in the input
-  std::uint64_t oversized = 0;  ///< samples larger than --size
-};
-
-/// Writes the plan of one set: `order` cut into shards. `set` is the set's name in a split, else empty. Throws
-/// Error{usage} as cut_shards() does, Error{unsupported} for a sample that does not fit into memory.
-ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::string& set, const ReshardInputs& inputs,
-                                  const SampleTable& table, const SampleOrder& order, ByteSink& sink, Context& ctx) {
-  refuse_larger_than_memory(table, order);
-  formats::PlanHead head{
-      options.sizes.name, plan_options(options, set, inputs), plan_classes(inputs, table, order, ctx), {}, {}};
-  for (const ReshardInput& input : inputs.tars) head.inputs.push_back(input.identity);
-  head.paths = table.has_paths();
-  const ShardCut cut = cut_shards(
-      order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options.sizes);
-  ReshardPlanned planned;
-  planned.oversized = cut.oversized;
-  formats::PlanWriter writer(sink, head);
-  std::size_t next = 0;
-  for (const std::uint64_t samples : cut.samples) {
-    writer.begin_shard();
-    for (std::uint64_t i = 0; i < samples; ++i) {
-      const formats::MovedSample sample = table.read(order[next++]);
-      writer.add_line(formats::moved_sample_line(sample), formats::moved_sample_identity(sample),
-                      formats::moved_sample_tar_bytes(sample));
-      if (sample.key != sample.source_key) ++planned.renamed;
-      ++ctx.progress().items;
-    }
-    ctx.throw_if_stopped();
-  }
-  writer.finish();
-  return planned;
-}
-
 class Resharding {
  public:
   Resharding(const ReshardOptions& options, Context& ctx, io::FileSystem& files)
@@ -142,23 +108,22 @@ class Resharding {
   }
 
   ReshardResult run() {
-    std::optional<SampleDraw> draw;
-    if (options_.sample) draw.emplace(*options_.sample);
     // Reading the inputs, planning, a check of the target, and the sets to write.
     ctx_.progress().expect_stages(3 + (options_.dry_run ? 0 : job_.sets().size()));
     ctx_.progress().next_stage();
     find_inputs();
-    const GatherSamples gather = sample_gatherer(options_, inputs_, ctx_);
-    for (TargetSet& set : job_.sets()) set.target.prepare();
+    SampleFilter(options_, inputs_.classes);  // before anything is written or unpacked
+    parse_renames(options_.rename);
+    for (TargetSet& set : job_.sets()) set.prepare();
     // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of
     // samples.
     const std::string scratch =
-        options_.dry_run ? std::filesystem::temp_directory_path().string() : job_.sets().front().target.state_path("");
+        options_.dry_run ? std::filesystem::temp_directory_path().string() : job_.sets().front().state_path("");
     try {
       unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
-      make_plans(gather, draw, scratch);
+      make_plans(scratch);
     } catch (const Error&) {
-      for (const TargetSet& set : job_.sets()) set.target.remove_if_empty();
+      for (const TargetSet& set : job_.sets()) set.remove_if_empty();
       throw;
     }
     resume();
@@ -171,24 +136,24 @@ class Resharding {
  private:
   void find_inputs() {
     std::vector<std::string> folders;
-    for (const TargetSet& set : job_.sets()) folders.push_back(set.target.folder());
+    for (const TargetSet& set : job_.sets()) folders.push_back(set.folder());
     inputs_ = find_reshard_inputs(options_, folders, ctx_);
     result_.inputs = inputs_.tars.size();
   }
 
-  void make_plans(const GatherSamples& gather, const std::optional<SampleDraw>& draw, const std::string& scratch) {
+  void make_plans(const std::string& scratch) {
     SampleTable table(files_, scratch);
-    const GatheredSamples gathered = gather(table, job_.cores());
+    const GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, ctx_);
     report_ignored(gathered.ignored);
     result_.regrouped = settle_duplicate_keys(table, inputs_, options_, ctx_);
     report_regrouped();
 
     SampleOrder order = input_order(table);
-    if (draw) {
-      const std::uint64_t count = draw->count(order.size());
-      if (draw->wanted() > order.size()) {
-        ctx_.warn("sample_short", fmt::format("--sample {} takes all: there are {}", *options_.sample,
-                                              format_count(order.size(), "sample")));
+    if (options_.sample) {
+      const std::uint64_t count = wanted_samples(*options_.sample, order.size());
+      if (count > order.size()) {
+        ctx_.warn("sample_short", "--sample {} takes all: there are {}", *options_.sample,
+                  format_count(order.size(), "sample"));
       }
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
@@ -201,17 +166,8 @@ class Resharding {
     ctx_.progress().next_stage();
     ctx_.progress().start("plan", order.size(), 0, "samples");
     divide(table, std::move(order));
-    ReshardPlanned sum;
-    for (std::size_t i = 0; i < orders_.size(); ++i) {
-      const ReshardPlanned planned = make_plan(job_.sets()[i], std::move(orders_[i]), table);
-      sum.renamed += planned.renamed;
-      sum.oversized += planned.oversized;
-    }
-    result_.renamed = sum.renamed;
-    if (sum.oversized > 0) {
-      ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
-                                                      format_count(sum.oversized, "sample")));
-    }
+    for (std::size_t i = 0; i < orders_.size(); ++i) make_plan(job_.sets()[i], std::move(orders_[i]), table);
+    warn_of_oversized(oversized_, ctx_);
   }
 
   void divide(const SampleTable& table, SampleOrder order) {
@@ -242,31 +198,59 @@ class Resharding {
     for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders_[i]);
   }
 
-  ReshardPlanned make_plan(TargetSet& set, SampleOrder order, const SampleTable& table) {
+  void make_plan(TargetSet& set, SampleOrder order, const SampleTable& table) {
     if (options_.sort) sort_by_key(table, order, ctx_);
     if (options_.shuffle) {
       Prng prng(*options_.shuffle);
       shuffle(std::span(order), prng);
     }
-    ReshardPlanned planned;
-    set.target.adopt_plan(
-        [&](ByteSink& sink) { planned = write_reshard_plan(options_, set.name, inputs_, table, order, sink, ctx_); });
-    return planned;
+    const auto before = std::pair(result_.renamed, oversized_);
+    set.adopt_plan([&](ByteSink& sink) {
+      std::tie(result_.renamed, oversized_) = before;  // it may be written twice
+      write_plan(set.name, table, order, sink);
+    });
+  }
+
+  /// `order` cut into shards. Throws Error{usage} as cut_shards() does, Error{unsupported} for a sample that does not
+  /// fit into memory.
+  void write_plan(const std::string& set, const SampleTable& table, const SampleOrder& order, ByteSink& sink) {
+    refuse_larger_than_memory(table, order);
+    formats::PlanHead head{
+        options_.sizes.name, plan_options(options_, set, inputs_), plan_classes(inputs_, table, order, ctx_), {}, {}};
+    for (const ReshardInput& input : inputs_.tars) head.inputs.push_back(input.identity);
+    head.paths = table.has_paths();
+    const ShardCut cut = cut_shards(
+        order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options_.sizes);
+    oversized_ += cut.oversized;
+    formats::PlanWriter writer(sink, head);
+    std::size_t next = 0;
+    for (const std::uint64_t samples : cut.samples) {
+      writer.begin_shard();
+      for (std::uint64_t i = 0; i < samples; ++i) {
+        const formats::MovedSample sample = table.read(order[next++]);
+        writer.add_line(formats::moved_sample_line(sample), formats::moved_sample_identity(sample),
+                        formats::moved_sample_tar_bytes(sample));
+        if (sample.key != sample.source_key) ++result_.renamed;
+        ++ctx_.progress().items;
+      }
+      ctx_.throw_if_stopped();
+    }
+    writer.finish();
   }
 
   void report_ignored(std::uint64_t ignored) {
     result_.ignored_members = ignored;
     if (ignored == 0) return;
-    ctx_.warn("members_ignored", fmt::format("{} of the inputs left out: metadata, hidden files, links or names "
-                                             "without an extension, which readers of shards ignore too",
-                                             format_count(ignored, "member")));
+    ctx_.warn("members_ignored",
+              "{} of the inputs left out: metadata, hidden files, links or names without an extension, which readers "
+              "of shards ignore too",
+              format_count(ignored, "member"));
   }
 
   void report_regrouped() {
     if (result_.regrouped == 0) return;
-    ctx_.warn("members_regrouped",
-              fmt::format("{} of members were separated from the rest of their sample and were put together",
-                          format_count(result_.regrouped, "group")));
+    ctx_.warn("members_regrouped", "{} of members were separated from the rest of their sample and were put together",
+              format_count(result_.regrouped, "group"));
   }
 
   void resume() {
@@ -279,7 +263,7 @@ class Resharding {
   }
 
   void write_set(TargetSet& set) {
-    const auto source = shard_source(set.target.plan(), inputs_, options_, job_.cores());
+    const auto source = shard_source(set.plan(), inputs_, options_, job_.cores());
     const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
@@ -287,11 +271,11 @@ class Resharding {
 
   void warn_of_dropped() {
     if (result_.dropped == 0) return;
-    ctx_.warn("samples_dropped", fmt::format("{} left out by {}; the result and the indexes contain the reasons",
-                                             format_count(result_.dropped, "sample"),
-                                             !options_.salvage   ? "--drop-bad"
-                                             : options_.drop_bad ? "--drop-bad and --salvage"
-                                                                 : "--salvage"));
+    ctx_.warn("samples_dropped", "{} left out by {}; the result and the indexes contain the reasons",
+              format_count(result_.dropped, "sample"),
+              !options_.salvage   ? "--drop-bad"
+              : options_.drop_bad ? "--drop-bad and --salvage"
+                                  : "--salvage");
   }
 
   const ReshardOptions& options_;
@@ -301,6 +285,7 @@ class Resharding {
   ShardingJob job_;
   std::vector<SampleOrder> orders_;  ///< of the sets, until their plans are made
   ReshardInputs inputs_;
+  std::uint64_t oversized_ = 0;  ///< samples larger than --size
   ReshardResult result_;
 };
 

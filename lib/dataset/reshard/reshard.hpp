@@ -46,7 +46,7 @@ struct ReshardResult : WrittenSets {
   std::uint64_t regrouped = 0;
   std::optional<std::uint64_t> lost_samples;
   std::optional<std::uint64_t> lost_bytes;
-  std::vector<SkippedFile> dropped_samples;
+  std::vector<formats::IndexSkip> dropped_samples;
 
   void describe(FieldVisitor& v);
 };

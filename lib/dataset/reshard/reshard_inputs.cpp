@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -20,8 +19,7 @@
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
-#include "formats/moved_sample.hpp"
-#include "formats/plan_file.hpp"
+#include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -73,12 +71,11 @@ class ClassNames {
 
   [[noreturn]] void refuse(std::uint64_t label, const Names& known, const std::string& name,
                            const std::string& path) const {
-    throw Error(ErrorCode::conflict,
-                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} "
-                            "merges the sets by class names",
-                            label, *known.names.begin(), known.manifest, name, path,
-                            remedy::in_text(remedy::with_merge_classes(command_of(options_)))),
-                path);
+    throw Error(ErrorCode::conflict, At{path},
+                "label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} merges the sets "
+                "by class names",
+                label, *known.names.begin(), known.manifest, name, path,
+                remedy::in_text(remedy::with_merge_classes(command_of(options_))));
   }
 
   const ReshardOptions& options_;
@@ -108,9 +105,8 @@ bool holds_compressed_data(const std::string& path) {
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
     if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is both input and output; write to another folder, then remove this one", folder),
-                folder);
+    throw Error(ErrorCode::usage, At{folder},
+                "'{}' is both input and output; write to another folder, then remove this one", folder);
   }
 }
 
@@ -127,92 +123,17 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
   if (!is_new && known->second != folder) known->second.clear();
 }
 
-}  // namespace
-
-LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes) {
-  LabelNames names;
-  for (const formats::ManifestClass& item : classes) names[item.label].push_back(item.name);
-  return names;
-}
-
-ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
-                                  Context& ctx) {
-  ReshardInputs inputs;
-  ClassNames names(options);
-  std::map<std::string, std::shared_ptr<const LabelNames>> folders;
-  const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
-  inputs.files = set.inputs;
-  const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
-  if (!options.salvage) {
-    refuse_missing(set, manifests);
-  } else if (const auto missing = what_is_missing(set, manifests)) {
-    ctx.warn("shards_missing", fmt::format("{}; the rest is taken", *missing));
-  }
-  const auto listed = catalog::listed_shards(set, manifests);
-  for (const catalog::ShardFile& shard : set.shards) {
-    ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
-    tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
-    const std::string folder = io::parent_folder(shard.path);
-    const auto [found, is_new] = folders.try_emplace(folder);
-    if (is_new) {
-      if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
-      if (const auto& manifest = manifests.at(folder)) {
-        found->second =
-            std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
-        note_options(*manifest, inputs.made_with);
-      }
-    }
-    tar.names = found->second;
-    if (const auto* of_tar = listed[inputs.tars.size() - 1]) tar.listed = *of_tar;
-  }
-  if (const auto source = inputs.made_with.find("source_folder");
-      source != inputs.made_with.end() && source->second.empty()) {
-    inputs.made_with.erase(source);
-  }
-  inputs.classes = names.all();
-  if (!options.merge_classes) return inputs;
-  for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
-  if (inputs.merged.empty()) {
-    throw Error(ErrorCode::usage, "--merge-classes uses the names of classes, but no manifest.json has any");
-  }
-  return inputs;
-}
-
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
-                   Context& ctx) {
-  std::vector<ReshardInput*> compressed;
-  std::uint64_t packed_bytes = 0;
-  for (ReshardInput& input : inputs.tars) {
-    if (!input.is_compressed) continue;
-    compressed.push_back(&input);
-    packed_bytes += input.identity.bytes;
-  }
-  if (compressed.empty()) return;
-  catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
-  ctx.progress().start("unpack", compressed.size());
-  sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
-    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(compressed[at]->path),
-                                                                      compressed[at]->path, folder, files, ctx);
-    ++ctx.progress().items;
-  });
-}
-
-namespace {
-
 /// Throws Error{conflict} if the tar has changed.
 std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inputs& inputs) {
   if (catalog::is_address(tar.tar())) return inputs.open(tar.tar());  // it is read in the version of its identity
   auto file = std::make_shared<io::FileSource>(tar.tar());
   if (tar.unpacked) return file;  // only known here
-  struct stat info {};
-  if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
+  const struct stat info = file->file().info();
   if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
     return file;
   }
-  throw Error(
-      ErrorCode::conflict,
-      fmt::format("'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path),
-      tar.path);
+  throw Error(ErrorCode::conflict, At{tar.path},
+              "'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path);
 }
 
 /// The input tars of a reshard, each opened when it is first needed and kept open up to a limit; past that one is
@@ -227,12 +148,10 @@ class InputFiles {
     const std::size_t got = open(input)->read_at(offset, out);
     if (got == out.size()) return;
     const std::string& path = inputs_.tars[input].path;
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or "
-                    "indexed; if it has an index in .shardkit, create that again, and reshard into an empty folder",
-                    path, got, offset),
-        path, offset);
+    throw Error(ErrorCode::conflict, At{path, offset},
+                "'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or indexed; "
+                "if it has an index in .shardkit, create that again, and reshard into an empty folder",
+                path, got, offset);
   }
 
  private:
@@ -263,8 +182,12 @@ class ShardSource final : public SampleSource {
  public:
   ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, const ReshardOptions& options,
               unsigned cores)
-      : plan_(plan), inputs_(inputs), options_(options), files_(inputs), decoders_(options.drop_bad ? cores : 0) {
-    for (const formats::PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
+      : plan_(plan),
+        inputs_(inputs),
+        options_(options),
+        files_(inputs),
+        decoders_(options.drop_bad ? cores : 0),
+        classes_(names_by_label(plan.head().classes)) {
     add_primary(inputs.made_with, primary_);
   }
 
@@ -302,7 +225,7 @@ class ShardSource final : public SampleSource {
     if (options_.drop_bad) check_not_orphan(sample);
     formats::IndexSample result{sample.key, sample.label, sample.path, {}};
     std::uint64_t at = 0;
-    for (const formats::MovedMember& member : sample.members) {
+    for (const formats::IndexMember& member : sample.members) {
       const MutableBytes content = out.subspan(at + formats::kTarBlock, member.size);
       if (!inputs_.merged.empty() && sample.label && member.extension == kLabelExtension) {
         std::ranges::copy(as_bytes(formats::label_text(*sample.label)), content.begin());
@@ -319,22 +242,20 @@ class ShardSource final : public SampleSource {
   }
 
   /// With --salvage the sample is left out.
-  [[noreturn]] void refuse_changed(const formats::MovedSample& sample, const formats::MovedMember& member) const {
+  [[noreturn]] void refuse_changed(const formats::MovedSample& sample, const formats::IndexMember& member) const {
     const ProblemKind& kind = problem_kind(ProblemCode::sample_checksum);
     if (options_.salvage) drop(sample, member, fmt::format("{}: {}", kind.name, kind.meaning));
     const std::string& path = inputs_.tars[sample.input].path;
     const remedy::Repairs repairs{.salvage = true};
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' at byte {}: the content of '{}.{}' differs from the shard's index; {} shows more, "
-                    "{} leaves such samples out; {}",
-                    path, member.offset, sample.source_key, member.extension, remedy::in_text(remedy::verify({path})),
-                    remedy::in_text(remedy::reshard(options_.inputs, repairs)), remedy_of_changed(path)),
-        path, member.offset);
+    throw Error(ErrorCode::conflict, At{path, member.offset},
+                "'{}' at byte {}: the content of '{}.{}' differs from the shard's index; {} shows more, {} leaves such "
+                "samples out; {}",
+                path, member.offset, sample.source_key, member.extension, remedy::in_text(remedy::verify({path})),
+                remedy::in_text(remedy::reshard(options_.inputs, repairs)), remedy_of_changed(path));
   }
 
   /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
-  void check_image(const formats::MovedSample& sample, const formats::MovedMember& member, Bytes content) {
+  void check_image(const formats::MovedSample& sample, const formats::IndexMember& member, Bytes content) {
     if (!is_image_member(member.extension)) return;
     const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, member.extension);
     if (fault && fault->is_error()) {
@@ -344,18 +265,16 @@ class ShardSource final : public SampleSource {
 
   void check_not_orphan(const formats::MovedSample& sample) const {
     const auto is_side = [&](const std::string& extension) { return is_side_member(extension, primary_); };
-    if (!std::ranges::all_of(sample.members, is_side, &formats::MovedMember::extension)) return;
+    if (!std::ranges::all_of(sample.members, is_side, &formats::IndexMember::extension)) return;
     const ProblemKind& kind = problem_kind(ProblemCode::orphan_member);
     drop(sample, sample.members.front(), fmt::format("{}: {}", kind.name, kind.meaning));
   }
 
-  [[noreturn]] void drop(const formats::MovedSample& sample, const formats::MovedMember& member,
+  [[noreturn]] void drop(const formats::MovedSample& sample, const formats::IndexMember& member,
                          const std::string& why) const {
     const formats::PlanInput& input = inputs_.tars[sample.input].identity;
-    throw Error(ErrorCode::corrupt,
-                fmt::format("{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name,
-                            member.offset),
-                inputs_.tars[sample.input].path, member.offset);
+    throw Error(ErrorCode::corrupt, At{inputs_.tars[sample.input].path, member.offset},
+                "{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name, member.offset);
   }
 
   const formats::PlanReader& plan_;
@@ -363,11 +282,79 @@ class ShardSource final : public SampleSource {
   const ReshardOptions& options_;
   PrimaryExtensions primary_;
   InputFiles files_;
-  sync::LoanPool<image::JpegDecoder> decoders_;                ///< for hundreds of threads that read
-  std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
+  sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
+  const LabelNames classes_;
 };
 
 }  // namespace
+
+LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes) {
+  LabelNames names;
+  for (const formats::ManifestClass& item : classes) names[item.label].push_back(item.name);
+  return names;
+}
+
+ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
+                                  Context& ctx) {
+  ReshardInputs inputs;
+  ClassNames names(options);
+  std::map<std::string, std::shared_ptr<const LabelNames>> folders;
+  const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
+  inputs.files = set.inputs;
+  const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
+  if (!options.salvage) {
+    refuse_missing(set, manifests);
+  } else if (const auto missing = what_is_missing(set, manifests)) {
+    ctx.warn("shards_missing", "{}; the rest is taken", *missing);
+  }
+  const auto listed = catalog::listed_shards(set, manifests);
+  for (const catalog::ShardFile& shard : set.shards) {
+    ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
+    tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
+    const std::string folder = io::parent_folder(shard.path);
+    const auto [found, is_new] = folders.try_emplace(folder);
+    if (is_new) {
+      if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
+      if (const auto& manifest = manifests.at(folder)) {
+        found->second =
+            std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
+        note_options(*manifest, inputs.made_with);
+      }
+    }
+    tar.names = found->second;
+    if (const auto* of_tar = listed[inputs.tars.size() - 1]) tar.listed = *of_tar;
+  }
+  if (const auto source = inputs.made_with.find("source_folder");
+      source != inputs.made_with.end() && source->second.empty()) {
+    inputs.made_with.erase(source);
+  }
+  inputs.classes = names.all();
+  if (!options.merge_classes) return inputs;
+  for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
+  if (inputs.merged.empty()) {
+    throw usage_error("--merge-classes uses the names of classes, but no manifest.json has any");
+  }
+  return inputs;
+}
+
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
+                   Context& ctx) {
+  std::vector<ReshardInput*> compressed;
+  std::uint64_t packed_bytes = 0;
+  for (ReshardInput& input : inputs.tars) {
+    if (!input.is_compressed) continue;
+    compressed.push_back(&input);
+    packed_bytes += input.identity.bytes;
+  }
+  if (compressed.empty()) return;
+  catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
+  ctx.progress().start("unpack", compressed.size());
+  sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
+    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(compressed[at]->path),
+                                                                      compressed[at]->path, folder, files, ctx);
+    ++ctx.progress().items;
+  });
+}
 
 std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs,
                                            const ReshardOptions& options, unsigned cores) {

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include "core/error.hpp"
@@ -19,7 +18,7 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<form
     : globs_(options.keys),
       min_size_(options.min_size.value_or(0)),
       max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
-  if (min_size_ > max_size_) refuse("--min-size is above --max-size: no sample would be left");
+  if (min_size_ > max_size_) throw usage_error("--min-size is above --max-size: no sample would be left");
   for (const std::string& wanted : options.classes) {
     bool found = false;
     for (const formats::ManifestClass& item : classes) {
@@ -29,10 +28,10 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<form
     }
     const auto label = parse_count(wanted);
     if (!found && !label) {
-      refuse(
-          fmt::format("--class '{}' is not a label, and no class of that name is in the inputs' manifests; give its "
-                      "label, or choose with --key 'PATTERN'",
-                      wanted));
+      throw usage_error(
+          "--class '{}' is not a label, and no class of that name is in the inputs' manifests; give its "
+          "label, or choose with --key 'PATTERN'",
+          wanted);
     }
     if (!found) labels_.insert(*label);
   }
@@ -53,7 +52,7 @@ bool SampleFilter::keeps(const formats::MovedSample& sample) const {
   };
   if (!globs_.empty() && std::ranges::none_of(globs_, matches)) return false;
   std::uint64_t bytes = 0;
-  for (const formats::MovedMember& member : sample.members) bytes += member.size;
+  for (const formats::IndexMember& member : sample.members) bytes += member.size;
   return min_size_ <= bytes && bytes <= max_size_;
 }
 
@@ -74,12 +73,12 @@ std::map<std::string, std::string> parse_renames(const std::vector<std::string>&
     const std::string to = equals == std::string::npos ? "" : rename.substr(equals + 1);
     if ((from.empty() && equals != 0) || to.empty() || to != formats::portable_moved_extension(to) ||
         to.starts_with('.') || to.ends_with('.')) {
-      refuse(
-          fmt::format("--rename '{}': expected OLD=NEW, such as jpeg=jpg; the new extension has lower-case letters, "
-                      "digits, '_', '-' and dots between them",
-                      rename));
+      throw usage_error(
+          "--rename '{}': expected OLD=NEW, such as jpeg=jpg; the new extension has lower-case letters, "
+          "digits, '_', '-' and dots between them",
+          rename);
     }
-    if (!renames.emplace(from, to).second) refuse(fmt::format("--rename lists '{}' twice", from));
+    if (!renames.emplace(from, to).second) throw usage_error("--rename lists '{}' twice", from);
   }
   return renames;
 }

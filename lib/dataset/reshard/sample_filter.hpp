@@ -8,7 +8,7 @@
 
 #include "dataset/reshard/reshard.hpp"
 #include "formats/manifest.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 
 namespace shardkit::dataset {
 

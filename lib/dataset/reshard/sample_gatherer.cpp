@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -29,13 +28,6 @@ namespace {
 
 constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
 constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
-
-/// Where the sample starts in its tar, for messages.
-std::uint64_t first_offset(const formats::MovedSample& sample) {
-  std::uint64_t first = sample.members.front().offset;
-  for (const formats::MovedMember& member : sample.members) first = std::min(first, member.offset);
-  return first;
-}
 
 /// The first pass of a reshard: the samples of the inputs and their positions.
 class SampleGatherer {
@@ -91,16 +83,8 @@ class SampleGatherer {
     Gathered gathered(table);
     formats::ShardIndexVisitor visitor;
     visitor.sample = [&](formats::IndexSample&& line) {
-      formats::MovedSample sample;
-      sample.input = input;
-      sample.source_key = std::move(line.key);
-      sample.label = line.label;
-      sample.path = std::move(line.path);
-      for (formats::IndexMember& member : line.members) {
-        sample.members.push_back(
-            {std::move(member.extension), member.offset, member.size, member.xxh3, std::move(member.path)});
-      }
-      keep(std::move(sample), gathered);
+      std::string key = std::move(line.key);
+      keep({std::move(line), input, std::move(key)}, gathered);
       if (gathered.found % 1024 == 0) ctx_.throw_if_stopped();
     };
     try {
@@ -111,7 +95,7 @@ class SampleGatherer {
       formats::read_shard_index(*source, path, visitor);
     } catch (const Error& error) {
       if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
-      ctx_.warn("index_unusable", fmt::format("{}; the tar was read instead", error.what()));
+      ctx_.warn("index_unusable", "{}; the tar was read instead", error.what());
       return false;
     }
     take(input, std::move(gathered), table);
@@ -161,10 +145,8 @@ class SampleGatherer {
       return ctx_.warn("shard_changed",
                        text + "; without an index, changed samples cannot be found, so all samples were taken");
     }
-    throw Error(ErrorCode::corrupt,
-                fmt::format("{}: {}; {} takes its samples as they are", text, remedy_of_changed(tar.path),
-                            remedy::in_text(remedy::with_salvage(command_of(options_)))),
-                tar.path);
+    throw Error(ErrorCode::corrupt, At{tar.path}, "{}: {}; {} takes its samples as they are", text,
+                remedy_of_changed(tar.path), remedy::in_text(remedy::with_salvage(command_of(options_))));
   }
 
   /// The tar's properties according to the manifest, or else the index.
@@ -194,11 +176,12 @@ class SampleGatherer {
 
   void warn_of_losses() {
     if (lost_.tars == 0) return;
-    ctx_.warn("samples_lost", fmt::format("{} cut off or damaged, the first is '{}': {}{} and {} after the damage are "
-                                          "lost, the samples before it were taken",
-                                          lost_.tars == 1 ? "1 shard is" : format_count(lost_.tars, "shard") + " are",
-                                          inputs_.tars[lost_.first].path, lost_.all_known ? "" : "at least ",
-                                          format_count(lost_.samples, "sample"), format_size(lost_.bytes)));
+    ctx_.warn("samples_lost",
+              "{} cut off or damaged, the first is '{}': {}{} and {} after the damage are lost, the samples before it "
+              "were taken",
+              lost_.tars == 1 ? "1 shard is" : format_count(lost_.tars, "shard") + " are",
+              inputs_.tars[lost_.first].path, lost_.all_known ? "" : "at least ", format_count(lost_.samples, "sample"),
+              format_size(lost_.bytes));
   }
 
   /// --merge-classes: the label becomes that of its class's name in all sets together.
@@ -207,14 +190,13 @@ class SampleGatherer {
     const ReshardInput& tar = inputs_.tars[sample.input];
     const auto names = tar.names ? tar.names->find(*sample.label) : LabelNames::const_iterator();
     if (!tar.names || names == tar.names->end()) {
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("no manifest has the class of label {} of sample '{}' in '{}', which --merge-classes "
-                              "needs; leave such sets out",
-                              *sample.label, sample.source_key, tar.path),
-                  tar.path);
+      throw Error(ErrorCode::unsupported, At{tar.path},
+                  "no manifest has the class of label {} of sample '{}' in '{}', which --merge-classes needs; leave "
+                  "such sets out",
+                  *sample.label, sample.source_key, tar.path);
     }
     sample.label = inputs_.merged.at(names->second[formats::class_of_path(sample, names->second)]);
-    for (formats::MovedMember& member : sample.members) {
+    for (formats::IndexMember& member : sample.members) {
       if (member.extension != kLabelExtension) continue;
       member.size = formats::label_text(*sample.label).size();
       member.xxh3.reset();
@@ -223,7 +205,7 @@ class SampleGatherer {
 
   void keep(formats::MovedSample&& sample, Gathered& gathered) const {
     gathered.ignored +=
-        std::erase_if(sample.members, [](const formats::MovedMember& member) { return member.extension.empty(); });
+        std::erase_if(sample.members, [](const formats::IndexMember& member) { return member.extension.empty(); });
     if (sample.members.empty()) return;
     if (is_stray_name(sample.source_key)) {
       gathered.ignored += sample.members.size();
@@ -233,18 +215,15 @@ class SampleGatherer {
     merge_class(sample);
     if (!filter_.keeps(sample)) return;
     settle_members(sample);
-    std::size_t longest = 0;
-    for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
-    sample.key = formats::portable_moved_key(sample.source_key, formats::kTarNameLimit - 1 - longest);
+    sample.key = formats::portable_moved_key(sample.source_key, formats::longest_key(sample));
     gathered.batch.add(sample);
   }
 
   void take(std::size_t input, Gathered&& gathered, SampleTable& table) {
     if (gathered.lacks_end) {
-      ctx_.warn(
-          "end_of_archive_missing",
-          fmt::format("shard '{}' has no end-of-archive blocks: if it was cut off, the members after that are missing",
-                      inputs_.tars[input].path));
+      ctx_.warn("end_of_archive_missing",
+                "shard '{}' has no end-of-archive blocks: if it was cut off, the members after that are missing",
+                inputs_.tars[input].path);
     }
     found_ += gathered.found;
     ignored_ += gathered.ignored;
@@ -253,13 +232,13 @@ class SampleGatherer {
 
   /// Output extensions in output order, checked.
   void settle_members(formats::MovedSample& sample) const {
-    const std::uint64_t offset = first_offset(sample);
+    const std::uint64_t offset = std::ranges::min(sample.members, {}, &formats::IndexMember::offset).offset;
     const auto fail = [&](ErrorCode code, const std::string& text) {
       const std::string& path = inputs_.tars[sample.input].path;
-      throw Error(code, fmt::format("sample '{}' of shard '{}', at byte {}: {}", sample.source_key, path, offset, text),
-                  path, offset);
+      throw Error(code, At{path, offset}, "sample '{}' of shard '{}', at byte {}: {}", sample.source_key, path, offset,
+                  text);
     };
-    for (formats::MovedMember& member : sample.members) {
+    for (formats::IndexMember& member : sample.members) {
       member.extension = formats::portable_moved_extension(member.extension);
       if (const auto renamed = renames_.find(member.extension); renamed != renames_.end()) {
         if (member.path.empty() && !sample.path.empty()) {
@@ -279,9 +258,9 @@ class SampleGatherer {
                          member.extension, member.size));
       }
     }
-    std::ranges::stable_sort(sample.members, {}, &formats::MovedMember::extension);
+    std::ranges::stable_sort(sample.members, {}, &formats::IndexMember::extension);
     if (options_.mark_duplicates) mark_extensions(sample);
-    const auto twice = std::ranges::adjacent_find(sample.members, {}, &formats::MovedMember::extension);
+    const auto twice = std::ranges::adjacent_find(sample.members, {}, &formats::IndexMember::extension);
     if (twice != sample.members.end()) {
       const bool renamed =
           std::ranges::any_of(renames_, [&](const auto& rule) { return rule.second == twice->extension; });
@@ -297,7 +276,7 @@ class SampleGatherer {
   /// The second member of one extension becomes "2.jpg", the third "3.jpg".
   static void mark_extensions(formats::MovedSample& sample) {
     std::set<std::string> there;
-    for (const formats::MovedMember& member : sample.members) there.insert(member.extension);
+    for (const formats::IndexMember& member : sample.members) there.insert(member.extension);
     for (std::size_t i = 1; i < sample.members.size(); ++i) {
       const std::string extension = sample.members[i - 1].extension;
       for (unsigned number = 2; i < sample.members.size() && sample.members[i].extension == extension; ++i) {
@@ -308,7 +287,7 @@ class SampleGatherer {
         sample.members[i].extension = std::move(marked);
       }
     }
-    std::ranges::sort(sample.members, {}, &formats::MovedMember::extension);
+    std::ranges::sort(sample.members, {}, &formats::IndexMember::extension);
   }
 
   const ReshardOptions& options_;
@@ -324,10 +303,9 @@ class SampleGatherer {
 
 }  // namespace
 
-GatherSamples sample_gatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx) {
-  return [gatherer = std::make_shared<SampleGatherer>(options, inputs, ctx)](SampleTable& table, unsigned threads) {
-    return gatherer->run(table, threads);
-  };
+GatheredSamples gather_samples(const ReshardOptions& options, const ReshardInputs& inputs, unsigned threads,
+                               SampleTable& table, Context& ctx) {
+  return SampleGatherer(options, inputs, ctx).run(table, threads);
 }
 
 }  // namespace shardkit::dataset

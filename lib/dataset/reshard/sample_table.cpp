@@ -8,7 +8,6 @@
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -42,11 +41,9 @@ std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)
 void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
   std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
   if (mark == SampleTable::Mark::by_position) {
-    origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::MovedMember::offset).offset);
+    origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::IndexMember::offset).offset);
   }
-  std::size_t longest = 0;
-  for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
-  sample.key.resize(std::min(sample.key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
+  sample.key.resize(std::min(sample.key.size(), formats::longest_key(sample) - 9));  // '-' and 8 digits
   sample.key = formats::marked_key(sample.key, origin);
   const auto mark_path = [&](std::string& path) {
     if (path.empty()) return;
@@ -54,7 +51,34 @@ void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
     path = formats::marked_key(path.substr(0, stem), origin) + path.substr(stem);
   };
   mark_path(sample.path);
-  for (formats::MovedMember& member : sample.members) mark_path(member.path);
+  for (formats::IndexMember& member : sample.members) mark_path(member.path);
+}
+
+constexpr std::size_t kRunKeyBytes = 32U * 1024U * 1024U;
+constexpr std::size_t kRunSamples = 1U << 18U;
+
+/// A stretch of an order that is sorted, and the key of its next sample.
+struct Run {
+  std::string key;
+  std::size_t next;
+  std::size_t end;
+};
+struct LaterKey {
+  bool operator()(const Run& a, const Run& b) const { return std::tie(a.key, a.next) > std::tie(b.key, b.next); }
+};
+
+/// Sorts the stretch of `order` from `begin` that fits into memory; returns its end.
+std::size_t sort_run(const SampleTable& table, SampleOrder& order, std::size_t begin) {
+  std::vector<std::pair<std::string, std::uint32_t>> run;
+  std::size_t bytes = 0;
+  std::size_t end = begin;
+  for (; end < order.size() && bytes < kRunKeyBytes && run.size() < kRunSamples; ++end) {
+    run.emplace_back(table.read(order[end]).key, order[end]);
+    bytes += sizeof(run.back()) + run.back().first.size();
+  }
+  std::ranges::sort(run);
+  for (std::size_t i = 0; i < run.size(); ++i) order[begin + i] = run[i].second;
+  return end;
 }
 
 }  // namespace
@@ -118,9 +142,8 @@ formats::MovedSample SampleTable::read_line(std::uint32_t sample) const {
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
   if (got != line.size() || !formats::parse_moved_sample(columns, result)) {
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' changed while being used; does another program write there?", spool_.temp_path()),
-                spool_.temp_path(), position >> kLengthBits);
+    throw Error(ErrorCode::io, At{spool_.temp_path(), position >> kLengthBits},
+                "'{}' changed while being used; does another program write there?", spool_.temp_path());
   }
   return result;
 }
@@ -134,7 +157,7 @@ formats::MovedSample SampleTable::read(std::uint32_t sample) const {
       if (result.path.empty()) result.path = part.path;
       std::ranges::move(part.members, std::back_inserter(result.members));
     }
-    std::ranges::sort(result.members, {}, &formats::MovedMember::extension);
+    std::ranges::sort(result.members, {}, &formats::IndexMember::extension);
   }
   if (!marks_.empty() && marks_[sample] != Mark::none) mark_sample(result, marks_[sample]);
   return result;
@@ -158,37 +181,6 @@ void SampleTable::join(std::uint32_t sample, std::uint32_t part) {
   if (whole.label == kNoLabel) whole.label = records_[part].label;
 }
 
-namespace {
-
-constexpr std::size_t kRunKeyBytes = 32U * 1024U * 1024U;
-constexpr std::size_t kRunSamples = 1U << 18U;
-
-/// A stretch of an order that is sorted, and the key of its next sample.
-struct Run {
-  std::string key;
-  std::size_t next;
-  std::size_t end;
-};
-struct LaterKey {
-  bool operator()(const Run& a, const Run& b) const { return std::tie(a.key, a.next) > std::tie(b.key, b.next); }
-};
-
-/// Sorts the stretch of `order` from `begin` that fits into memory; returns its end.
-std::size_t sort_run(const SampleTable& table, SampleOrder& order, std::size_t begin) {
-  std::vector<std::pair<std::string, std::uint32_t>> run;
-  std::size_t bytes = 0;
-  std::size_t end = begin;
-  for (; end < order.size() && bytes < kRunKeyBytes && run.size() < kRunSamples; ++end) {
-    run.emplace_back(table.read(order[end]).key, order[end]);
-    bytes += sizeof(run.back()) + run.back().first.size();
-  }
-  std::ranges::sort(run);
-  for (std::size_t i = 0; i < run.size(); ++i) order[begin + i] = run[i].second;
-  return end;
-}
-
-}  // namespace
-
 SampleOrder input_order(const SampleTable& table) {
   SampleOrder order(table.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -196,18 +188,16 @@ SampleOrder input_order(const SampleTable& table) {
   return order;
 }
 
-SampleDraw::SampleDraw(const std::string& text) {
-  if (parse_number(text, count_) && count_ > 0) return;
-  if (text.find('.') != std::string::npos) ratio_ = parse_decimal(text).value_or(0);
-  if (ratio_ > 0 && ratio_ <= 1) return;
-  refuse(fmt::format(
+std::uint64_t wanted_samples(const std::string& text, std::uint64_t available) {
+  std::uint64_t count = 0;
+  if (parse_number(text, count) && count > 0) return count;
+  const double ratio = text.find('.') == std::string::npos ? 0 : parse_decimal(text).value_or(0);
+  if (ratio > 0 && ratio <= 1) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(available) * ratio));
+  }
+  throw usage_error(
       "--sample '{}': expected a number of samples of at least 1, or a share above 0 with a decimal point, such as 0.1",
-      text));
-}
-
-std::uint64_t SampleDraw::count(std::uint64_t available) const {
-  if (ratio_ == 0) return std::min(count_, available);
-  return static_cast<std::uint64_t>(std::llround(static_cast<double>(available) * ratio_));
+      text);
 }
 
 SampleOrder draw_samples(const SampleTable& table, SampleOrder order, std::uint64_t count, std::uint64_t seed) {

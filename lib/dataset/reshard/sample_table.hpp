@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,7 +11,7 @@
 #include "core/context.hpp"
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "dataset/sharding/split.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 #include "io/publish.hpp"
 
 /// Selects and orders the samples of a table for the output. Draws depend only on keys and seed.
@@ -99,17 +97,14 @@ struct GatheredSamples {
   std::uint64_t lost_bytes = 0;    ///< the same
 };
 
-/// The first pass: reads each tar's index if it fits the tar's size, otherwise its headers and labels, adds the samples
-/// that the options keep to the table, and closes it. Throws Error{corrupt} with tar and offset for a tar that readers
-/// do not read completely or a sample with two members of one extension, Error{unsupported} for members that portable
-/// shards cannot contain, Error{not_found} if there is no sample.
-using GatherSamples = std::function<GatheredSamples(SampleTable& table, unsigned threads)>;
-
 struct ReshardOptions;
-/// Checks --class, --key, sizes and --rename at once: throws Error{usage} for a class that is neither a name in the
-/// inputs' manifests nor a number, for sizes that exclude each other, and for extensions that portable members cannot
-/// have. The arguments outlive the result.
-GatherSamples sample_gatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx);
+/// The first pass: reads each tar's index if it fits the tar's size, otherwise its headers and labels, adds the samples
+/// that the options keep to the table, and closes it. Throws the errors of SampleFilter() and parse_renames(),
+/// Error{corrupt} with tar and offset for a tar that readers do not read completely or a sample with two members of one
+/// extension, Error{unsupported} for members that portable shards cannot contain, Error{not_found} if there is no
+/// sample.
+GatheredSamples gather_samples(const ReshardOptions& options, const ReshardInputs& inputs, unsigned threads,
+                               SampleTable& table, Context& ctx);
 
 /// Ensures that no two samples of the table have the same key. Joins pieces of a sample that are separated in their
 /// tar; a piece with an extension that the sample already has is another sample. Samples that share a key each get a
@@ -121,22 +116,11 @@ std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inp
 /// All samples of the table in input order, without parts of others.
 SampleOrder input_order(const SampleTable& table);
 
-/// --sample: "N" samples, or with a decimal point a share between 0 and 1, rounded.
-class SampleDraw {
- public:
-  /// Throws Error{usage} if `text` is neither.
-  explicit SampleDraw(const std::string& text);
-  /// How many of `available`.
-  std::uint64_t count(std::uint64_t available) const;
-  /// The requested number; 0 for a share.
-  std::uint64_t wanted() const { return count_; }
+/// How many of `available` samples --sample wants: "N", also if there are fewer, or with a decimal point a share
+/// between 0 and 1, rounded. Throws Error{usage} for another text.
+std::uint64_t wanted_samples(const std::string& text, std::uint64_t available);
 
- private:
-  std::uint64_t count_ = 0;
-  double ratio_ = 0;  ///< 0 for a count
-};
-
-/// The `count` samples of lowest rank, in the order they had.
+/// The `count` samples of lowest rank, or all, in the order they had.
 SampleOrder draw_samples(const SampleTable& table, SampleOrder order, std::uint64_t count, std::uint64_t seed);
 
 /// Puts the order into bytewise order of keys: runs of at most 32 MiB of keys are sorted in memory, then merged.

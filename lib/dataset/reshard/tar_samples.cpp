@@ -75,11 +75,10 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
     }
     const auto content = contents.find(target);
     if (!content->second) {
-      throw Error(ErrorCode::corrupt,
-                  fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which is not a file in this tar; "
-                              "pack it again without links (tar --hard-dereference)",
-                              name, link.offset, link.name, link.target),
-                  name, link.offset);
+      throw Error(ErrorCode::corrupt, At{name, link.offset},
+                  "shard '{}', at byte {}: '{}' is a hard link to '{}', which is not a file in this tar; pack it again "
+                  "without links (tar --hard-dereference)",
+                  name, link.offset, link.name, link.target);
     }
     resolved.emplace(link.offset, *content->second);
   }
@@ -87,10 +86,9 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
 }
 
 [[noreturn]] void refuse_tar(ErrorCode code, const std::string& path, std::uint64_t offset, const std::string& text) {
-  throw Error(code,
-              fmt::format("shard '{}' cannot be read, at byte {}: {}; {} lists everything that is wrong with it", path,
-                          offset, text, remedy::in_text(remedy::verify({path}))),
-              path, offset);
+  throw Error(code, At{path, offset},
+              "shard '{}' cannot be read, at byte {}: {}; {} lists everything that is wrong with it", path, offset,
+              text, remedy::in_text(remedy::verify({path})));
 }
 
 /// Turns a link into its file; false if the content is not known.
@@ -104,24 +102,19 @@ bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::T
 }
 
 /// A sample of the tar at `path`, with its key and extensions as they are there, the latter in lower case.
-formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, const std::string& path) {
+formats::MovedSample moved_sample(formats::IndexSample&& listed, std::size_t input, const std::string& path) {
   if (listed.members.size() > kMostMembers) {
     refuse_tar(ErrorCode::unsupported, path, listed.members.front().offset,
                fmt::format("more than {} adjacent members share the key '{}'; is this a tar of samples?", kMostMembers,
                            listed.key));
   }
-  formats::MovedSample sample;
-  sample.input = input;
-  sample.source_key = std::move(listed.key);
-  sample.label = listed.label;
-  for (ListedMember& member : listed.members) {
-    if (!member.plain) {
-      refuse_tar(ErrorCode::unsupported, path, member.offset,
-                 fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
-    }
-    sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
+  for (const formats::IndexMember& member : listed.members) {
+    if (member.plain) continue;
+    refuse_tar(ErrorCode::unsupported, path, member.offset,
+               fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
   }
-  return sample;
+  std::string key = listed.key;
+  return {std::move(listed), input, std::move(key)};
 }
 
 /// One pass over a tar's headers. Keeps each sample until the next one arrives: the last may be truncated.
@@ -139,7 +132,7 @@ class HeaderPass {
       needs_links = needs_links || (entry.type == formats::TarType::hard_link && !resolved);
       return admits(entry);
     };
-    listing.sample = [&](ListedSample&& listed) {
+    listing.sample = [&](formats::IndexSample&& listed) {
       if (!needs_links) hold(std::move(listed));
       return !needs_links;
     };
@@ -180,14 +173,14 @@ class HeaderPass {
     behind_end_ = fault == data_after_end;
   }
 
-  void hold(ListedSample&& listed) {
+  void hold(formats::IndexSample&& listed) {
     if (held_) flush();
     held_ = std::move(listed);
   }
 
   void flush() {
     before_.clear();
-    for (const ListedMember& member : held_->members) {
+    for (const formats::IndexMember& member : held_->members) {
       before_.push_back(member.extension);
       found_.end = std::max(found_.end, member.offset + member.size);
     }
@@ -208,7 +201,7 @@ class HeaderPass {
   const TarSamplesVisitor& visitor_;
   Context& ctx_;
   TarSamples found_;
-  std::optional<ListedSample> held_;
+  std::optional<formats::IndexSample> held_;
   std::vector<std::string> before_;  ///< extensions of the sample that was kept last
   bool behind_end_ = false;          ///< the lost data is after the end of the archive
 };

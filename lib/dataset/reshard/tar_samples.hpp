@@ -7,7 +7,7 @@
 
 #include "core/bytes.hpp"
 #include "core/context.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/shard_index.hpp"
 
 /// The samples of a tar by its headers, also of tars with hard links, unrelated files or a truncated end.
 namespace shardkit::dataset {

@@ -17,6 +17,16 @@
 
 namespace shardkit::dataset {
 
+bool is_whole_before_cut(const std::vector<formats::IndexMember>& last,
+                         const std::vector<std::string>& extensions_before, std::uint64_t archive_bytes) {
+  std::vector<std::string> extensions;
+  for (const formats::IndexMember& member : last) {
+    if (member.offset > archive_bytes || member.size > archive_bytes - member.offset) return false;
+    extensions.push_back(member.extension);
+  }
+  return extensions == extensions_before;
+}
+
 std::optional<std::uint64_t> LabelReader::label() const {
   constexpr std::string_view kSpace = " \t\n\r\f\v";
   const std::size_t first = text_.find_first_not_of(kSpace);
@@ -28,17 +38,6 @@ std::optional<std::uint64_t> LabelReader::label() const {
 namespace {
 
 constexpr unsigned kSamplesBetweenChecks = 256;
-
-ListedSample listed(formats::IndexSample&& sample) {
-  ListedSample result{std::move(sample.key), sample.label, std::move(sample.path), {}};
-  result.members.reserve(sample.members.size());
-  for (formats::IndexMember& member : sample.members) {
-    std::string name = fmt::format("{}.{}", result.key, member.extension);
-    result.members.push_back({std::move(name), std::move(member.extension), member.offset, member.size, member.xxh3,
-                              true, std::move(member.path)});
-  }
-  return result;
-}
 
 /// Makes samples of a shard's headers, by the rules of SampleGrouper, and reads their labels.
 class HeaderLister {
@@ -62,7 +61,7 @@ class HeaderLister {
     if (extension == kLabelExtension && !has_label()) sample_.label = read_label(entry);
     const bool plain = !entry.facts.has(formats::TarFact::sparse);
     sample_.members.push_back(
-        {std::move(entry.name), std::move(extension), entry.data_offset, entry.size, std::nullopt, plain});
+        {std::move(extension), entry.data_offset, entry.size, {}, {}, std::move(entry.name), plain});
   }
 
   /// The sample so far, and the members that wait until it ends.
@@ -99,15 +98,14 @@ class HeaderLister {
   }
 
   [[noreturn]] void refuse_sample(const formats::TarEntry& entry) const {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}': sample '{}' has more than {} members", path_, sample_.key, kMostSampleMembers),
-                path_, entry.header_offset);
+    throw Error(ErrorCode::corrupt, At{path_, entry.header_offset}, "shard '{}': sample '{}' has more than {} members",
+                path_, sample_.key, kMostSampleMembers);
   }
 
   ByteSource& source_;
   const std::string& path_;
   const ListingVisitor& visitor_;
-  ListedSample sample_;
+  formats::IndexSample sample_;
   std::vector<formats::TarEntry> held_;
   bool wants_more_ = true;
 };
@@ -175,7 +173,7 @@ std::optional<SampleLister::Index> SampleLister::index_of(const catalog::ShardFi
   }
   const std::scoped_lock lock(mutex_);
   if (!warned_of_.insert(index.path).second) return std::nullopt;
-  ctx_.warn("index_ignored", fmt::format("the index of '{}' is not used: {}", shard.path, why));
+  ctx_.warn("index_ignored", "the index of '{}' is not used: {}", shard.path, why);
   return std::nullopt;
 }
 
@@ -197,7 +195,8 @@ void SampleLister::list_by_index(const catalog::ShardFile& shard, const Index& i
   formats::ShardIndexVisitor lines;
   lines.sample = [&](formats::IndexSample&& sample) {
     if (++samples % kSamplesBetweenChecks == 0) ctx_.throw_if_stopped();
-    if (wants_more) wants_more = visitor.sample(listed(std::move(sample)));
+    formats::name_members(sample);
+    if (wants_more) wants_more = visitor.sample(std::move(sample));
   };
   formats::read_shard_index(*source, index.path, lines);
   ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
@@ -210,15 +209,15 @@ void SampleLister::list_by_headers(const catalog::ShardFile& shard, const Listin
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {
   return [&shard, &ctx, warned = false](const formats::TarFinding& finding) mutable {
     if (std::exchange(warned, true)) return;
-    ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
-                                          finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))));
+    ctx.warn("damaged_shard", "'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
+             finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path})));
   };
 }
 
-void read_member(ByteSource& shard, const std::string& path, const ListedMember& member, const Context& ctx,
+void read_member(ByteSource& shard, const std::string& path, const formats::IndexMember& member, const Context& ctx,
                  const std::function<void(Bytes)>& take) {
   const auto fail = [&](ErrorCode code, std::string_view why) {
-    throw Error(code, fmt::format("member '{}' of shard '{}' {}", member.name, path, why), path, member.offset);
+    throw Error(code, At{path, member.offset}, "member '{}' of shard '{}' {}", member.name, path, why);
   };
   if (!member.plain) fail(ErrorCode::unsupported, "is a sparse file, whose content is not stored in one piece");
   Xxh3Stream hash;

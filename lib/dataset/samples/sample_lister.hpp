@@ -35,16 +35,8 @@ inline bool is_side_member(std::string_view extension, const PrimaryExtensions& 
 
 /// Whether the last sample before the truncated end of an archive of `archive_bytes` counts as complete: none of its
 /// members is truncated, and they have the same extensions as those of the sample before it. `last` are its members.
-template <class Members>
-bool is_whole_before_cut(const Members& last, const std::vector<std::string>& extensions_before,
-                         std::uint64_t archive_bytes) {
-  std::vector<std::string> extensions;
-  for (const auto& member : last) {
-    if (member.offset > archive_bytes || member.size > archive_bytes - member.offset) return false;
-    extensions.push_back(member.extension);
-  }
-  return extensions == extensions_before;
-}
+bool is_whole_before_cut(const std::vector<formats::IndexMember>& last,
+                         const std::vector<std::string>& extensions_before, std::uint64_t archive_bytes);
 
 /// Collects the content of a .cls member and reads it: formats::kLabelRange in ASCII digits, white space around it
 /// allowed, as Python's int() takes it.
@@ -63,29 +55,13 @@ class LabelReader {
   std::string text_;
 };
 
-struct ListedMember {
-  std::string name;          ///< as in the shard; of an index made by `shardctl index` its extension is in lower case
-  std::string extension;     ///< in lower case
-  std::uint64_t offset = 0;  ///< of the content within the shard
-  std::uint64_t size = 0;    ///< of the content
-  std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content; only an index knows it
-  bool plain = true;                  ///< false if the stored bytes are not the content: a sparse file
-  std::string path = {};              ///< as formats::IndexMember::path
-};
-
-struct ListedSample {
-  std::string key;
-  std::optional<std::uint64_t> label;
-  std::string path;                   ///< of its first file in the source; empty for shards from other programs
-  std::vector<ListedMember> members;  ///< in shard order, never empty
-};
-
-/// Receives the samples of one shard, in order.
+/// Receives the samples of one shard, in order. Members have names; if their index was made by `shardctl index`, with
+/// the extension in lower case.
 struct ListingVisitor {
   /// Sees each header first and may change it; false: the member belongs to no sample. Not called for indexes.
   std::function<bool(formats::TarEntry&)> admit = [](formats::TarEntry&) { return true; };
   /// False if no more samples are needed; then the rest is skipped.
-  std::function<bool(ListedSample&&)> sample;
+  std::function<bool(formats::IndexSample&&)> sample;
   /// A member that belongs to no sample: folder, link, metadata, without extension. Called only when headers are read.
   /// One that is inside a sample is passed after it.
   std::function<void(formats::TarEntry&&)> other = [](formats::TarEntry&&) {};
@@ -136,7 +112,7 @@ std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::Sh
 /// Passes the content of `member` of the shard at `path` to `take` in order, in pieces of at most 1 MiB. Throws
 /// Error{unsupported} for a sparse member before the first piece; Error{corrupt} if the shard ends within it or, at the
 /// end, if the content differs from the index's checksum; Error{io, cancelled}.
-void read_member(ByteSource& shard, const std::string& path, const ListedMember& member, const Context& ctx,
+void read_member(ByteSource& shard, const std::string& path, const formats::IndexMember& member, const Context& ctx,
                  const std::function<void(Bytes)>& take);
 
 }  // namespace shardkit::dataset

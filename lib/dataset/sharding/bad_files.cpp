@@ -1,13 +1,11 @@
 #include "dataset/sharding/bad_files.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "core/text.hpp"
 #include "formats/tsv.hpp"
@@ -35,24 +33,9 @@ std::optional<std::size_t> listed_shard(const std::string& name, const formats::
   return name == plan.shard_name(shard).append(kEnding) ? std::optional(shard) : std::nullopt;
 }
 
-/// "size:mtime", or of an object "size:@version"
-std::string state_text(const catalog::FileState& state) {
-  if (!state.version) return fmt::format("{}:{}", state.size, state.mtime_ns);
-  std::string text = fmt::format("{}:@", state.size);
-  formats::append_escaped(text, *state.version);
-  return text;
-}
-
-bool parse_state(std::string_view text, catalog::FileState& state) {
-  std::array<std::string_view, 2> parts;
-  if (!formats::split_parts(text, parts) || !parse_number(parts[0], state.size)) return false;
-  if (parts[1].starts_with('@')) return formats::unescape(parts[1].substr(1), state.version.emplace());
-  return parse_number(parts[1], state.mtime_ns);
-}
-
 bool parse_sight(std::string_view text, FileSight& sight) {
   sight.gone = text == kGone;
-  return sight.gone || text == kUnreadable || parse_state(text, sight.state.emplace());
+  return sight.gone || text == kUnreadable || formats::parse_state(text, sight.state.emplace());
 }
 
 /// Columns: state path planned seen reason.
@@ -61,16 +44,15 @@ bool parse_bad_file(const std::vector<std::string_view>& columns, BadFile& file)
   const auto state = std::ranges::find(kEnumNames<BadState>, columns[0]);
   if (state == kEnumNames<BadState>.end()) return false;
   file.state = static_cast<BadState>(state - kEnumNames<BadState>.begin());
-  return formats::unescape(columns[1], file.path) && parse_state(columns[2], file.planned) &&
+  return formats::unescape(columns[1], file.path) && formats::parse_state(columns[2], file.planned) &&
          parse_sight(columns[3], file.seen) && formats::unescape(columns[4], file.reason);
 }
 
 std::vector<BadFile> read_bad_files(const std::string& path) {
   io::FileSource source(path);
   const auto damaged = [&](std::uint64_t offset) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' is damaged at byte {}; remove it and run the same command again", path, offset), path,
-                offset);
+    throw Error(ErrorCode::corrupt, At{path, offset},
+                "'{}' is damaged at byte {}; remove it and run the same command again", path, offset);
   };
   const std::string magic = formats::read_text(source, 0, kMagic.size());
   if (magic != kMagic) damaged(0);
@@ -108,8 +90,7 @@ FileSight look_at(const catalog::SourceFolder& images, const std::string& path) 
   }
   try {
     const io::File file = io::File::open_read(images.path_of(path), O_NONBLOCK);  // a pipe does not block
-    struct stat info {};
-    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+    const struct stat info = file.info();
     if (!S_ISREG(info.st_mode)) return {};
     return {.state = catalog::FileState{static_cast<std::uint64_t>(info.st_size), io::mtime_ns(info)}};
   } catch (const Error& error) {
@@ -130,9 +111,15 @@ void keep_bad_files(io::FileSystem& files, const std::string& folder, const std:
   for (const BadFile& file : bad) {
     text.append(enum_name(file.state)) += '\t';
     formats::append_escaped(text, file.path);
-    const std::string seen =
-        file.seen.state ? state_text(*file.seen.state) : std::string(file.seen.gone ? kGone : kUnreadable);
-    text += fmt::format("\t{}\t{}\t", state_text(file.planned), seen);
+    text += '\t';
+    formats::append_state(text, file.planned);
+    text += '\t';
+    if (file.seen.state) {
+      formats::append_state(text, *file.seen.state);
+    } else {
+      text += file.seen.gone ? kGone : kUnreadable;
+    }
+    text += '\t';
     formats::append_escaped(text, file.reason);
     text += '\n';
   }

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "catalog/image_keys.hpp"
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/sharding/bad_files.hpp"
@@ -34,11 +34,10 @@ std::vector<formats::IndexSkip> skipped_by(const ShardTarget& target, const std:
     if (formats::read_shard_summary(source, index).skipped > 0) append_skipped(index, skipped);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) throw;
-    throw Error(error.code(),
-                fmt::format("'{}' is {}: --append needs the indexes of old shards, because they list the files that "
-                            "were left out; restore it from a copy, or convert all files into an empty folder",
-                            index, error.code() == ErrorCode::corrupt ? "damaged" : "missing"),
-                index);
+    throw Error(error.code(), At{index},
+                "'{}' is {}: --append needs the indexes of old shards, because they list the files that were left out; "
+                "restore it from a copy, or convert all files into an empty folder",
+                index, error.code() == ErrorCode::corrupt ? "damaged" : "missing");
   }
   return skipped;
 }
@@ -58,36 +57,27 @@ void correct(const formats::PlanHead& head, const Deviations& found, formats::Pl
   if (found.corrected.empty()) return;
   const auto correct_file = [&](formats::PlannedFile& file) {
     const auto seen = found.corrected.find(formats::file_path(head, sample, file));
-    if (seen == found.corrected.end()) return;
-    file.size = seen->second.size;
-    file.mtime_ns = seen->second.mtime_ns;
-    file.version = seen->second.version;
+    if (seen != found.corrected.end()) static_cast<catalog::FileState&>(file) = seen->second;
   };
   correct_file(sample.image);
   for (formats::PlannedFile& file : sample.sidecars) correct_file(file);
 }
 
-bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, bool class_map) {
-  return class_map || scan.classes[class_index].label.has_value();
-}
-
 [[noreturn]] void refuse_changed(const std::vector<std::string>& changed, std::uint64_t all) {
-  throw Error(ErrorCode::conflict,
-              fmt::format("{} of the set {} changed: the image, its label, another file of it or its row in a table: "
-                          "{}{}. --append leaves old shards as they are: restore the files, or convert into an empty "
-                          "folder. If only times differ, add --identity size",
-                          format_count(all, "sample"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
-                          all > changed.size() ? ", ..." : ""),
-              changed.front());
+  throw Error(ErrorCode::conflict, At{changed.front()},
+              "{} of the set {} changed: the image, its label, another file of it or its row in a table: {}{}. "
+              "--append leaves old shards as they are: restore the files, or convert into an empty folder. If only "
+              "times differ, add --identity size",
+              format_count(all, "sample"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
+              all > changed.size() ? ", ..." : "");
 }
 
 /// `path`: the new file, or the old one of whose key a new file would have had the same.
 [[noreturn]] void refuse_key(const std::string& path, const std::string& key) {
-  throw Error(ErrorCode::conflict,
-              fmt::format("a new file and one of the set would both have the key '{}' (see '{}'): their names differ "
-                          "only in the extension or in characters that keys do not have; rename the new file",
-                          key, path),
-              path);
+  throw Error(ErrorCode::conflict, At{path},
+              "a new file and one of the set would both have the key '{}' (see '{}'): their names differ only in the "
+              "extension or in characters that keys do not have; rename the new file",
+              key, path);
 }
 
 }  // namespace
@@ -95,7 +85,7 @@ bool fixes_label(const catalog::ImageFolderScan& scan, std::size_t class_index, 
 void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
   for (const std::string& path : target.earlier_plans()) add_plan(path, target, folder);
   if (target.has_plan()) {  // it is not finished, but its labels are fixed
-    for (const formats::PlanClass& item : target.plan().head().classes) labels_.emplace(item.name, item.label);
+    for (const formats::ManifestClass& item : target.plan().head().classes) labels_.emplace(item.name, item.label);
   }
   std::ranges::sort(entries_, {}, [](const Entry& entry) { return std::tuple(entry.path.high, entry.path.low); });
   std::ranges::sort(keys_);
@@ -104,7 +94,7 @@ void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
 void EarlierSamples::add_plan(const std::string& path, const ShardTarget& target, const std::string& folder) {
   io::FileSource file(path);
   const formats::PlanReader plan(file, path);
-  for (const formats::PlanClass& item : plan.head().classes) labels_.emplace(item.name, item.label);
+  for (const formats::ManifestClass& item : plan.head().classes) labels_.emplace(item.name, item.label);
   for (const formats::IndexSkip& skip : plan.head().skipped) left_out_.insert(skip.path);
   for (std::size_t shard = 0; shard < plan.shards().size(); ++shard) add_shard(plan, shard, target, folder);
 }
@@ -117,11 +107,10 @@ void EarlierSamples::add_shard(const formats::PlanReader& plan, std::size_t shar
   for (formats::PlannedSample sample; reader.next(sample);) {
     const bool is_nested = !head.listed && sample.stem.find('/') != std::string::npos;
     if (head.keys == formats::KeyRule::flat && (is_nested || sample.mark != formats::KeyMark::none)) {
-      throw Error(ErrorCode::conflict,
-                  fmt::format("'{}' was made by shardkit 0.1.0, which gave nested files other keys; convert all files "
-                              "into an empty folder",
-                              target.folder()),
-                  target.folder());
+      throw Error(
+          ErrorCode::conflict, At{target.folder()},
+          "'{}' was made by shardkit 0.1.0, which gave nested files other keys; convert all files into an empty folder",
+          target.folder());
     }
     const std::string path = formats::image_path(head, sample);
     const bool is_left_out =
@@ -140,9 +129,7 @@ void EarlierSamples::add_shard(const formats::PlanReader& plan, std::size_t shar
 
 bool EarlierSamples::is_still_bad(const catalog::ScannedClass& owner, const catalog::ScannedFile& file) const {
   const auto found = bad_.find(owner.path_of(file));
-  if (found == bad_.end()) return false;
-  const std::optional<std::string> version = owner.version_of(file);
-  return is_same_file(found->second, {file.size, version ? 0 : file.mtime_ns, version}, FileIdentity::mtime);
+  return found != bad_.end() && found->second == owner.state_of(file);
 }
 
 std::uint64_t EarlierSamples::state_of(const formats::PlannedSample& sample, std::optional<std::uint64_t> label) const {
@@ -183,17 +170,16 @@ void EarlierSamples::settle(ScannedSource& source, const std::string& folder, st
     if (!source.labels[i]) continue;
     const std::string& name = source.scan.classes[i].name;
     const auto known = labels_.find(name);
-    if (!fixes_label(source.scan, i, class_map)) {
+    if (!class_map && !source.scan.classes[i].label) {
       source.labels[i] = labels.at(name);
       if (known == labels_.end() && !labels_.empty()) {
-        ctx.warn("class_added", fmt::format("class '{}' is new in the set: label {}", name, labels.at(name)));
+        ctx.warn("class_added", "class '{}' is new in the set: label {}", name, labels.at(name));
       }
     } else if (known != labels_.end() && known->second != *source.labels[i]) {
-      throw Error(ErrorCode::conflict,
-                  fmt::format("class '{}' has label {} in the set, but {} now: --append cannot change labels; use the "
-                              "class map or list of the set",
-                              name, known->second, *source.labels[i]),
-                  name);
+      throw Error(ErrorCode::conflict, At{name},
+                  "class '{}' has label {} in the set, but {} now: --append cannot change labels; use the class map or "
+                  "list of the set",
+                  name, known->second, *source.labels[i]);
     }
   }
 }

@@ -1,5 +1,3 @@
-#include "dataset/sharding/plan_difference.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "dataset/sharding/shard_target.hpp"
 
 namespace shardkit::dataset {
 
@@ -32,47 +31,25 @@ std::string as_typed(std::string name, std::string value) {
   return value == "yes" ? name : fmt::format("{} {}", name, value);
 }
 
-}  // namespace
-
-std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  std::map<std::string, std::pair<std::string, std::string>> values;
-  for (const auto& [name, value] : before.options) values[name].first = value;
-  for (const auto& [name, value] : now.options) values[name].second = value;
-  values["name"] = {before.name, now.name};
-  std::vector<std::string> was;
-  std::vector<std::string> is;
-  for (const auto& [name, value] : values) {
-    if (formats::planned_value(name, value.first) == formats::planned_value(name, value.second)) continue;
-    was.push_back(as_typed(name, value.first));
-    is.push_back(as_typed(name, value.second));
-  }
-  if (was.empty()) return {};
-  return fmt::format("the earlier run used {}, but this one asks for {}", fmt::join(was, " and "),
-                     fmt::join(is, " and "));
-}
-
-namespace {
-
 /// Throws Error{io} for a class folder that the source had: it may come back.
 void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
-  for (const formats::PlanClass& was : before.classes) {
-    if (std::ranges::find(now.classes, was.name, &formats::PlanClass::name) != now.classes.end()) continue;
-    throw Error(ErrorCode::io,
-                fmt::format("class folder '{}' of the plan no longer exists: is all of the source mounted? Run the "
-                            "same command again when it is back; to go without it, choose an empty target",
-                            was.name),
+  for (const formats::ManifestClass& was : before.classes) {
+    if (std::ranges::find(now.classes, was.name, &formats::ManifestClass::name) != now.classes.end()) continue;
+    throw Error(ErrorCode::io, At{was.name},
+                "class folder '{}' of the plan no longer exists: is all of the source mounted? Run the same command "
+                "again when it is back; to go without it, choose an empty target",
                 was.name);
   }
 }
 
 std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   if (!now.listed && now.classes.size() < before.classes.size()) refuse_gone_folder(before, now);
-  std::map<std::string_view, const formats::PlanClass*> gone;
-  for (const formats::PlanClass& was : before.classes) gone.emplace(was.name, &was);
-  for (const formats::PlanClass& is : now.classes) {
+  std::map<std::string_view, const formats::ManifestClass*> gone;
+  for (const formats::ManifestClass& was : before.classes) gone.emplace(was.name, &was);
+  for (const formats::ManifestClass& is : now.classes) {
     const auto found = gone.find(is.name);
     if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
-    const formats::PlanClass& was = *found->second;
+    const formats::ManifestClass& was = *found->second;
     if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
     if (was.samples != is.samples) {
       return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);
@@ -142,6 +119,23 @@ std::string input_difference(const formats::PlanHead& before, const formats::Pla
 }
 
 }  // namespace
+
+std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  for (const auto& [name, value] : before.options) values[name].first = value;
+  for (const auto& [name, value] : now.options) values[name].second = value;
+  values["name"] = {before.name, now.name};
+  std::vector<std::string> was;
+  std::vector<std::string> is;
+  for (const auto& [name, value] : values) {
+    if (formats::planned_value(name, value.first) == formats::planned_value(name, value.second)) continue;
+    was.push_back(as_typed(name, value.first));
+    is.push_back(as_typed(name, value.second));
+  }
+  if (was.empty()) return {};
+  return fmt::format("the earlier run used {}, but this one asks for {}", fmt::join(was, " and "),
+                     fmt::join(is, " and "));
+}
 
 std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity) {
   std::string text = option_difference(before.head(), now.head());

@@ -23,66 +23,13 @@ constexpr std::size_t kMostNamed = 20;  ///< of files that cannot be read
 std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
   std::string json = notes.json_of(path);
   if (json.size() > formats::kLongestPlannedJson) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the .json of '{}' would have {} bytes, but a plan stores at most {}; put such data into a "
-                            "file next to the image",
-                            path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
-                path);
+    throw Error(ErrorCode::unsupported, At{path},
+                "the .json of '{}' would have {} bytes, but a plan stores at most {}; put such data into a file next "
+                "to the image",
+                path, format_count(json.size()), format_count(formats::kLongestPlannedJson));
   }
   return json;
 }
-
-}  // namespace
-
-formats::PlanHead planned_head(const ShardingOptions& options, const PlanScope& scope) {
-  formats::PlanHead head;
-  head.name = options.name;
-  head.options = plan_texts(options);
-  head.options.insert(scope.options.begin(), scope.options.end());
-  head.parts = scope.parts;
-  head.start = scope.start;
-  return head;
-}
-
-formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t number) {
-  const catalog::ImageFolderScan& scan = source.scan;
-  const catalog::ScannedClass& owner = scan.classes[class_index];
-  const catalog::ScannedFile& file = owner.files[number];
-  const std::string path = owner.path_of(file);
-  const std::string_view first = scan.listed ? std::string_view(path) : owner.name_of(file);
-  const std::string_view stem = formats::split_extension(first).stem;
-  const auto planned = [&](const catalog::ScannedFile& member) {
-    if (member.size >= formats::kTarSizeLimit) {
-      const std::string large = owner.path_of(member);
-      throw Error(
-          ErrorCode::unsupported,
-          fmt::format("'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size),
-          large);
-    }
-    std::optional<std::string> version = owner.version_of(member);
-    return formats::PlannedFile{{}, member.size, version ? 0 : member.mtime_ns, std::move(version)};
-  };
-  formats::PlannedSample sample{0, file.mark, std::string(stem), planned(file), {}};
-  sample.image.extension = formats::split_extension(first).extension;
-  const std::size_t shared = path.size() - (first.size() - stem.size());  // of the paths of side-cars
-  const auto index = static_cast<std::uint32_t>(number);
-  auto member = std::ranges::lower_bound(owner.members, index, {}, &catalog::ScannedMember::image);
-  for (; member != owner.members.end() && member->image == index; ++member) {
-    formats::PlannedFile& file_of = sample.sidecars.emplace_back(planned(member->file));
-    std::string member_path = owner.path_of(member->file);
-    file_of.extension = scan.member_name(*member);
-    if (scan.fields[member->field].beside) {
-      const std::string_view suffix = std::string_view(member_path).substr(shared);
-      file_of.extension = suffix.starts_with('.') ? suffix.substr(1) : suffix;
-    } else if (member_path != fmt::format("{}.{}", std::string_view(path).substr(0, shared), file_of.extension)) {
-      file_of.path = std::move(member_path);
-    }
-  }
-  if (source.notes) sample.json = json_of(*source.notes, path);
-  return sample;
-}
-
-namespace {
 
 /// Plans one scope of a source. Used once: construct, write().
 class Planner {
@@ -164,8 +111,7 @@ class Planner {
     find_paths();
     label_digits_ = formats::label_digits(head_);
     if (order_.empty()) {
-      throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.images.path),
-                  source_.images.path);
+      throw Error(ErrorCode::not_found, At{source_.images.path}, "no readable images below '{}'", source_.images.path);
     }
     for (const Position& position : order_) {
       if (const auto number = class_numbers_[position.class_index()]) ++head_.classes[*number].samples;
@@ -226,15 +172,15 @@ class Planner {
     std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more with metadata: computed once
     blocks.reserve(order_.size());
     for (const Position& position : order_) {
-      blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
+      const formats::PlannedSample sample = sample_at(position);
+      const std::size_t label_digits = sample.class_index ? label_digits_[*sample.class_index] : 0;
+      const std::uint64_t bytes = formats::sample_tar_bytes(sample, label_digits);
+      blocks.push_back(static_cast<std::uint32_t>(bytes / formats::kTarBlock));
       note_sample();
     }
     const ShardCut cut = cut_shards(
         blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
-    if (cut.oversized > 0) {
-      ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
-                                                      format_count(cut.oversized, "sample")));
-    }
+    warn_of_oversized(cut.oversized, ctx_);
     return cut;
   }
 
@@ -247,11 +193,6 @@ class Planner {
   /// Rows of metadata make a sample cost 10 us and more, a shard of them seconds.
   void note_sample() const {
     if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
-  }
-
-  std::uint64_t bytes_at(const Position& position) const {
-    const formats::PlannedSample sample = sample_at(position);
-    return formats::sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
   }
 
   void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {
@@ -272,7 +213,7 @@ class Planner {
     result_.skipped = head_.skipped.size();
     for (const auto& [kind, files] : scan_.ignored) result_.ignored_files += files;
     std::uint64_t largest_class = 0;
-    for (const formats::PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
+    for (const formats::ManifestClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
     result_.shuffle_buffer = shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
   }
 
@@ -289,6 +230,51 @@ class Planner {
 };
 
 }  // namespace
+
+formats::PlanHead planned_head(const ShardingOptions& options, const PlanScope& scope) {
+  formats::PlanHead head;
+  head.name = options.name;
+  head.options = plan_texts(options);
+  head.options.insert(scope.options.begin(), scope.options.end());
+  head.parts = scope.parts;
+  head.start = scope.start;
+  return head;
+}
+
+formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t number) {
+  const catalog::ImageFolderScan& scan = source.scan;
+  const catalog::ScannedClass& owner = scan.classes[class_index];
+  const catalog::ScannedFile& file = owner.files[number];
+  const std::string path = owner.path_of(file);
+  const std::string_view first = scan.listed ? std::string_view(path) : owner.name_of(file);
+  const std::string_view stem = formats::split_extension(first).stem;
+  const auto planned = [&](const catalog::ScannedFile& member) {
+    if (member.size >= formats::kTarSizeLimit) {
+      const std::string large = owner.path_of(member);
+      throw Error(ErrorCode::unsupported, At{large},
+                  "'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size);
+    }
+    return formats::PlannedFile{owner.state_of(member), {}};
+  };
+  formats::PlannedSample sample{0, file.mark, std::string(stem), planned(file), {}};
+  sample.image.extension = formats::split_extension(first).extension;
+  const std::size_t shared = path.size() - (first.size() - stem.size());  // of the paths of side-cars
+  const auto index = static_cast<std::uint32_t>(number);
+  auto member = std::ranges::lower_bound(owner.members, index, {}, &catalog::ScannedMember::image);
+  for (; member != owner.members.end() && member->image == index; ++member) {
+    formats::PlannedFile& file_of = sample.sidecars.emplace_back(planned(member->file));
+    std::string member_path = owner.path_of(member->file);
+    file_of.extension = scan.member_name(*member);
+    if (scan.fields[member->field].beside) {
+      const std::string_view suffix = std::string_view(member_path).substr(shared);
+      file_of.extension = suffix.starts_with('.') ? suffix.substr(1) : suffix;
+    } else if (member_path != fmt::format("{}.{}", std::string_view(path).substr(0, shared), file_of.extension)) {
+      file_of.path = std::move(member_path);
+    }
+  }
+  if (source.notes) sample.json = json_of(*source.notes, path);
+  return sample;
+}
 
 PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
                        ByteSink& sink, Context& ctx) {

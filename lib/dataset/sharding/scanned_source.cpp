@@ -1,17 +1,14 @@
 #include "dataset/sharding/scanned_source.hpp"
 
 #include <chrono>
-#include <map>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/file_metadata.hpp"
-#include "catalog/image_keys.hpp"
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
@@ -26,7 +23,7 @@ namespace {
 using Labels = std::map<std::string, std::uint64_t>;
 
 [[noreturn]] void bad(const std::string& path, const std::string& why) {
-  throw Error(ErrorCode::corrupt, fmt::format("class map '{}': {}", path, why), path);
+  throw Error(ErrorCode::corrupt, At{path}, "class map '{}': {}", path, why);
 }
 
 Labels from_json(const std::string& text, const std::string& path) {
@@ -122,10 +119,9 @@ void refuse_two_jsons(const catalog::ImageFolderScan& scan, const catalog::Sourc
     for (const catalog::ScannedMember& member : owner.members) {
       if (scan.member_name(member) != "json") continue;
       const std::string path = images.path_of(owner.path_of(member.file));
-      throw Error(ErrorCode::conflict,
-                  fmt::format("'{}' and a row of a table would both be the sample's .json; declare the file as a field "
-                              "with another name, such as --field 'notes.json={{dir}}/{{stem}}.json'",
-                              path),
+      throw Error(ErrorCode::conflict, At{path},
+                  "'{}' and a row of a table would both be the sample's .json; declare the file as a field with "
+                  "another name, such as --field 'notes.json={{dir}}/{{stem}}.json'",
                   path);
     }
   }
@@ -139,8 +135,8 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
     }
   }
   if (without > 0) {
-    ctx.warn("images_without_metadata",
-             fmt::format("{} without a row in '{}': no .json", format_count(without, "image"), options.metadata));
+    ctx.warn("images_without_metadata", "{} without a row in '{}': no .json", format_count(without, "image"),
+             options.metadata);
   }
 }
 
@@ -149,16 +145,16 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
   if (options.metadata.empty()) return;
   const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
   if (unused.rows > 0) {
-    ctx.warn("metadata_rows_unused", fmt::format("{} of '{}' name no image of the source, the first in line {}",
-                                                 format_count(unused.rows, "row"), options.metadata, unused.line));
+    ctx.warn("metadata_rows_unused", "{} of '{}' name no image of the source, the first in line {}",
+             format_count(unused.rows, "row"), options.metadata, unused.line);
   }
   if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
-  catalog::leave_out(
-      source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
-        if (source.notes->knows(owner.path_of(file))) return std::nullopt;
-        const std::string path = source.images.path_of(owner.path_of(file));
-        return Error(ErrorCode::corrupt, fmt::format("'{}' has no row in the table of --metadata", path), path);
-      });
+  catalog::leave_out(source.scan,
+                     [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
+                       if (source.notes->knows(owner.path_of(file))) return std::nullopt;
+                       const std::string path = source.images.path_of(owner.path_of(file));
+                       return Error(ErrorCode::corrupt, At{path}, "'{}' has no row in the table of --metadata", path);
+                     });
 }
 
 /// The required fields that each sample lacks, as one text; empty for samples that have all.
@@ -190,7 +186,7 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, Contex
     lacking.emplace(&owner, fields_lacking(source.scan, owner, optional_lacking));
   }
   for (const auto& [name, samples] : optional_lacking) {
-    ctx.warn("field_missing", fmt::format("{} without the optional field '{}'", format_count(samples, "sample"), name));
+    ctx.warn("field_missing", "{} without the optional field '{}'", format_count(samples, "sample"), name);
   }
   if (options.on_bad == OnBad::keep) return;
   catalog::leave_out(
@@ -198,7 +194,7 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, Contex
         const std::string& names = lacking.at(&owner)[static_cast<std::size_t>(&file - owner.files.data())];
         if (names.empty()) return std::nullopt;
         const std::string path = source.images.path_of(owner.path_of(file));
-        return Error(ErrorCode::corrupt, fmt::format("'{}' lacks a required field: {}", path, names), path);
+        return Error(ErrorCode::corrupt, At{path}, "'{}' lacks a required field: {}", path, names);
       });
 }
 
@@ -210,8 +206,36 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
     files += count;
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
-  ctx.warn("files_ignored", fmt::format("{} ignored, because they belong to no sample: {}", format_count(files, "file"),
-                                        fmt::join(kinds, ", ")));
+  ctx.warn("files_ignored", "{} ignored, because they belong to no sample: {}", format_count(files, "file"),
+           fmt::join(kinds, ", "));
+}
+
+/// --group-by column:NAME: the table's value for each image.
+SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
+                            Context& ctx) {
+  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
+  if (table.empty()) {
+    throw usage_error("--group-by column:{} needs --list or --metadata", column);
+  }
+  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
+                                                        options.images.path_column, source.images, ctx);
+  rows->table().require_column(column, "--group-by");
+  return [rows, column](std::string_view, std::string_view path) {
+    std::optional<std::string> group;
+    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
+      const nlohmann::ordered_json row = rows->fields(path, position);
+      const auto cell = row.find(column);
+      if (cell == row.end()) break;
+      const std::string text = json_text(*cell);
+      if (group.value_or(text) != text) {
+        throw usage_error("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
+                          rows->table().file(), column, path, position.line);
+      }
+      group = text;
+    }
+    if (group) return *group;
+    throw usage_error("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path);
+  };
 }
 
 }  // namespace
@@ -268,44 +292,10 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
     ++unreadable;
   }
   if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
-  ctx.warn("files_unreadable", fmt::format("{} cannot be read yet; the plan reserves a position for {}",
-                                           format_count(unreadable, "file"), unreadable == 1 ? "it" : "them"));
+  ctx.warn("files_unreadable", "{} cannot be read yet; the plan reserves a position for {}",
+           format_count(unreadable, "file"), unreadable == 1 ? "it" : "them");
   return scan_source(with_unreadable, options, set, threads, ctx);
 }
-
-namespace {
-
-/// --group-by column:NAME: the table's value for each image.
-SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
-                            Context& ctx) {
-  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
-  if (table.empty()) {
-    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
-  }
-  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
-                                                        options.images.path_column, source.images, ctx);
-  rows->table().require_column(column, "--group-by");
-  return [rows, column](std::string_view, std::string_view path) {
-    std::optional<std::string> group;
-    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
-      const nlohmann::ordered_json row = rows->fields(path, position);
-      const auto cell = row.find(column);
-      if (cell == row.end()) break;
-      const std::string text = json_text(*cell);
-      if (group.value_or(text) != text) {
-        throw Error(ErrorCode::usage,
-                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                                rows->table().file(), column, path, position.line));
-      }
-      group = text;
-    }
-    if (group) return *group;
-    throw Error(ErrorCode::usage,
-                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
-  };
-}
-
-}  // namespace
 
 std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
                                       const SplitRule& rule, Context& ctx) {

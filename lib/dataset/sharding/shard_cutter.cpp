@@ -4,9 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "formats/tar_header.hpp"
 
 namespace shardkit::dataset {
@@ -44,9 +43,8 @@ ShardCut cut_at_limits(std::uint64_t count, const std::function<std::uint64_t(st
 /// The first `count % shards` shards get one sample more than the others.
 std::vector<std::uint64_t> balanced(std::uint64_t count, std::uint64_t shards) {
   if (shards > count) {
-    throw Error(ErrorCode::usage,
-                fmt::format("{} shards need at least as many samples, but there are only {}; a shard is never empty",
-                            shards, count));
+    throw usage_error("{} shards need at least as many samples, but there are only {}; a shard is never empty", shards,
+                      count);
   }
   std::vector<std::uint64_t> samples(shards, count / shards);
   for (std::uint64_t i = 0; i < count % shards; ++i) ++samples[i];
@@ -95,6 +93,12 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
     split_largest(cut.samples, shards);
   }
   return cut;
+}
+
+void warn_of_oversized(std::uint64_t samples, Context& ctx) {
+  if (samples == 0) return;
+  ctx.warn("sample_over_shard_size", "{} larger than --size: each gets a shard of its own",
+           format_count(samples, "sample"));
 }
 
 void ClassesPerShard::describe(FieldVisitor& v) {

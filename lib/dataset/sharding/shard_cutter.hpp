@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/context.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 
 namespace shardkit::dataset {
@@ -18,6 +19,9 @@ struct ShardCut {
 /// includes the end of the archive. Throws Error{usage} if more shards are requested than there are samples.
 ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& bytes_of,
                     const ShardSizes& options);
+
+/// Warns of samples that are larger than --size, if there are any.
+void warn_of_oversized(std::uint64_t samples, Context& ctx);
 
 /// How many classes one shard holds: few mean that a loader sees long runs of one label.
 struct ClassesPerShard {

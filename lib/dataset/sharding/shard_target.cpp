@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +9,6 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "dataset/sharding/plan_difference.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -21,12 +18,6 @@ Hash128 file_hash(const std::string& path) {
   Xxh3Stream hash;
   io::FileSource(path).stream_all([&](Bytes piece) { hash.update(piece); });
   return hash.digest();
-}
-
-/// The remedy if a plan that --append added is not the requested one.
-std::string append_remedy(const std::string& plan_path) {
-  return fmt::format("run it with the original source, or discard it: `rm {0}`, then run convert --append again",
-                     shell_word(plan_path));
 }
 
 }  // namespace
@@ -60,15 +51,13 @@ void ShardTarget::remove_if_empty() const {
 void ShardTarget::refuse_foreign() const {
   if (number_ > 0 || has_plan() || !std::filesystem::exists(folder_)) return;
   if (!std::filesystem::is_directory(folder_)) {
-    throw Error(ErrorCode::conflict, fmt::format("'{}' is not a folder; choose an empty folder", folder_), folder_);
+    throw Error(ErrorCode::conflict, At{folder_}, "'{}' is not a folder; choose an empty folder", folder_);
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' contains '{}', which was not written by this plan; choose an empty folder", folder_, name),
-        folder_);
+    throw Error(ErrorCode::conflict, At{folder_},
+                "'{}' contains '{}', which was not written by this plan; choose an empty folder", folder_, name);
   }
 }
 
@@ -107,35 +96,31 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
   io::FileSource file(path);
   const formats::PlanReader now(file, path);
   if (plan_->head().start && !now.head().start && now.head().inputs.empty()) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' has shards that convert --append added: run this command with --append", folder_),
-                folder_);
+    throw Error(ErrorCode::conflict, At{folder_},
+                "'{}' has shards that convert --append added: run this command with --append", folder_);
   }
   const std::string difference = plan_difference(*plan_, now, identity);
   if (difference.empty()) return plan_->check_bytes();
   if (plan_->head().start) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("another --append into '{}' is not finished: {}; {}", folder_, difference,
-                            append_remedy(plan_path())),
-                folder_);
+    throw Error(
+        ErrorCode::conflict, At{folder_},
+        "another --append into '{}' is not finished: {}; run it with the original source, or discard it: `rm {}`, then "
+        "run convert --append again",
+        folder_, difference, shell_word(plan_path()));
   }
   const bool is_finished = now.head().inputs.empty() && std::filesystem::exists(path_of(formats::kManifestName));
-  throw Error(
-      ErrorCode::conflict,
-      fmt::format("'{}' contains {} of another plan: {}; {}choose an empty folder{}", folder_,
-                  is_finished ? "a finished set" : "shards", difference,
-                  is_finished ? "add new files with --append, or " : "", is_finished ? "" : ", or remove this one"),
-      folder_);
+  throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder{}",
+              folder_, is_finished ? "a finished set" : "shards", difference,
+              is_finished ? "add new files with --append, or " : "", is_finished ? "" : ", or remove this one");
 }
 
 void ShardTarget::begin_append() {
   if (!has_plan()) return;
   open_plan();
   if (!plan_->head().inputs.empty()) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' was made by reshard, but --append needs a set made by convert; convert the new files "
-                            "into a separate folder and join both sets with `shardctl reshard`",
-                            folder_),
+    throw Error(ErrorCode::conflict, At{folder_},
+                "'{}' was made by reshard, but --append needs a set made by convert; convert the new files into a "
+                "separate folder and join both sets with `shardctl reshard`",
                 folder_);
   }
   const std::string manifest = path_of(formats::kManifestName);
@@ -169,9 +154,8 @@ void ShardTarget::remove_given_up() const {
 
 void ShardTarget::refuse_superseded() const {
   if (!std::filesystem::exists(state_path(formats::plan_name(number_ + 1)))) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("convert --append added to '{}' while this command ran; run it again with --append", folder_),
-              folder_);
+  throw Error(ErrorCode::conflict, At{folder_},
+              "convert --append added to '{}' while this command ran; run it again with --append", folder_);
 }
 
 std::vector<std::string> ShardTarget::earlier_plans() const {
@@ -208,11 +192,9 @@ void ShardTarget::require_earlier_shards(bool recheck) const {
         (!recheck || file_hash(path) == shard.xxh3_128)) {
       continue;
     }
-    throw Error(
-        is_there ? ErrorCode::corrupt : ErrorCode::not_found,
-        fmt::format("shard '{}' of the set is {}; repair the set first: `shardctl verify {}` lists what is wrong", path,
-                    is_there ? "damaged" : "missing", shell_word(folder_)),
-        path);
+    throw Error(is_there ? ErrorCode::corrupt : ErrorCode::not_found, At{path},
+                "shard '{}' of the set is {}; repair the set first: `shardctl verify {}` lists what is wrong", path,
+                is_there ? "damaged" : "missing", shell_word(folder_));
   }
 }
 
@@ -226,8 +208,8 @@ void ShardTarget::refuse_other_options(formats::PlanHead head) const {
   }
   const std::string difference = option_difference(before, head);
   if (difference.empty()) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("--append needs the options that '{}' was made with: {}", folder_, difference), folder_);
+  throw Error(ErrorCode::conflict, At{folder_}, "--append needs the options that '{}' was made with: {}", folder_,
+              difference);
 }
 
 formats::Manifest ShardTarget::whole_manifest(const std::optional<formats::Manifest>& earlier,
@@ -329,7 +311,7 @@ formats::Manifest ShardTarget::manifest_of(const std::vector<std::optional<forma
     on_bad->second = "skip";  // of a later run than the one that made the plan
   }
   std::map<std::string, std::uint64_t> left_out = left_out_by_class(shorter, skipped);
-  for (const formats::PlanClass& item : head.classes) {
+  for (const formats::ManifestClass& item : head.classes) {
     manifest.classes.push_back({item.name, item.label, item.samples - left_out[item.name]});
   }
   return manifest;

@@ -110,4 +110,12 @@ class ShardTarget {
 /// Adds the files that a shard left out, as its index lists them.
 void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped);
 
+/// All options in which two plans differ, such as "the earlier run used --size 256MiB, but this one asks for --size
+/// 64MiB"; empty if they agree.
+std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now);
+
+/// One line that describes how two plans differ, options first. Empty if only the reasons differ for which files were
+/// left out. Throws Error{io} if only class folders of `before` are missing, because the source may be mounted again.
+std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity);
+
 }  // namespace shardkit::dataset

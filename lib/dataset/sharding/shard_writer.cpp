@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <stop_token>
@@ -187,9 +186,7 @@ class ShardJob {
     keep_first();
     return {std::move(summaries_),
             {std::move(bad_), open_files_, gone_files_, bad_samples_},
-            to_seconds(setup_.source.read_ns()),
-            to_seconds(write_ns_),
-            to_seconds(sync_ns_),
+            {0, to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_)},
             workers.in_flight()};
   }
 
@@ -199,7 +196,7 @@ class ShardJob {
     const std::uint64_t read = ctx_.progress().bytes;
     const std::string again = format_size(read - std::min(read, published_bytes_));
     const std::string unfinished = format_count(next_todo_ - published_, "unfinished shard");
-    ctx_.warn("read_again", fmt::format("the next run reads {} again: those of {}", again, unfinished));
+    ctx_.warn("read_again", "the next run reads {} again: those of {}", again, unfinished);
   }
 
  private:

@@ -73,15 +73,23 @@ struct ShardWriting {
   std::uint64_t may_skip = UINT64_MAX;  ///< samples of BadState::left_out; more of them are BadState::open
 };
 
-/// The result of write_shards(). Read, write and sync seconds are summed over threads, which overlap.
+/// Seconds per phase. Scan is wall time; the others are summed over threads and overlap.
+struct WritePhases {
+  double scan = 0;
+  double read = 0;
+  double write = 0;
+  double sync = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// The result of write_shards().
 struct ShardsWritten {
   /// Of the shards, in the given order; empty: bad files prevent it from being finished.
   std::vector<std::optional<formats::ShardSummary>> summaries;
   BadFiles bad = {};
-  double read_seconds = 0;
-  double write_seconds = 0;
-  double sync_seconds = 0;
-  unsigned in_flight = 0;  ///< most reads in flight
+  WritePhases seconds = {};  ///< without a scan
+  unsigned in_flight = 0;    ///< most reads in flight
 };
 
 /// Writes `shards` of a plan; returns when all of them are durable, except those with a file that is BadState::open: of

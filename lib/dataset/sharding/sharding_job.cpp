@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,7 +22,7 @@ std::optional<std::uint64_t> number(const system::EnvironmentLookup& environment
   if (!text || text->empty()) return std::nullopt;
   std::uint64_t value = 0;
   if (!parse_number(*text, value)) {
-    throw Error(ErrorCode::usage, fmt::format("--part auto: {}='{}' is not a number", name, *text));
+    throw usage_error("--part auto: {}='{}' is not a number", name, *text);
   }
   return value;
 }
@@ -46,9 +45,8 @@ std::optional<Part> slurm_step(const system::EnvironmentLookup& environment) {
   const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_NTASKS");
   if (!step || step->count == 1 || !is_batch_script(environment)) return step;
   if (environment("SLURM_ARRAY_TASK_ID")) return std::nullopt;  // one process per array task
-  throw Error(ErrorCode::usage,
-              fmt::format("--part auto: this batch script has {} tasks but runs once; start the command with srun",
-                          step->count));
+  throw usage_error("--part auto: this batch script has {} tasks but runs once; start the command with srun",
+                    step->count);
 }
 
 std::optional<Part> slurm(const system::EnvironmentLookup& environment) {
@@ -59,8 +57,7 @@ std::optional<Part> slurm(const system::EnvironmentLookup& environment) {
   const std::uint64_t stride = number(environment, "SLURM_ARRAY_TASK_STEP").value_or(1);
   const auto count = number(environment, "SLURM_ARRAY_TASK_COUNT");
   if (!count || stride == 0 || *task < first || (*task - first) % stride != 0) {
-    throw Error(ErrorCode::usage,
-                "--part auto: SLURM_ARRAY_TASK_ID, _MIN, _STEP and _COUNT do not fit together; use --part I/N");
+    throw usage_error("--part auto: SLURM_ARRAY_TASK_ID, _MIN, _STEP and _COUNT do not fit together; use --part I/N");
   }
   const Part array{(*task - first) / stride, *count};
   if (!step) return array;
@@ -71,9 +68,9 @@ std::optional<Part> kubernetes(const system::EnvironmentLookup& environment, std
   const auto index = number(environment, "JOB_COMPLETION_INDEX");
   if (!index) return std::nullopt;
   if (!parts) {
-    throw Error(ErrorCode::usage,
-                "--part auto: Kubernetes provides JOB_COMPLETION_INDEX but not the number of parts; add --parts N (the "
-                "Job's completions), here or to `shardctl plan`");
+    throw usage_error(
+        "--part auto: Kubernetes provides JOB_COMPLETION_INDEX but not the number of parts; add --parts N (the "
+        "Job's completions), here or to `shardctl plan`");
   }
   return Part{*index, *parts};
 }
@@ -84,9 +81,9 @@ Part from_environment(const system::EnvironmentLookup& environment, std::optiona
   if (const auto part = rank_and_size(environment, "PMI_RANK", "PMI_SIZE")) return *part;
   if (const auto part = kubernetes(environment, parts)) return *part;
   if (const auto part = rank_and_size(environment, "RANK", "WORLD_SIZE")) return *part;
-  throw Error(ErrorCode::usage,
-              "--part auto: no scheduler's variables are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
-              "WORLD_SIZE); use --part I/N");
+  throw usage_error(
+      "--part auto: no scheduler's variables are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
+      "WORLD_SIZE); use --part I/N");
 }
 
 Part from_text(const std::string& text) {
@@ -94,7 +91,7 @@ Part from_text(const std::string& text) {
   Part part;
   if (slash == std::string::npos || !parse_number(std::string_view(text).substr(0, slash), part.index) ||
       !parse_number(std::string_view(text).substr(slash + 1), part.count)) {
-    throw Error(ErrorCode::usage, fmt::format("--part '{}': expected I/N, such as 0/4, or auto", text));
+    throw usage_error("--part '{}': expected I/N, such as 0/4, or auto", text);
   }
   return part;
 }
@@ -117,10 +114,9 @@ std::uint64_t require_room(const std::string& folder, std::uint64_t bytes, std::
       unpacked == 0 ? std::string()
                     : fmt::format(" in addition to the {} of unpacked inputs that stay there until the end",
                                   format_size(unpacked));
-  throw Error(ErrorCode::no_space,
-              fmt::format("'{}' has {} free, but the shards need {}{}; free space or work in parts", folder,
-                          format_size(free), format_size(bytes), beside),
-              folder);
+  throw Error(ErrorCode::no_space, At{folder},
+              "'{}' has {} free, but the shards need {}{}; free space or work in parts", folder, format_size(free),
+              format_size(bytes), beside);
 }
 
 /// Those that are asked for, and those that the set has already.
@@ -138,14 +134,12 @@ Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
                 const system::EnvironmentLookup& environment) {
   const Part part = text == "auto" ? from_environment(environment, parts) : from_text(text);
   if (part.index >= part.count) {
-    throw Error(ErrorCode::usage,
-                fmt::format("part {} of {}: {}", part.index, part.count,
-                            part.count == 0 ? "N must be at least 1"
-                                            : fmt::format("parts count from 0, so the last is {}", part.count - 1)));
+    throw usage_error("part {} of {}: {}", part.index, part.count,
+                      part.count == 0 ? "N must be at least 1"
+                                      : fmt::format("parts count from 0, so the last is {}", part.count - 1));
   }
   if (parts && *parts != part.count) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--parts or the plan has {} parts, but --part has {}", *parts, part.count));
+    throw usage_error("--parts or the plan has {} parts, but --part has {}", *parts, part.count);
   }
   return part;
 }
@@ -187,9 +181,8 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
   if (name.empty()) return sets_.emplace_back(files_, name, target_, dry_run_);
   const ShardTarget whole(files_, target_);
   if (std::filesystem::exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' is the folder of one set of shards; choose another folder for several sets", target_),
-                target_);
+    throw Error(ErrorCode::conflict, At{target_},
+                "'{}' is the folder of one set of shards; choose another folder for several sets", target_);
   }
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
 }
@@ -198,12 +191,12 @@ std::uint64_t ShardingJob::find_finished() {
   std::uint64_t bytes = 0;
   ctx_.progress().next_stage();
   for (TargetSet& set : sets_) {
-    const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
+    const std::vector<formats::PlanShard>& planned = set.plan().shards();
     const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
     ctx_.progress().start("check", end - begin);
     for (std::size_t shard = begin; shard < end; ++shard) {
       ctx_.throw_if_stopped();
-      if (!set.shards.emplace_back(set.target.finished(shard, recheck_))) bytes += planned[shard].bytes;
+      if (!set.shards.emplace_back(set.finished(shard, recheck_))) bytes += planned[shard].bytes;
       ++ctx_.progress().items;
     }
   }
@@ -230,14 +223,14 @@ void ShardingJob::resume(WrittenSets& result, std::uint64_t unpacked) {
 }
 
 void ShardingJob::reopen(TargetSet& set, const std::vector<std::size_t>& shards) {
-  const auto [begin, end] = shards_of(part_.value_or(Part{}), set.target.plan().shards().size());
+  const auto [begin, end] = shards_of(part_.value_or(Part{}), set.plan().shards().size());
   for (const std::size_t shard : shards) {
-    if (shard >= begin && shard < end) set.target.reopen(shard);
+    if (shard >= begin && shard < end) set.reopen(shard);
   }
 }
 
 std::uint64_t ShardingJob::planned_samples(const TargetSet& set) const {
-  const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
+  const std::vector<formats::PlanShard>& planned = set.plan().shards();
   const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
   std::uint64_t samples = 0;
   for (std::size_t shard = begin; shard < end; ++shard) samples += planned[shard].samples;
@@ -247,7 +240,7 @@ std::uint64_t ShardingJob::planned_samples(const TargetSet& set) const {
 /// Fills in the summaries that the set lacks.
 ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
                                            std::uint64_t may_skip) {
-  const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
+  const std::vector<formats::PlanShard>& planned = set.plan().shards();
   const std::size_t begin = shards_of(part_.value_or(Part{}), planned.size()).first;
   std::vector<std::size_t> missing;
   std::uint64_t samples = 0;
@@ -260,11 +253,11 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   }
   // Resized images have fewer bytes than planned, so progress counts only samples.
   ctx_.progress().next_stage();
-  const bool resizes = set.target.plan().head().options.contains("resize");
+  const bool resizes = set.plan().head().options.contains("resize");
   ctx_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
   ShardsWritten written =
-      write_shards({set.target.plan(), source, set.target.folder(), cores_, md5, may_skip}, missing, files_, ctx_);
+      write_shards({set.plan(), source, set.folder(), cores_, md5, may_skip}, missing, files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += ctx_.progress().bytes;
@@ -277,15 +270,15 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
 }
 
 SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
-  const std::optional<formats::Manifest> earlier = set.target.earlier_manifest();
-  const IndexKinds kinds = kinds_of_set(kinds_, set.target.folder(), earlier);
+  const std::optional<formats::Manifest> earlier = set.earlier_manifest();
+  const IndexKinds kinds = kinds_of_set(kinds_, set.folder(), earlier);
   ShardsWritten written =
       write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
   if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
-  const formats::Manifest manifest = set.target.manifest_of(set.shards, outcome.skipped);
-  const formats::Manifest published = part_ ? manifest : set.target.whole_manifest(earlier, manifest);
-  write_reader_indexes(files_, set.target.folder(), published.shards, kinds, !part_, cores_, ctx_,
+  const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
+  const formats::Manifest published = part_ ? manifest : set.whole_manifest(earlier, manifest);
+  write_reader_indexes(files_, set.folder(), published.shards, kinds, !part_, cores_, ctx_,
                        published.shards.size() - manifest.shards.size());
   const std::string path = publish(set, published);
 
@@ -293,9 +286,9 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
   result.samples += manifest.samples;
   result.shards += manifest.shards.size();
   result.bytes += manifest.bytes;
-  result.phases_seconds.read += written.read_seconds;
-  result.phases_seconds.write += written.write_seconds;
-  result.phases_seconds.sync += written.sync_seconds;
+  result.phases_seconds.read += written.seconds.read;
+  result.phases_seconds.write += written.seconds.write;
+  result.phases_seconds.sync += written.seconds.sync;
   result.reads_in_flight = std::max<std::uint64_t>(result.reads_in_flight, written.in_flight);
   const double elapsed = std::max(seconds_, 1e-9);
   result.files_per_second = static_cast<double>(samples_written_) / elapsed;
@@ -304,28 +297,23 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
 }
 
 void ShardingJob::write_indexes(const TargetSet& set, const formats::Manifest& manifest) {
-  if (!kinds_.empty()) write_reader_indexes(files_, set.target.folder(), manifest.shards, kinds_, true, cores_, ctx_);
+  if (!kinds_.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds_, true, cores_, ctx_);
 }
 
 std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {
-  set.target.refuse_superseded();
-  if (!part_) return publish_manifest(files_, set.target.folder(), manifest);
-  const std::string path = set.target.state_path(part_file_name(*part_));
+  set.refuse_superseded();
+  if (!part_) return publish_manifest(files_, set.folder(), manifest);
+  const std::string path = set.state_path(part_file_name(*part_));
   io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
   return path;
 }
 
-void list_skipped(std::vector<SkippedFile>& listed, const std::vector<formats::IndexSkip>& skipped,
+void list_skipped(std::vector<formats::IndexSkip>& listed, const std::vector<formats::IndexSkip>& skipped,
                   const std::string& folder) {
   for (const formats::IndexSkip& skip : skipped) {
     if (listed.size() == kMostListed) break;
     listed.push_back({folder + skip.path, skip.reason});
   }
-}
-
-void SkippedFile::describe(FieldVisitor& v) {
-  v.field({"path", "relative to the source"}, path);
-  v.field({"reason", "why it is in no shard"}, reason);
 }
 
 void WritePhases::describe(FieldVisitor& v) {

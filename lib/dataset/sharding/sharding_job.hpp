@@ -43,16 +43,6 @@ std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shar
 std::string part_file_name(const Part& part);
 std::optional<Part> parse_part_file_name(const std::string& name);
 
-/// Seconds per phase. Scan is wall time; the others are summed over threads and overlap.
-struct WritePhases {
-  double scan = 0;
-  double read = 0;
-  double write = 0;
-  double sync = 0;
-
-  void describe(FieldVisitor& v);
-};
-
 /// One folder of shards: the target, or one of its sets such as train and val.
 struct WrittenSet {
   std::string name;  ///< of the set; empty if the target is the only one
@@ -65,16 +55,8 @@ struct WrittenSet {
   void describe(FieldVisitor& v);
 };
 
-/// A file or sample that is in no shard, and the reason.
-struct SkippedFile {
-  std::string path;
-  std::string reason;
-
-  void describe(FieldVisitor& v);
-};
-
 /// Appends `skipped` to the list of a result, up to 1000 in all; `folder` is put before each path.
-void list_skipped(std::vector<SkippedFile>& listed, const std::vector<formats::IndexSkip>& skipped,
+void list_skipped(std::vector<formats::IndexSkip>& listed, const std::vector<formats::IndexSkip>& skipped,
                   const std::string& folder = {});
 
 /// The report of convert and reshard about the shards they wrote.
@@ -110,12 +92,11 @@ struct SkipBudget {
 };
 
 /// A set of shards that is being made.
-struct TargetSet {
+struct TargetSet : ShardTarget {
   TargetSet(io::FileSystem& files, std::string set, std::string folder, bool dry_run)
-      : name(std::move(set)), target(files, std::move(folder), dry_run) {}
+      : ShardTarget(files, std::move(folder), dry_run), name(std::move(set)) {}
 
   std::string name;  ///< such as train; empty if the target is the only one
-  ShardTarget target;
   /// Of the shards of this part, in their order; empty: not finished. Known after ShardingJob::find_finished().
   std::vector<std::optional<formats::ShardSummary>> shards;
 };
@@ -155,10 +136,10 @@ class ShardingJob {
   /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`.
   SetOutcome write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
-  /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
-  /// path. The folder is durable then.
   /// Writes the requested indexes of other readers for a finished set.
   void write_indexes(const TargetSet& set, const formats::Manifest& manifest);
+  /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
+  /// path. The folder is durable then.
   std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:

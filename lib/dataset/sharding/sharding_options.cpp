@@ -21,6 +21,60 @@ namespace {
 
 constexpr double kMostShards = 1e9;
 
+void describe_members(FieldVisitor& v, ShardingOptions& options) {
+  v.topic("Samples and labels");
+  v.field({"class-map",
+           "labels from a file: a JSON object {\"class\": label}, or one class name per line, starting with label 0",
+           Role::input_file},
+          options.class_map);
+  v.field({"metadata",
+           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
+           "a bad file (--on-bad)",
+           Role::input_file},
+          options.metadata);
+  v.field({"sidecar",
+           "add files named <stem>SUFFIX to the sample of the image with that stem, such as .seg.png or _mask.png; "
+           "they are no longer images of their own. In a tree, .json and .txt are always added",
+           "SUFFIX", kPlanned},
+          options.sidecars);
+  v.field({"field",
+           "add the file at TEMPLATE to each sample as member NAME; use 'NAME?=' if some samples have none. A template "
+           "is relative to SRC and may contain parts of the path of the file that starts the sample: {dir} is its "
+           "folder, {class} the first part of that, {name} its name, {stem} its name without extension, {stem-SUFFIX} "
+           "its stem without SUFFIX. A * matches several files, which become NAME.0, NAME.1 and so on",
+           "NAME=TEMPLATE"},
+          options.fields);
+}
+
+/// Each suffix and each declared field must give a member a different extension.
+void check_members(const ShardingOptions& options, const catalog::ScanOptions& scanning) {
+  std::set<std::string> extensions{"cls"};
+  for (const catalog::FieldTemplate& field : scanning.fields) {
+    if (!extensions.insert(field.name()).second)
+      throw usage_error("--field '{}': there is already a field '{}'", field.text(), field.name());
+  }
+  for (const std::string& extension : scanning.primary) {
+    const std::string name = formats::portable_extension(extension);
+    if (extension.empty() || extension.size() > 12 ||
+        extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
+      throw usage_error("--primary '{}': an extension has 1 to 12 letters and digits, such as wav", extension);
+    if (extensions.contains(name))
+      throw usage_error("--primary '{}': it is already declared by the field '{}'", extension, name);
+  }
+  if (options.images.list.empty()) extensions.insert({"json", "txt"});  // always added
+  for (const std::string& suffix : options.sidecars) {
+    const auto refuse_it = [&](std::string_view why) { throw usage_error("--sidecar '{}': {}", suffix, why); };
+    if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
+      refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
+    }
+    const std::string extension = formats::portable_extension(suffix);
+    if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
+      refuse_it("use letters, digits and dots after its first character");
+    }
+    if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
+  }
+}
+
 }  // namespace
 
 void ShardSizes::describe(FieldVisitor& v) {
@@ -83,35 +137,6 @@ void BadFileOptions::describe(FieldVisitor& v) {
           max_bad);
 }
 
-namespace {
-
-void describe_members(FieldVisitor& v, ShardingOptions& options) {
-  v.topic("Samples and labels");
-  v.field({"class-map",
-           "labels from a file: a JSON object {\"class\": label}, or one class name per line, starting with label 0",
-           Role::input_file},
-          options.class_map);
-  v.field({"metadata",
-           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
-           "a bad file (--on-bad)",
-           Role::input_file},
-          options.metadata);
-  v.field({"sidecar",
-           "add files named <stem>SUFFIX to the sample of the image with that stem, such as .seg.png or _mask.png; "
-           "they are no longer images of their own. In a tree, .json and .txt are always added",
-           "SUFFIX", kPlanned},
-          options.sidecars);
-  v.field({"field",
-           "add the file at TEMPLATE to each sample as member NAME; use 'NAME?=' if some samples have none. A template "
-           "is relative to SRC and may contain parts of the path of the file that starts the sample: {dir} is its "
-           "folder, {class} the first part of that, {name} its name, {stem} its name without extension, {stem-SUFFIX} "
-           "its stem without SUFFIX. A * matches several files, which become NAME.0, NAME.1 and so on",
-           "NAME=TEMPLATE"},
-          options.fields);
-}
-
-}  // namespace
-
 void ShardingOptions::describe(FieldVisitor& v) {
   v.topic("What is converted");
   images.describe(v);
@@ -143,56 +168,23 @@ void ShardingOptions::describe(FieldVisitor& v) {
       quality);
 }
 
-namespace {
-
-/// Each suffix and each declared field must give a member a different extension.
-void check_members(const ShardingOptions& options, const catalog::ScanOptions& scanning) {
-  std::set<std::string> extensions{"cls"};
-  for (const catalog::FieldTemplate& field : scanning.fields) {
-    if (!extensions.insert(field.name()).second)
-      refuse(fmt::format("--field '{}': there is already a field '{}'", field.text(), field.name()));
-  }
-  for (const std::string& extension : scanning.primary) {
-    const std::string name = formats::portable_extension(extension);
-    if (extension.empty() || extension.size() > 12 ||
-        extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
-      refuse(fmt::format("--primary '{}': an extension has 1 to 12 letters and digits, such as wav", extension));
-    if (extensions.contains(name))
-      refuse(fmt::format("--primary '{}': it is already declared by the field '{}'", extension, name));
-  }
-  if (options.images.list.empty()) extensions.insert({"json", "txt"});  // always added
-  for (const std::string& suffix : options.sidecars) {
-    const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
-    if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
-      refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
-    }
-    const std::string extension = formats::portable_extension(suffix);
-    if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
-      refuse_it("use letters, digits and dots after its first character");
-    }
-    if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
-  }
-}
-
-}  // namespace
-
 void check(const ShardSizes& sizes) {
   if (sizes.shards && (sizes.samples || sizes.size)) {
-    refuse("--shards fixes the number of shards; leave out --samples and --size");
+    throw usage_error("--shards fixes the number of shards; leave out --samples and --size");
   }
   check_ranges(sizes);
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (sizes.name.empty() || sizes.name.size() > 80 || sizes.name.find_first_not_of(allowed) != std::string::npos) {
-    refuse(fmt::format("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",
-                       sizes.name));
+    throw usage_error("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",
+                      sizes.name);
   }
 }
 
 void check(const ListOptions& images) {
   const bool of_list = !images.label_column.empty() || !images.label_separator.empty();
-  if (images.list.empty() && of_list) refuse("--label-column and --label-separator need --list");
+  if (images.list.empty() && of_list) throw usage_error("--label-column and --label-separator need --list");
   if (images.label_column.empty() && !images.label_separator.empty()) {
-    refuse("--label-separator needs --label-column");
+    throw usage_error("--label-separator needs --label-column");
   }
 }
 
@@ -200,19 +192,19 @@ void check(const ShardingOptions& options) {
   check(static_cast<const ShardSizes&>(options));
   check(options.images);
   if (options.images.list.empty() && options.metadata.empty() && options.images.path_column != kDefaultPathColumn) {
-    refuse("--path-column needs --list or --metadata");
+    throw usage_error("--path-column needs --list or --metadata");
   }
   if (!options.images.list.empty() && options.images.label_column.empty() && !options.class_map.empty()) {
-    refuse("--class-map needs --label-column if there is a --list");
+    throw usage_error("--class-map needs --label-column if there is a --list");
   }
   check_members(options, scan_options(options, {}));
   if (options.unlabeled && (!options.class_map.empty() || !options.images.label_column.empty())) {
-    refuse("--unlabeled excludes --class-map and --label-column");
+    throw usage_error("--unlabeled excludes --class-map and --label-column");
   }
   check_ranges(options);
   most_bad(options.max_bad, 0);
-  if (options.quality && !options.resize) refuse("--quality needs --resize");
-  if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle exclude each other");
+  if (options.quality && !options.resize) throw usage_error("--quality needs --resize");
+  if (options.no_shuffle && options.shuffle) throw usage_error("--shuffle and --no-shuffle exclude each other");
 }
 
 catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set) {
@@ -234,7 +226,7 @@ std::uint64_t most_bad(const std::string& max_bad, std::uint64_t files) {
   } else if (std::uint64_t number = 0; parse_number(max_bad, number)) {
     return number;
   }
-  refuse(fmt::format("--max-bad '{}' must be a number of files, or a share from 0% to 100%", max_bad));
+  throw usage_error("--max-bad '{}' must be a number of files, or a share from 0% to 100%", max_bad);
 }
 
 void set_defaults(ShardSizes& sizes) {

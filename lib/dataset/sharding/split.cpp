@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <ranges>
 #include <regex>
 #include <set>
@@ -36,14 +35,12 @@ SampleGroup parse_group(const std::string& text) {
     return [pattern, regex = std::regex(pattern)](std::string_view key, std::string_view) {
       std::match_results<std::string_view::const_iterator> found;
       if (std::regex_search(key.begin(), key.end(), found, regex) && found.size() > 1) return found[1].str();
-      throw Error(
-          ErrorCode::usage,
-          fmt::format(
-              "--group-by: '{}' finds no group in the key '{}'; use a pattern with a (group) that matches all keys",
-              pattern, key));
+      throw usage_error(
+          "--group-by: '{}' finds no group in the key '{}'; use a pattern with a (group) that matches all keys",
+          pattern, key);
     };
   } catch (const std::regex_error&) {
-    refuse(fmt::format("--group-by: '{}' is not a regular expression (ECMAScript syntax)", pattern));
+    throw usage_error("--group-by: '{}' is not a regular expression (ECMAScript syntax)", pattern);
   }
 }
 
@@ -78,18 +75,18 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
     constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (share.name.empty() || share.name.size() > 80 || share.name.find_first_not_of(allowed) != std::string::npos ||
         share.ratio <= 0) {
-      refuse(fmt::format(
+      throw usage_error(
           "--split '{}': expected NAME=RATIO, such as train=0.9,val=0.1, with letters, digits, '_' and '-' in names",
-          text));
+          text);
     }
     if (std::ranges::any_of(shares, [&](const SplitShare& other) { return other.name == share.name; })) {
-      refuse(fmt::format("--split lists '{}' twice", share.name));
+      throw usage_error("--split lists '{}' twice", share.name);
     }
     sum += share.ratio;
     shares.push_back(std::move(share));
   }
   if (!shares.empty() && std::abs(sum - 1) > kSumTolerance) {
-    refuse(fmt::format("the ratios of --split add up to {:g}, not to 1", sum));
+    throw usage_error("the ratios of --split add up to {:g}, not to 1", sum);
   }
   return shares;
 }
@@ -114,15 +111,15 @@ void SplitOptions::describe(FieldVisitor& v) {
 
 SplitRule split_rule(const SplitOptions& options) {
   SplitRule rule{parse_split(options.split), options.seed};
-  if (rule.shares.empty() && options.stratify) refuse("--stratify needs --split");
+  if (rule.shares.empty() && options.stratify) throw usage_error("--stratify needs --split");
   if (options.group_by.empty()) return rule;
-  if (rule.shares.empty()) refuse("--group-by needs --split");
+  if (rule.shares.empty()) throw usage_error("--group-by needs --split");
   if (options.group_by.starts_with(kColumnPrefix) && options.group_by.size() > kColumnPrefix.size()) {
     rule.column = options.group_by.substr(kColumnPrefix.size());
   } else if (options.group_by == "dir" || options.group_by.starts_with(kKeyPrefix)) {
     rule.group = parse_group(options.group_by);
   } else {
-    refuse(fmt::format("--group-by '{}' must be dir, key:REGEX or column:NAME", options.group_by));
+    throw usage_error("--group-by '{}' must be dir, key:REGEX or column:NAME", options.group_by);
   }
   return rule;
 }
@@ -184,11 +181,9 @@ void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
     if (names.size() < kMostNamedClasses) names.push_back(fmt::format("'{}'", class_name(label)));
   }
   const std::size_t more = divided.labels_moved.size() - names.size();
-  ctx.warn(
-      "class_without_training_sample",
-      fmt::format(
-          "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}{2}",
-          rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+  ctx.warn("class_without_training_sample",
+           "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}{2}",
+           rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 }  // namespace shardkit::dataset

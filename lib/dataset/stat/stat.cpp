@@ -6,10 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "dataset/samples/sample_lister.hpp"
-#include "dataset/sharding/shard_cutter.hpp"
 #include "stats/latency_histogram.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -26,11 +23,11 @@ class Tally {
     before_.reset();
   }
 
-  void add(const ListedSample& sample) {
+  void add(const formats::IndexSample& sample) {
     ++samples;
     members += sample.members.size();
     std::uint64_t size = 0;
-    for (const ListedMember& member : sample.members) size += member.size;
+    for (const formats::IndexMember& member : sample.members) size += member.size;
     sizes.record(size);
     if (sample.label) {
       add_label(*sample.label);
@@ -91,14 +88,6 @@ class Tally {
   std::optional<std::uint64_t> before_;
 };
 
-std::vector<SpreadStep> steps_of(const stats::LogHistogram& histogram) {
-  std::vector<SpreadStep> steps;
-  for (const stats::LogHistogram::Octave& octave : histogram.octaves()) {
-    steps.push_back({octave.from, octave.to, octave.count});
-  }
-  return steps;
-}
-
 /// One stat from resolved shards to result.
 class Statistics {
  public:
@@ -120,7 +109,7 @@ class Statistics {
     result_.members = total_.members;
     result_.unlabeled = total_.unlabeled;
     result_.sample_size = {total_.sizes.min(), static_cast<std::uint64_t>(total_.sizes.quantile(0.5) + 0.5),
-                           total_.sizes.max(), steps_of(total_.sizes)};
+                           total_.sizes.max(), total_.sizes.octaves()};
     result_.shard_samples = spread_over_shards();
     describe_classes();
     advise();
@@ -140,7 +129,7 @@ class Statistics {
   void read_shard(std::size_t at, Tally& tally) {
     const catalog::ShardFile& shard = set_.shards[at];
     ListingVisitor visitor;
-    visitor.sample = [&](ListedSample&& sample) {
+    visitor.sample = [&](formats::IndexSample&& sample) {
       tally.add(sample);
       ++shard_samples_[at];
       return true;
@@ -156,15 +145,14 @@ class Statistics {
     for (const std::uint64_t samples : shard_samples_) histogram.record(samples);
     std::vector<std::uint64_t> sorted = shard_samples_;
     std::ranges::sort(sorted);
-    return {sorted.front(), sorted[(sorted.size() - 1) / 2], sorted.back(), steps_of(histogram)};
+    return {sorted.front(), sorted[(sorted.size() - 1) / 2], sorted.back(), histogram.octaves()};
   }
 
   void describe_classes() {
     if (total_.too_many_labels) {
-      ctx_.warn(
-          "too_many_labels",
-          fmt::format("there are more than {} different labels, so they are not treated as classes and not counted",
-                      format_count(StatResult::kMostClasses)));
+      ctx_.warn("too_many_labels",
+                "there are more than {} different labels, so they are not treated as classes and not counted",
+                format_count(StatResult::kMostClasses));
     }
     if (total_.labels.empty()) return;
     std::map<std::uint64_t, StatClass> classes;
@@ -226,12 +214,6 @@ void StatOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
-}
-
-void SpreadStep::describe(FieldVisitor& v) {
-  v.field({"from", "a power of two, or 0"}, from);
-  v.field({"to", "largest value of this row"}, to);
-  v.field({"values", Unit::count, "how many values are in this row, both ends included"}, count);
 }
 
 void Spread::describe(FieldVisitor& v) {

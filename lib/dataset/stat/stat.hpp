@@ -9,6 +9,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
+#include "stats/latency_histogram.hpp"
 
 namespace shardkit::dataset {
 
@@ -20,21 +21,12 @@ struct StatOptions {
   void describe(FieldVisitor& v);
 };
 
-/// The number of values between two powers of two.
-struct SpreadStep {
-  std::uint64_t from = 0;
-  std::uint64_t to = 0;  ///< included
-  std::uint64_t count = 0;
-
-  void describe(FieldVisitor& v);
-};
-
 /// The distribution of a size. min and max are exact, the median of sample sizes is off by less than 1 %.
 struct Spread {
   std::uint64_t min = 0;
   std::uint64_t median = 0;
   std::uint64_t max = 0;
-  std::vector<SpreadStep> histogram;
+  std::vector<stats::LogHistogram::Octave> histogram;
 
   void describe(FieldVisitor& v);
 };

@@ -55,19 +55,16 @@ void claim(io::FileSystem& files, const std::string& folder, const std::string& 
   const std::string marker = io::join_path(folder, kMarkerName);
   if (std::filesystem::exists(marker)) {
     if (const std::string found = io::read_text_file(marker); found != text) {
-      throw Error(ErrorCode::conflict,
-                  fmt::format("'{}' contains a synth tree made with other options; '{}' lists them. Use the same "
-                              "options, choose another folder or remove this one",
-                              folder, marker),
-                  folder);
+      throw Error(ErrorCode::conflict, At{folder},
+                  "'{}' contains a synth tree made with other options; '{}' lists them. Use the same options, choose "
+                  "another folder or remove this one",
+                  folder, marker);
     }
     return;
   }
   if (const std::string entry = foreign_entry(folder); !entry.empty()) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' already contains '{}', which synth did not create: give a new or empty folder",
-                            folder, entry),
-                folder);
+    throw Error(ErrorCode::conflict, At{folder},
+                "'{}' already contains '{}', which synth did not create: give a new or empty folder", folder, entry);
   }
   io::publish(files, marker, as_bytes(text));
 }

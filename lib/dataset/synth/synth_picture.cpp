@@ -58,27 +58,6 @@ const Kind& draw_kind(Prng& prng) {
   return kKinds.front();
 }
 
-}  // namespace
-
-SynthProfile draw_synth_profile(Prng& prng) {
-  constexpr double kPortraitShare = 0.25;
-  const Kind& kind = draw_kind(prng);
-  const double richness = prng.uniform();
-  // Files stored at a high quality tend to be large: within a kind the two correlate by 0.6 to 0.8.
-  const double quality_rank = 0.6 * richness + 0.4 * prng.uniform();
-  const auto long_side = static_cast<std::uint32_t>(std::lround(at_quantile(kind.long_side, prng.uniform())));
-  const auto short_side =
-      static_cast<std::uint32_t>(std::lround(long_side * at_quantile(kind.side_ratio, prng.uniform())));
-  const bool portrait = prng.uniform() < kPortraitShare;
-  return {.width = portrait ? short_side : long_side,
-          .height = portrait ? long_side : short_side,
-          .subsampling = kind.subsampling,
-          .quality = static_cast<int>(std::lround(at_quantile(kind.quality, quality_rank))),
-          .bytes_per_pixel = at_quantile(kind.bytes_per_pixel, richness)};
-}
-
-namespace {
-
 constexpr std::uint32_t kBand = 16;      // rows of an MCU, whatever the subsampling
 constexpr std::uint32_t kBandStep = 64;  // probes see one band in four
 
@@ -109,6 +88,23 @@ class Lattice {
 std::uint8_t to_byte(int level) { return static_cast<std::uint8_t>(std::clamp(level, 0, 255)); }
 
 }  // namespace
+
+SynthProfile draw_synth_profile(Prng& prng) {
+  constexpr double kPortraitShare = 0.25;
+  const Kind& kind = draw_kind(prng);
+  const double richness = prng.uniform();
+  // Files stored at a high quality tend to be large: within a kind the two correlate by 0.6 to 0.8.
+  const double quality_rank = 0.6 * richness + 0.4 * prng.uniform();
+  const auto long_side = static_cast<std::uint32_t>(std::lround(at_quantile(kind.long_side, prng.uniform())));
+  const auto short_side =
+      static_cast<std::uint32_t>(std::lround(long_side * at_quantile(kind.side_ratio, prng.uniform())));
+  const bool portrait = prng.uniform() < kPortraitShare;
+  return {.width = portrait ? short_side : long_side,
+          .height = portrait ? long_side : short_side,
+          .subsampling = kind.subsampling,
+          .quality = static_cast<int>(std::lround(at_quantile(kind.quality, quality_rank))),
+          .bytes_per_pixel = at_quantile(kind.bytes_per_pixel, richness)};
+}
 
 NoiseTile::NoiseTile(Prng& prng) : levels_(std::size_t{kSide} * kSide) {
   // A 1/f amplitude spectrum has octaves of equal energy in two dimensions.

@@ -58,7 +58,7 @@ void ImageCheck::decode(const std::stop_token& stop) {
     const image::ImageKind kind = image::sniff_image(image->bytes);
     if (kind == image::ImageKind::unknown || image::has_decoder(kind)) continue;
     const std::scoped_lock lock(mutex_);
-    ++not_decoded_[std::string(image::image_kind_name(kind))];
+    ++not_decoded_[std::string(enum_name(kind))];
   }
 }
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -41,12 +41,12 @@ class RepeatFinder final : public formats::TarHandler {
     std::set<std::string> extensions;  ///< of all its members in this shard so far
   };
 
-  void note(const formats::Sample& sample) {
+  void note(const formats::IndexSample& sample) {
     const auto found = first_.find(xxh3_64(as_bytes(sample.key)));
     if (found == first_.end()) return;
     Position& first = found->second;
     std::set<std::string> extensions;
-    for (const formats::SampleMember& member : sample.members) extensions.insert(member.extension);
+    for (const formats::IndexMember& member : sample.members) extensions.insert(member.extension);
     if (!std::exchange(first.seen, true)) {
       first = {true, sample.key, shard_, sample.offset, std::move(extensions)};
     } else if (first.key == sample.key) {
@@ -67,6 +67,27 @@ class RepeatFinder final : public formats::TarHandler {
   std::size_t shard_ = 0;
 };
 
+/// Reads the shards' headers again and notes every further sample whose key's hash is in `hashes` and whose key really
+/// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are skipped.
+void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
+                        std::vector<ShardReport>& reports, Context& ctx) {
+  RepeatFinder finder(set, hashes, reports);
+  ctx.progress().start("look for repeated keys", set.shards.size());
+  for (std::size_t i = 0; i < set.shards.size(); ++i) {
+    finder.start(i);
+    try {
+      formats::scan_tar(*set.inputs->open(set.shards[i].path), finder, ctx);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+    }
+    finder.finish();
+    ++ctx.progress().items;
+  }
+}
+
+/// Keys of which the repeated occurrences are looked up and named; those beyond are counted.
+constexpr std::size_t kMostRepeatedKeys = VerifyResult::kMostProblems;
+
 }  // namespace
 
 void KeyTable::add(const std::vector<std::uint64_t>& hashes) {
@@ -86,29 +107,6 @@ KeyTable::Repeated KeyTable::repeated(std::size_t limit) {
   }
   return result;
 }
-
-void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
-                        std::vector<ShardReport>& reports, Context& ctx) {
-  RepeatFinder finder(set, hashes, reports);
-  ctx.progress().start("look for repeated keys", set.shards.size());
-  for (std::size_t i = 0; i < set.shards.size(); ++i) {
-    finder.start(i);
-    try {
-      catalog::scan_shard(*set.inputs->open(set.shards[i].path), finder, ctx);
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) throw;
-    }
-    finder.finish();
-    ++ctx.progress().items;
-  }
-}
-
-namespace {
-
-/// Keys of which the repeated occurrences are looked up and named; those beyond are counted.
-constexpr std::size_t kMostRepeatedKeys = VerifyResult::kMostProblems;
-
-}  // namespace
 
 void SetChecker::add(ShardReport& report) {
   keys_.add(std::exchange(report.key_hashes, {}));
@@ -236,14 +234,6 @@ void SetChecker::compare_shard_lists() {
 
 /// Compares a shard with its index of another reader.
 void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
-                               const formats::ShardCount& count) {
-  const std::string_view shard = count.shard;
-  const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
-  if (found == by_name_.end()) return;
-  compare_count(kind, index, count, found->second, set_.shards[found->second].bytes);
-}
-
-void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
                                const formats::ShardCount& count, std::size_t shard, std::uint64_t bytes) {
   const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
     if (said == is) return;
@@ -288,7 +278,11 @@ void SetChecker::compare_indexes() {
       for (std::size_t i = 0; kind.shard_file != nullptr && i < set_.shards.size(); ++i) compare_shard_index(kind, i);
       if (kind.read_set == nullptr) continue;
       compare_file(kind, kind.set_files.front(), [&](const std::string& text, const std::string& path) {
-        for (const formats::ShardCount& count : kind.read_set(text, path)) compare_count(kind, path, count);
+        for (const formats::ShardCount& count : kind.read_set(text, path)) {
+          const auto found = by_name_.find(std::string_view(count.shard).substr(count.shard.rfind('/') + 1));
+          if (found == by_name_.end()) continue;
+          compare_count(kind, path, count, found->second, set_.shards[found->second].bytes);
+        }
       });
     } catch (const Error& error) {
       wrong_readers_.emplace(kind.name);

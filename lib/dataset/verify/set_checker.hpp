@@ -43,11 +43,6 @@ class KeyTable {
   std::array<std::vector<std::uint64_t>, 1U << kBucketBits> buckets_;
 };
 
-/// Reads the shards' headers again and notes every further sample whose key's hash is in `hashes` and whose key really
-/// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are skipped.
-void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
-                        std::vector<ShardReport>& reports, Context& ctx);
-
 /// Checks that need all shards: repeated keys, labels, classes, and whether the shards are those that the manifest and
 /// other programs' indexes list. The caller keeps the constructor's arguments alive.
 class SetChecker {
@@ -86,7 +81,6 @@ class SetChecker {
   void compare_file(const formats::IndexKind& kind, const std::string& name,
                     const std::function<void(const std::string& text, const std::string& path)>& compare);
   void compare_shard_index(const formats::IndexKind& kind, std::size_t shard);
-  void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count);
   void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count,
                      std::size_t shard, std::uint64_t bytes);
 

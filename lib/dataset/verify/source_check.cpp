@@ -1,10 +1,8 @@
 #include "dataset/verify/source_check.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <ranges>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +10,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/image_keys.hpp"
+#include "catalog/image_folder.hpp"
 #include "catalog/image_list.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -52,9 +50,8 @@ std::vector<std::string> field_templates(const std::string& text, const std::str
   }
   if (list.is_array() && fields.size() == list.size()) return fields;
   const std::string path = io::join_path(folder, formats::kManifestName);
-  throw Error(ErrorCode::corrupt,
-              fmt::format("manifest '{}': the option fields is not a list of texts; restore it from a copy", path),
-              path);
+  throw Error(ErrorCode::corrupt, At{path},
+              "manifest '{}': the option fields is not a list of texts; restore it from a copy", path);
 }
 
 bool is_part_of_split(const catalog::FolderManifests& manifests) {
@@ -148,11 +145,9 @@ void refuse_set_folders(const catalog::SourceFolder& source, bool labeled) {
   Context quiet;  // reported by convert as a warning
   const catalog::SetFolders sets = catalog::find_set_folders(source, quiet, labeled);
   if (sets.names.empty()) return;
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("'{}' contains the sets {}: compare the shards of each with its own folder, such as --against {}",
-                  source.path, fmt::join(sets.names, ", "), source.path_of(sets.names.front())),
-      source.path);
+  throw Error(ErrorCode::usage, At{source.path},
+              "'{}' contains the sets {}: compare the shards of each with its own folder, such as --against {}",
+              source.path, fmt::join(sets.names, ", "), source.path_of(sets.names.front()));
 }
 
 catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const ListOptions& images,
@@ -165,8 +160,7 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
     return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
   }
   if (facts.listed) {
-    throw Error(
-        ErrorCode::usage,
+    throw usage_error(
         "these shards were made from a list of images: also give the list (--list, --path-column, --label-column)");
   }
   refuse_set_folders(source, !facts.made.unlabeled);
@@ -319,7 +313,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   }
 
   /// Labels and side-cars of the source have to be there.
-  void sample_end(const formats::Sample& sample) override {
+  void sample_end(const formats::IndexSample& sample) override {
     const bool has_label = std::exchange(has_label_, false);
     const std::vector<const catalog::ScannedFile*> found = std::exchange(found_, {});
     const Position* position = owner_.find(sample.key);

@@ -1,18 +1,13 @@
 #include "dataset/verify/verify.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <stop_token>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -48,7 +43,7 @@ class Verification {
         set_checker_(set_, manifests_, expected_, reports_, staged_) {
     check(options.images);
     if (options.against.empty() && !options.images.list.empty()) {
-      throw Error(ErrorCode::usage, "--list needs --against");
+      throw usage_error("--list needs --against");
     }
     result_.strict = options.strict;
     if (staged_) result_.staged_parts = staged_->parts;
@@ -100,11 +95,10 @@ class Verification {
   VerifyDepth choose_depth() const {
     if (options_.depth == VerifyDepth::auto_) return has_checksums() ? VerifyDepth::checksum : VerifyDepth::structure;
     if (options_.depth == VerifyDepth::checksum && !has_checksums()) {
-      throw Error(ErrorCode::not_found,
-                  fmt::format("there are no checksums to compare with: neither a {} next to the shards nor an index "
-                              "for each; {} creates them from the shards as they are now",
-                              formats::kManifestName, remedy::in_text(remedy::index(options_.shards))),
-                  set_.folder.empty() ? set_.shards.front().path : set_.folder);
+      throw Error(ErrorCode::not_found, At{set_.folder.empty() ? set_.shards.front().path : set_.folder},
+                  "there are no checksums to compare with: neither a {} next to the shards nor an index for each; {} "
+                  "creates them from the shards as they are now",
+                  formats::kManifestName, remedy::in_text(remedy::index(options_.shards)));
     }
     return options_.depth;
   }

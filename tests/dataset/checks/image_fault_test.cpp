@@ -83,7 +83,8 @@ TEST_CASE("--drop-bad leaves out exactly the samples with an image, or none, tha
   options.drop_bad = true;
   const ReshardResult result = run(options);
   std::set<std::string> dropped;
-  for (const SkippedFile& item : result.dropped_samples) dropped.insert(item.path.substr(item.path.rfind('/') + 1));
+  for (const formats::IndexSkip& item : result.dropped_samples)
+    dropped.insert(item.path.substr(item.path.rfind('/') + 1));
   CHECK(dropped == wrong);
   std::set<std::string> kept;
   for (const std::string& key : keys_of(tar.result())) kept.insert(key);

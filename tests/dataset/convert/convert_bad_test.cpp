@@ -94,9 +94,9 @@ ConvertResult tried(const ConvertOptions& options) {
   return try_convert(options, ctx);
 }
 
-std::vector<std::string> paths(const std::vector<SkippedFile>& files) {
+std::vector<std::string> paths(const std::vector<formats::IndexSkip>& files) {
   std::vector<std::string> paths;
-  for (const SkippedFile& file : files) paths.push_back(file.path);
+  for (const formats::IndexSkip& file : files) paths.push_back(file.path);
   return paths;
 }
 

@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "dataset/convert/convert_support.hpp"
-#include "dataset/extract/path_claims.hpp"
+#include "dataset/extract/extract_target.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"

@@ -13,12 +13,12 @@ std::string refusal(const std::string& name) {
   return path ? "" : path.error().what();
 }
 
-ListedSample sample(const std::string& key, std::optional<std::uint64_t> label, const std::string& path = {}) {
+formats::IndexSample sample(const std::string& key, std::optional<std::uint64_t> label, const std::string& path = {}) {
   return {.key = key, .label = label, .path = path, .members = {}};
 }
 
-ListedMember member(const std::string& name, const std::string& extension) {
-  return {.name = name, .extension = extension, .offset = 0, .size = 0, .xxh3 = {}, .plain = true};
+formats::IndexMember member(const std::string& name, const std::string& extension) {
+  return {.extension = extension, .name = name};
 }
 
 Manifest manifest_of(const std::vector<ManifestClass>& classes) {
@@ -53,7 +53,7 @@ TEST_CASE("every hostile name is refused with its reason") {
 
 TEST_CASE("a known path is where the image goes back to, side-cars beside it, labels nowhere") {
   const MemberPaths paths(std::nullopt);
-  const ListedSample owner = sample("c/img~2Ev2", 5, "c/sub/img.v2.JPEG");
+  const formats::IndexSample owner = sample("c/img~2Ev2", 5, "c/sub/img.v2.JPEG");
   CHECK(*paths.path_of(owner, member("c/img~2Ev2.jpg", "jpg")) == "c/sub/img.v2.JPEG");
   CHECK(*paths.path_of(owner, member("c/img~2Ev2.json", "json")) == "c/sub/img.v2.json");
   CHECK(paths.path_of(owner, member("c/img~2Ev2.cls", "cls"))->empty());
@@ -61,8 +61,8 @@ TEST_CASE("a known path is where the image goes back to, side-cars beside it, la
 }
 
 TEST_CASE("a file with a path of its own goes there, never above the target") {
-  ListedMember mask = member("c/a.mask.png", "mask.png");
-  const ListedSample owner = sample("c/a", 5, "c/a.jpg");
+  formats::IndexMember mask = member("c/a.mask.png", "mask.png");
+  const formats::IndexSample owner = sample("c/a", 5, "c/a.jpg");
   const MemberPaths beside(std::nullopt);
   mask.path = "c/a_mask.png";
   CHECK(*beside.path_of(owner, mask) == "c/a_mask.png");

@@ -19,8 +19,7 @@ using namespace shardkit::io;
 namespace {
 
 MovedSample numbered(std::uint64_t input, std::uint64_t number, const std::string& key) {
-  return {input,      key, key,
-          number % 4, "",  {{"cls", 512, 1, std::nullopt}, {"jpg", 1536 + number, 1000 + number, number}}};
+  return {{key, number % 4, "", {{"cls", 512, 1}, {"jpg", 1536 + number, 1000 + number, number}}}, input, key};
 }
 
 /// A table of `inputs` inputs with `each` samples.
@@ -116,9 +115,9 @@ TEST_CASE("a draw takes exactly as many, keeps their order, and grows without ex
 }
 
 TEST_CASE("a draw is text: a number, or a share with a decimal point") {
-  CHECK(SampleDraw("10").count(1000) == 10);
-  CHECK(SampleDraw("10").count(4) == 4);
-  CHECK(SampleDraw("0.25").count(1000) == 250);
-  CHECK(SampleDraw("1").count(1000) == 1);
-  CHECK(SampleDraw("1.0").count(1000) == 1000);
+  CHECK(wanted_samples("10", 1000) == 10);
+  CHECK(wanted_samples("10", 4) == 10);
+  CHECK(wanted_samples("0.25", 1000) == 250);
+  CHECK(wanted_samples("1", 1000) == 1);
+  CHECK(wanted_samples("1.0", 1000) == 1000);
 }

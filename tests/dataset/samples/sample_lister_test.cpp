@@ -17,7 +17,7 @@ namespace {
 /// What the lister said, as lines.
 struct Listing {
   std::vector<std::string> lines;
-  std::vector<ListedSample> samples;
+  std::vector<formats::IndexSample> samples;
   bool by_index = false;
   std::vector<Warning> warnings;
 };
@@ -29,7 +29,7 @@ Listing list_folder(const ShardFolder& folder, std::size_t most = 1000) {
   Listing listing;
   for (const ShardFile& shard : set.shards) {
     ListingVisitor visitor;
-    visitor.sample = [&](ListedSample&& sample) {
+    visitor.sample = [&](formats::IndexSample&& sample) {
       listing.lines.push_back("sample " + sample.key);
       listing.samples.push_back(std::move(sample));
       return listing.samples.size() < most;
@@ -64,7 +64,7 @@ TEST_CASE("headers tell of samples, labels and names as they are, and of members
   const Listing listing = list_folder(folder);
   CHECK(listing.lines == Lines{"other d/", "sample d/a", "other d/README", "other e/", "other __meta__", "sample e/b"});
   CHECK_FALSE(listing.by_index);
-  const ListedSample& a = listing.samples[0];
+  const formats::IndexSample& a = listing.samples[0];
   CHECK(a.label == 17U);
   REQUIRE(a.members.size() == 2);
   CHECK(a.members[0].name == "d/a.JPG");

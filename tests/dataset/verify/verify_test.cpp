@@ -160,7 +160,7 @@ TEST_CASE("the rows of an index are compared with the tar") {
       {"label", [](IndexSample& row) { row.label = 17; }},
       {"no label", [](IndexSample& row) { row.label.reset(); }},
       {"extension", [](IndexSample& row) { row.members[0].extension = "png"; }},
-      {"hash", [](IndexSample& row) { row.members[0].xxh3 ^= 1; }, false},
+      {"hash", [](IndexSample& row) { *row.members[0].xxh3 ^= 1; }, false},
   };
   for (const Change& change : changes) {
     CAPTURE(change.what);
