@@ -14,6 +14,7 @@
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
 #include "staging/node_cache.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -67,6 +68,24 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
     if (!counted.contains(name)) bytes += file.bytes;
   }
   return bytes;
+}
+
+std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
+  std::uint64_t missing = 0;
+  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_present(file, journal);
+  return missing;
+}
+
+std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+  const std::uint64_t need = missing_bytes(target, wanted);
+  const std::uint64_t free = system::free_bytes(target.folder());
+  if (need <= free) return free;
+  throw Error(ErrorCode::no_space,
+              fmt::format("{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
+                          "a larger disk, or evict old sets with --cache",
+                          format_size(need), target.folder(), format_size(free)),
+              target.folder());
 }
 
 void CacheShareOptions::describe(FieldVisitor& v) {

@@ -11,18 +11,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "catalog/object_set.hpp"
 #include "core/error.hpp"
-#include "core/field_tree.hpp"
 #include "core/text.hpp"
-#include "io/publish.hpp"
 #include "net/retry.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "staging/staged_folder.hpp"
 #include "sync/task_group.hpp"
 #include "system/clock.hpp"
-#include "system/limits.hpp"
 #include "system/storage.hpp"
 
 namespace shardkit::dataset {
@@ -31,26 +27,6 @@ namespace {
 constexpr unsigned kMostFolderReads = 32;
 constexpr std::size_t kMostNamed = 20;
 constexpr double kSlowShare = 0.25;  // of the usual rate of a connection
-
-/// Bytes that the target lacks, or has without a known position.
-std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
-  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
-  std::uint64_t missing = 0;
-  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_present(file, journal);
-  return missing;
-}
-
-/// Free space on the target's disk. Throws Error{no_space} if the missing bytes exceed it.
-std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
-  const std::uint64_t need = missing_bytes(target, wanted);
-  const std::uint64_t free = system::free_bytes(target.folder());
-  if (need <= free) return free;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
-                          "a larger disk, or evict old sets with --cache",
-                          format_size(need), target.folder(), format_size(free)),
-              target.folder());
-}
 
 /// A loader that opens *.tar would read these as well.
 void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
@@ -374,25 +350,6 @@ class Stage {
   std::string subset_;  ///< empty: the whole set
   std::vector<staging::StageFile> wanted_;
 };
-
-staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
-  staging::StageWanted wanted;
-  if (set.listed) wanted.names = set.names;
-  wanted.only_manifest = options.only_manifest;
-  wanted.include = options.include;
-  wanted.exclude = options.exclude;
-  wanted.use_manifests = options.manifest != "none";
-  wanted.manifest_problem = set.manifest_problem;
-  if (!wanted.use_manifests) return wanted;
-  if (!options.manifest.empty()) {
-    catalog::Inputs inputs(options.access, ctx);
-    wanted.manifest_path = inputs.add_named(options.manifest);
-    wanted.manifest_text = inputs.text(wanted.manifest_path);
-    return wanted;
-  }
-  wanted.manifest_name = set.manifest;
-  return wanted;
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catalog/inputs.hpp"
+#include "catalog/object_set.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/checks/dry_run.hpp"
@@ -55,6 +56,9 @@ void check(const StageOptions& options);
 
 /// How many requests, how large and how fast, to a source that is `remote` or a folder.
 staging::CopyLimits copy_limits(const StageOptions& options, bool remote);
+
+/// What to stage from an opened source. Reads the manifest of --manifest.
+staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx);
 
 /// Bytes that a connection may receive ahead so that --bwlimit holds on the wire; 0 without it.
 std::uint64_t receive_buffer(const StageOptions& options);

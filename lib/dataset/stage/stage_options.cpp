@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "dataset/stage/stage.hpp"
@@ -72,6 +73,25 @@ staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
     limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
   }
   return limits;
+}
+
+staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
+  staging::StageWanted wanted;
+  if (set.listed) wanted.names = set.names;
+  wanted.only_manifest = options.only_manifest;
+  wanted.include = options.include;
+  wanted.exclude = options.exclude;
+  wanted.use_manifests = options.manifest != "none";
+  wanted.manifest_problem = set.manifest_problem;
+  if (!wanted.use_manifests) return wanted;
+  if (!options.manifest.empty()) {
+    catalog::Inputs inputs(options.access, ctx);
+    wanted.manifest_path = inputs.add_named(options.manifest);
+    wanted.manifest_text = inputs.text(wanted.manifest_path);
+    return wanted;
+  }
+  wanted.manifest_name = set.manifest;
+  return wanted;
 }
 
 std::uint64_t receive_buffer(const StageOptions& options) {
