@@ -86,6 +86,8 @@ constexpr ProblemKind kKinds[] = {
     {label_out_of_range, "label_out_of_range", kError, "the manifest has no class for this label"},
     {class_count, "class_count", kError, "the number of samples of this class differs from the manifest"},
     {label_gap, "label_gap", kWarning, "labels without samples: loaders that count labels size the model incorrectly"},
+    {label_conflict, "label_conflict", kError, "the manifests of two folders give a label different meanings",
+     Remedy::merge_classes},
     {orphan_member, "orphan_member", kError, "a label or text without data in the same sample: loaders stop here",
      Remedy::drop_bad},
     {differing_members, "differing_members", kWarning,

@@ -105,6 +105,8 @@ ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::stri
   formats::PlanHead head{
       options.sizes.name, plan_options(options, set, inputs), plan_classes(inputs, table, order, ctx), {}, {}};
   for (const ReshardInput& input : inputs.tars) head.inputs.push_back(input.identity);
+  // As in a convert with --split, only one set lists the files that the converts left out.
+  if (set.empty() || options.split.front().starts_with(set + '=')) head.skipped = inputs.left_out;
   head.paths = table.has_paths();
   const ShardCut cut = cut_shards(
       order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options.sizes);
@@ -280,7 +282,9 @@ class Resharding {
 
   void write_set(TargetSet& set) {
     const auto source = shard_source(set.target.plan(), inputs_, options_, job_.cores());
-    const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
+    std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
+    dropped.erase(dropped.begin(),
+                  dropped.begin() + static_cast<std::ptrdiff_t>(set.target.plan().head().skipped.size()));
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
   }

@@ -40,16 +40,10 @@ class ClassNames {
   explicit ClassNames(const ReshardOptions& options) : options_(options) {}
 
   /// Returns the classes of each label in this manifest.
-  LabelNames add(const formats::Manifest& manifest, const std::string& path) {
+  LabelNames add(const formats::Manifest& manifest) {
     LabelNames here = names_by_label(manifest.classes);
     for (const formats::ManifestClass& item : manifest.classes) all_names_.insert(item.name);
-    for (const auto& [label, names] : here) {
-      Names& known = by_label_[label];
-      const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });
-      if (!known.names.empty() && !shared && !options_.merge_classes) refuse(label, known, names.front(), path);
-      if (known.names.empty()) known.manifest = path;
-      known.names.insert(names.begin(), names.end());
-    }
+    for (const auto& [label, names] : here) by_label_[label].insert(names.begin(), names.end());
     return here;
   }
 
@@ -59,30 +53,15 @@ class ClassNames {
       for (const std::string& name : all_names_) classes.push_back({name, classes.size(), 0});
       return classes;
     }
-    for (const auto& [label, known] : by_label_) {
-      for (const std::string& name : known.names) classes.push_back({name, label, 0});
+    for (const auto& [label, names] : by_label_) {
+      for (const std::string& name : names) classes.push_back({name, label, 0});
     }
     return classes;
   }
 
  private:
-  struct Names {
-    std::set<std::string> names;  // a class map may give several classes one label
-    std::string manifest;         ///< that named it first
-  };
-
-  [[noreturn]] void refuse(std::uint64_t label, const Names& known, const std::string& name,
-                           const std::string& path) const {
-    throw Error(ErrorCode::conflict,
-                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} "
-                            "merges the sets by class names",
-                            label, *known.names.begin(), known.manifest, name, path,
-                            remedy::in_text(remedy::with_merge_classes(command_of(options_)))),
-                path);
-  }
-
   const ReshardOptions& options_;
-  std::map<std::uint64_t, Names> by_label_;
+  std::map<std::uint64_t, std::set<std::string>> by_label_;  ///< a class map may give several classes one label
   std::set<std::string> all_names_;
 };
 
@@ -148,6 +127,12 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   } else if (const auto missing = what_is_missing(set, manifests)) {
     ctx.warn("shards_missing", fmt::format("{}; the rest is taken", *missing));
   }
+  if (const auto conflicts = compare_labels(manifests).conflicts; !conflicts.empty() && !options.merge_classes) {
+    throw Error(ErrorCode::conflict,
+                fmt::format("{}: together they would mix up two classes; {} merges the sets by class names",
+                            conflicts.front(), remedy::in_text(remedy::with_merge_classes(command_of(options)))));
+  }
+  for (auto& [path, reason] : files_left_out(set, manifests)) inputs.left_out.push_back({path, reason});
   const auto listed = catalog::listed_shards(set, manifests);
   for (const catalog::ShardFile& shard : set.shards) {
     ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
@@ -157,8 +142,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     if (is_new) {
       if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
       if (const auto& manifest = manifests.at(folder)) {
-        found->second =
-            std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
+        found->second = std::make_shared<LabelNames>(names.add(*manifest));
         note_options(*manifest, inputs.made_with);
       }
     }

@@ -150,7 +150,7 @@ std::string plan_difference(const formats::PlanReader& before, const formats::Pl
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
   // Files that were left out may be deleted.
-  if (text.empty() && !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
+  if (text.empty() && now.head().inputs.empty() && !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
     text = "other files cannot be read";
   if (text.empty() && !now.head().inputs.empty()) text = "an input's index has changed";
   if (text.empty()) text = sample_difference(before, now, identity);
