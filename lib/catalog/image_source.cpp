@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
@@ -235,6 +236,43 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
     warn_of_absent_classes(source.path_of(sets.names[i]), classes[i], sets.classes, ctx);
   }
   return sets;
+}
+
+namespace {
+
+/// "Train", "training", "val2017", "test_set"
+bool resembles_set(std::string_view name) {
+  std::string text = lower_case(name);
+  const auto cut = [&](std::string_view characters) { text.erase(text.find_last_not_of(characters) + 1); };
+  cut("0123456789");
+  if (text.ends_with("set")) text.resize(text.size() - 3);
+  cut("_-. ");
+  return is_set_name(text) || text == "training" || text == "testing";
+}
+
+}  // namespace
+
+void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled) {
+  std::vector<std::string> sets;
+  std::vector<std::string> others;
+  for (const std::string& name : class_folders(source, "")) {
+    const bool is_set = resembles_set(name) && !(labeled && class_folders(source, name).empty()) &&
+                        !(labeled && holds_images(source, name));
+    (is_set ? sets : others).push_back(name);
+  }
+  if (sets.size() < (labeled ? 1 : 2)) return;
+  const bool alone = others.empty() && sets.size() == 1;
+  std::string text = fmt::format("'{}' contains {}the {} {}", source.path, alone ? "only " : "",
+                                 sets.size() == 1 ? "set" : "sets", fmt::join(sets, " and "));
+  if (!others.empty()) text += fmt::format(", and also '{}'", others.front());
+  if (!labeled)
+    return ctx.warn("sets_joined", text + ": all samples go into one set; to keep them apart, convert each");
+  text += alone ? ", which would become a class: " : ", which would become classes: ";
+  if (!others.empty()) text += fmt::format("move '{}' away, or ", others.front());
+  if (others.empty() && sets.size() > 1) text += "rename them to train, val and test, or ";
+  text +=
+      "convert each set on its own, all with one --class-map. If these folders are classes, list them in a --class-map";
+  throw Error(ErrorCode::usage, text, source.path);
 }
 
 }  // namespace shardkit::catalog

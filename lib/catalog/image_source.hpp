@@ -62,6 +62,11 @@ struct SetFolders {
 /// directly in them are enough.
 SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled = true);
 
+/// Throws Error{usage} if a folder of the source is named like a set and contains folders, as "train" or "Val2017", but
+/// find_set_folders() found no sets: as classes, each set would get one label. Without `labeled` several of them are a
+/// warning.
+void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled);
+
 enum class EntryKind { folder, file };
 
 struct ListedEntry {

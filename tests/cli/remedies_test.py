@@ -675,6 +675,10 @@ class Table(RemedyTest):
             self.assertIn(part, problem["text"])
         self.follow(result["remedies"][0])
         self.sound("OUT")
+        (self.folder / "classes.txt").write_text("cat\ndog\n")
+        self.shardctl("convert", "src_b", "mapped", "--class-map", "classes.txt")
+        checked = self.shardctl("verify", both[0], "mapped")["checked"]
+        self.assertIn("manifests of 2 folders: the same classes and labels", checked)
 
     def test_one_class_with_two_labels_is_a_conflict_too(self):
         for name, labels in (("a", "cat\nx\n"), ("b", "y\nz\ncat\n")):

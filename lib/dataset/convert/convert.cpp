@@ -20,40 +20,11 @@
 #include "dataset/sharding/earlier_samples.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kMostNamed = 20;  ///< bad files in a message
-
-/// A target inside the source would be scanned as a class by the next run.
-void refuse_target_in_source(const std::string& source, const std::string& target) {
-  if (catalog::is_address(source)) return;
-  if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is inside the source '{}'; choose a folder outside of it", target, source),
-                target);
-  }
-}
-
-/// A given plan already fixes these options; a contradiction would be ignored silently.
-void refuse_options_beside_plan(const ConvertOptions& options) {
-  ShardingOptions given = options.sharding;
-  given.access = {};                                   // of the source's storage
-  if (given.on_bad != OnBad::keep) given.on_bad = {};  // like the next: the treatment of bad files
-  given.max_bad = {};
-  if (const std::string words = command_text("", given); !words.empty()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--plan fixes which shards are written; give{} to `shardctl plan` instead", words));
-  }
-  const std::string split = command_text("", static_cast<const SplitOptions&>(options));
-  if (split.empty()) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("--plan has only one set; leave out{}, and divide the finished set with {}, or leave out "
-                          "--plan",
-                          split, remedy::in_text(remedy::reshard({options.target}) + split)));
-}
 
 void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
   formats::PlanReader(source, path).check_bytes();
@@ -95,7 +66,6 @@ class Conversion {
  private:
   /// The given plan, the source's own train/ and val/ folders, the shares of --split, or the whole source.
   void plan_sets() {
-    refuse_target_in_source(options_.source, options_.target);
     const SplitRule rule = split_rule(options_);
     if (options_.seed != 0 && rule.shares.empty()) {
       throw Error(ErrorCode::usage, "--seed needs --split; for the order of samples use --shuffle SEED");
@@ -128,8 +98,8 @@ class Conversion {
   }
 
   std::unique_ptr<ByteSource> open_plan() const {
+    check(options_);
     if (plan_path_.empty()) return nullptr;
-    refuse_options_beside_plan(options_);
     return inputs_->open(plan_path_);
   }
 
@@ -140,7 +110,10 @@ class Conversion {
   catalog::SetFolders set_folders() {
     // A list names its images itself; rows of metadata are of one set.
     if (!options_.sharding.images.list.empty()) return {};
-    return catalog::find_set_folders(images_, ctx_, !options_.sharding.unlabeled);
+    const bool labeled = !sharding_.unlabeled;
+    catalog::SetFolders folders = catalog::find_set_folders(images_, ctx_, labeled);
+    if (folders.names.empty() && sharding_.class_map.empty()) catalog::refuse_unclear_sets(images_, ctx_, labeled);
+    return folders;
   }
 
   void plan_folders(const catalog::SetFolders& folders) {
@@ -224,6 +197,7 @@ class Conversion {
       const std::string folder = set.name.empty() ? std::string() : set.name + '/';
       earlier_.settle(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
     }
+    warn_of_classes(source, set, ctx_);
     return source;
   }
 
@@ -242,9 +216,10 @@ class Conversion {
       set.target.require_earlier_shards(options_.recheck);
       added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
-      if (added.samples.empty() && !fails && !set.target.has_plan()) {
+      const bool records = scope.lists_skipped && !source.scan.problems.empty();
+      if (added.samples.empty() && !fails && !records && !set.target.has_plan()) {
         warn_of_nothing_new(source, set.target.folder());
-        unchanged_.insert(set.name);
+        unchanged_.emplace(set.name, classes_of(source));
         return set.target.cancel_append();
       }
       scope.samples = &added.samples;
@@ -254,11 +229,22 @@ class Conversion {
     set.target.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
   }
 
+  static formats::Manifest classes_of(const ScannedSource& source) {
+    formats::Manifest manifest;
+    for (std::size_t c = 0; c < source.labels.size(); ++c) {
+      if (source.labels[c]) manifest.classes.push_back({source.scan.classes[c].name, *source.labels[c], 0});
+    }
+    return manifest;
+  }
+
   void write_set(TargetSet& set, const Amendments& amendments) {
-    if (unchanged_.contains(set.name)) {
+    if (const auto unchanged = unchanged_.find(set.name); unchanged != unchanged_.end()) {
       ctx_.progress().next_stage();  // which has nothing to write
       const std::string path = set.target.path_of(formats::kManifestName);
-      const formats::Manifest manifest = formats::read_manifest(io::read_text_file(path), path);
+      const formats::Manifest listed = formats::read_manifest(io::read_text_file(path), path);
+      unchanged->second.plan_hash = listed.plan_hash;
+      const formats::Manifest manifest = formats::join_manifests(listed, unchanged->second);
+      if (manifest.classes.size() > listed.classes.size() && !options_.in_parts()) job_.publish(set, manifest);
       job_.write_indexes(set, manifest);
       result_.samples_before += manifest.samples;
       result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.target.plan().hash())});
@@ -360,7 +346,8 @@ class Conversion {
   const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;
   EarlierSamples earlier_{options_.identity};
-  std::set<std::string> unchanged_;    ///< sets to which --append has nothing to add
+  /// Sets to which --append has nothing to add, with the classes of the source, which may be new in another set.
+  std::map<std::string, formats::Manifest> unchanged_;
   std::set<std::string> left_out_;     ///< by the scans of the targets' plans
   std::deque<Amendments> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);

@@ -15,7 +15,10 @@ namespace {
 /// One plan is of one set.
 void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& ctx) {
   const catalog::SetFolders sets = catalog::find_set_folders(images, ctx, !options.sharding.unlabeled);
-  if (sets.names.empty()) return;
+  if (sets.names.empty()) {
+    if (options.sharding.class_map.empty()) catalog::refuse_unclear_sets(images, ctx, !options.sharding.unlabeled);
+    return;
+  }
   throw Error(
       ErrorCode::usage,
       fmt::format("'{}' contains the sets {}, but a plan is for one set; {} writes all of them, with one label per "
@@ -68,6 +71,7 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   ctx.progress().next_stage();
   const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, {}, ctx)
                                      : scan_source(images, options.sharding, {}, options.threads, ctx);
+  warn_of_classes(source, {}, ctx);
   ctx.progress().next_stage();
   PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
                     source.scan_seconds};

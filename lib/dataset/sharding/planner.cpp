@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <ranges>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -161,9 +162,10 @@ class Planner {
       if (label) class_numbers_[c] = static_cast<std::uint32_t>(head_.classes.size());
       if (label) head_.classes.push_back({scan_.classes[c].name, *label, 0});
     }
+    if (scan_.labeled()) add_unused_classes();
     find_paths();
     label_digits_ = formats::label_digits(head_);
-    if (order_.empty()) {
+    if (order_.empty() && (!scope_.start || head_.skipped.empty())) {  // --append may only note files left out
       throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.images.path),
                   source_.images.path);
     }
@@ -173,6 +175,15 @@ class Planner {
     if (options_.no_shuffle) return;
     Prng prng(options_.shuffle.value_or(0));
     shuffle(std::span(order_), prng);
+  }
+
+  /// The sets of one source, converted one by one with the same class map, list the same classes.
+  void add_unused_classes() {
+    std::set<std::string_view> used;
+    for (const catalog::ScannedClass& item : scan_.classes) used.insert(item.name);
+    for (const auto& [name, label] : source_.class_map) {
+      if (!used.contains(name)) head_.classes.push_back({name, label, 0});
+    }
   }
 
   /// Whether files lie elsewhere than their sample's path implies; and where they leave the source, what that is
@@ -229,6 +240,7 @@ class Planner {
       blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
       note_sample();
     }
+    if (blocks.empty()) return {};
     const ShardCut cut = cut_shards(
         blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
     if (cut.oversized > 0) {
@@ -268,7 +280,8 @@ class Planner {
       result_.bytes += shard.bytes;
       result_.largest_shard_bytes = std::max(result_.largest_shard_bytes, shard.bytes);
     }
-    result_.classes = head_.classes.size();
+    result_.classes =
+        static_cast<std::uint64_t>(std::ranges::count_if(class_numbers_, [](const auto& n) { return n.has_value(); }));
     result_.skipped = head_.skipped.size();
     for (const auto& [kind, files] : scan_.ignored) result_.ignored_files += files;
     std::uint64_t largest_class = 0;

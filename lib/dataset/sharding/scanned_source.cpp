@@ -1,8 +1,8 @@
 #include "dataset/sharding/scanned_source.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -13,8 +13,8 @@
 #include "catalog/file_metadata.hpp"
 #include "catalog/image_keys.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
@@ -202,6 +202,27 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, Contex
       });
 }
 
+/// As a --field: a suffix that no file has would turn the files that are meant into samples of their own.
+void refuse_unused_sidecars(const ScannedSource& source, const ShardingOptions& options) {
+  const catalog::ImageFolderScan& scan = source.scan;
+  std::set<std::string> found;
+  for (const catalog::ScannedClass& owner : scan.classes) {
+    for (const catalog::ScannedMember& member : owner.members) found.insert(scan.fields[member.field].name);
+  }
+  for (const std::string& suffix : options.sidecars) {
+    if (found.contains(formats::portable_extension(suffix)) || scan.images() == 0) continue;
+    const auto owner = std::ranges::find_if(scan.classes, [](const auto& item) { return !item.files.empty(); });
+    const std::string path = owner->path_of(owner->files.front());
+    const std::string_view stem = formats::split_extension(std::string_view(path).substr(path.rfind('/') + 1)).stem;
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("--sidecar '{}' matches no file below '{}': for '{}' it would be '{}{}'; correct the "
+                    "suffix, or leave it out",
+                    suffix, source.images.path, path, path.substr(0, path.rfind('/') + 1 + stem.size()), suffix),
+        source.images.path);
+  }
+}
+
 void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
   if (scan.ignored.empty()) return;
   std::uint64_t files = 0;
@@ -231,8 +252,8 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   const auto start = std::chrono::steady_clock::now();
   catalog::ScanOptions scanning = scan_options(options, set.name);
   scanning.cores = system::thread_count(threads);
-  ScannedSource source{images, {}, {}, nullptr, 0};
-  const Labels class_map = read_class_map(options.class_map, *images.inputs);
+  ScannedSource source{images, {}, {}, nullptr, read_class_map(options.class_map, *images.inputs), 0};
+  const Labels& class_map = source.class_map;
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
     source.scan = catalog::scan_image_folder(images, scanning, ctx);
@@ -243,6 +264,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
     source.scan = std::move(list.scan);
     if (list.several_labels || list.several_rows) several = rows;
   }
+  refuse_unused_sidecars(source, options);
   settle_fields(source, options, ctx);
   source.notes = read_notes(images, options, several, ctx);
   if (source.notes) source.notes->settle(source.scan);
@@ -273,63 +295,36 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
   return scan_source(with_unreadable, options, set, threads, ctx);
 }
 
-namespace {
-
-/// --group-by column:NAME: the table's value for each image.
-SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
-                            Context& ctx) {
-  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
-  if (table.empty()) {
-    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
+void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& ctx) {
+  const std::vector<catalog::ScannedClass>& classes = source.scan.classes;
+  if (source.scan.listed || !source.class_map.empty() || classes.empty()) return;
+  const std::size_t count = std::max(classes.size(), set.classes.size());
+  if (count == 1) {
+    const std::string& name = classes.front().name;
+    const bool nested = std::ranges::any_of(classes.front().files, [&](const catalog::ScannedFile& file) {
+      return classes.front().name_of(file).find('/') != std::string_view::npos;
+    });
+    ctx.warn(
+        "one_class",
+        fmt::format(
+            "all samples get one label, because '{}' is the only folder in the source. {}For images without "
+            "labels use --unlabeled",
+            name,
+            nested ? fmt::format("If the classes are the folders in it, convert '{}'. ", source.images.path_of(name))
+                   : std::string()));
   }
-  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
-                                                        options.images.path_column, source.images, ctx);
-  rows->table().require_column(column, "--group-by");
-  return [rows, column](std::string_view, std::string_view path) {
-    std::optional<std::string> group;
-    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
-      const nlohmann::ordered_json row = rows->fields(path, position);
-      const auto cell = row.find(column);
-      if (cell == row.end()) break;
-      const std::string text = json_text(*cell);
-      if (group.value_or(text) != text) {
-        throw Error(ErrorCode::usage,
-                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                                rows->table().file(), column, path, position.line));
-      }
-      group = text;
-    }
-    if (group) return *group;
-    throw Error(ErrorCode::usage,
-                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
-  };
-}
-
-}  // namespace
-
-std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
-                                      const SplitRule& rule, Context& ctx) {
-  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
-  std::vector<SplitFacts> facts;
-  std::map<std::uint64_t, std::string> names;
-  facts.reserve(source.scan.images());
-  for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
-    const catalog::ScannedClass& owner = source.scan.classes[c];
-    const std::optional<std::uint64_t> label = source.labels[c];
-    if (label) names.emplace(*label, owner.name);
-    for (const catalog::ScannedFile& file : owner.files) {
-      const std::string key = catalog::image_key(source.scan, owner, file);
-      facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), label});
-    }
-    ctx.throw_if_stopped();
+  std::optional<std::size_t> at;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const std::optional<std::uint64_t> number = parse_count(classes[c].name);
+    if (!number) return;
+    if (!at && number != source.labels[c]) at = c;
   }
-  SampleOrder order(facts.size());
-  std::iota(order.begin(), order.end(), 0U);
-  DividedSamples divided = split_samples(
-      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
-  warn_of_moved_classes(
-      divided, rule, [&](std::uint64_t label) { return names[label]; }, ctx);
-  return std::move(divided.sets);
+  if (!at) return;
+  ctx.warn(
+      "labels_differ_from_names",
+      fmt::format("class folders have numbers as names, but '{}' gets label {}: labels follow the bytewise order of "
+                  "names; to use the numbers, give a --class-map",
+                  classes[*at].name, source.labels[*at].value_or(0)));
 }
 
 }  // namespace shardkit::dataset

@@ -172,6 +172,9 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
     if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
       refuse_it("use letters, digits and dots after its first character");
     }
+    if (suffix.find_last_of('.') == std::string::npos || suffix.ends_with('.')) {
+      refuse_it("a suffix ends with an extension, such as _mask.png");
+    }
     if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
   }
 }
@@ -183,6 +186,10 @@ void check(const ShardSizes& sizes) {
     refuse("--shards fixes the number of shards; leave out --samples and --size");
   }
   check_ranges(sizes);
+  if (sizes.shards && *sizes.shards % sizes.multiple_of.value_or(1) != 0) {
+    refuse(fmt::format("--shards {} is not a multiple of {}; leave out --shards or --multiple-of", *sizes.shards,
+                       *sizes.multiple_of));
+  }
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (sizes.name.empty() || sizes.name.size() > 80 || sizes.name.find_first_not_of(allowed) != std::string::npos) {
     refuse(fmt::format("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",
