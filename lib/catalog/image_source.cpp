@@ -94,13 +94,22 @@ std::string kind_of(std::string_view name) {
 
 }  // namespace
 
-void count_ignored(IgnoredFiles& ignored, std::string_view name) {
-  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
+void IgnoredFiles::merge(const IgnoredFiles& other) {
+  constexpr std::size_t kMostNamed = 3;
+  for (const auto& [kind, files] : other.kinds) kinds[kind] += files;
+  first.insert(other.first.begin(), other.first.end());
+  while (first.size() > kMostNamed) first.erase(std::prev(first.end()));
 }
 
-void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
-  const auto found = ignored.find(kind_of(name));
-  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
+void count_ignored(IgnoredFiles& ignored, const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
+  if (!name.starts_with(".shardkit")) ignored.merge({{{kind_of(name), 1}}, {path}});
+}
+
+void uncount_ignored(IgnoredFiles& ignored, const std::string& path) {
+  const auto found = ignored.kinds.find(kind_of(std::string_view(path).substr(path.rfind('/') + 1)));
+  if (found != ignored.kinds.end() && --found->second == 0) ignored.kinds.erase(found);
+  ignored.first.erase(path);
 }
 
 namespace {
@@ -127,7 +136,7 @@ std::vector<std::string> class_folders(const SourceFolder& source, const std::st
   std::vector<std::string> classes;
   for (ListedEntry& entry : entries_in(source, folder)) {
     if (entry.kind == EntryKind::file) {
-      count_ignored(ignored, entry.name);
+      count_ignored(ignored, io::join_path(folder, entry.name));
     } else if (is_system_folder(entry.name)) {
       warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
                             "would count it and shift every label after it");

@@ -263,6 +263,7 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 std::string_view planned_value(std::string_view name, std::string_view value) {
+  if (name == "stratify") return {};  // never had an effect on shards
   return name == "on_bad" && value == "skip" ? "fail" : value;
 }
 

@@ -46,7 +46,8 @@ TEST_CASE("both ways of reading a shard file see the same members and content; o
   Context context;
   Contents whole;
   Xxh3Stream hash;
-  CHECK(read_shard(shard, whole, [&](Bytes bytes) { hash.update(bytes); }, context) == archive.size());
+  CHECK(read_shard(
+            shard, whole, [&](Bytes bytes) { hash.update(bytes); }, context) == archive.size());
   CHECK(hash.digest() == xxh3_128(as_bytes(archive)));
   CHECK(context.progress().bytes.load() == archive.size());
   Contents headers;
@@ -66,6 +67,8 @@ TEST_CASE("a stopped context ends the reading") {
   stop.request_stop();
   Context context(stop.get_token());
   Contents handler;
-  CHECK_THROWS_AS(read_shard(shard, handler, [](Bytes) {}, context), Error);
+  CHECK_THROWS_AS(read_shard(
+                      shard, handler, [](Bytes) {}, context),
+                  Error);
   CHECK_THROWS_AS(scan_shard(shard, handler, context), Error);
 }

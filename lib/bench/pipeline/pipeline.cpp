@@ -228,7 +228,7 @@ void check_paths(const PipelineOptions& options) {
     throw Error(ErrorCode::usage, "PATH: leave it out with --source null, which reads nothing");
   }
   if (!null_source && options.paths.empty()) {
-    throw Error(ErrorCode::usage, "PATH: missing; give shards, images or a folder of either");
+    throw Error(ErrorCode::usage, "missing PATH: give shards, images or a folder of either");
   }
 }
 

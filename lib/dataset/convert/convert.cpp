@@ -24,8 +24,6 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::size_t kMostNamed = 20;  ///< bad files in a message
-
 void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
   formats::PlanReader(source, path).check_bytes();
   source.stream_all([&](Bytes piece) { sink.write(piece); });
@@ -110,9 +108,9 @@ class Conversion {
   catalog::SetFolders set_folders() {
     // A list names its images itself; rows of metadata are of one set.
     if (!options_.sharding.images.list.empty()) return {};
-    const bool labeled = !sharding_.unlabeled;
-    catalog::SetFolders folders = catalog::find_set_folders(images_, ctx_, labeled);
-    if (folders.names.empty() && sharding_.class_map.empty()) catalog::refuse_unclear_sets(images_, ctx_, labeled);
+    catalog::SetFolders folders = catalog::find_set_folders(images_, ctx_, !sharding_.unlabeled);
+    if (folders.names.empty() && sharding_.class_map.empty())
+      catalog::refuse_unclear_sets(images_, ctx_, !sharding_.unlabeled);
     return folders;
   }
 
@@ -141,14 +139,22 @@ class Conversion {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     expect_stages(1, rule.shares.size());
     const ScannedSource source = scan(known_images(), {});
-    const std::vector<SampleOrder> orders = split_source(source, sharding_, rule, ctx_);
-    for (std::size_t i = 0; i < orders.size(); ++i) {
-      if (!job_.sets()[i].target.start()) refuse_empty_set(job_.sets()[i].name, orders[i]);
+    const DividedSamples divided = split_source(source, sharding_, rule, ctx_);
+    for (std::size_t i = 0; i < divided.sets.size(); ++i) {
+      if (!job_.sets()[i].target.start()) refuse_empty_set(rule, i, divided);
     }
-    for (std::size_t i = 0; i < orders.size(); ++i) {
+    bool is_new = false;  // of a plan that continues, the first run warned
+    for (std::size_t i = 0; i < divided.sets.size(); ++i) {
       TargetSet& set = job_.sets()[i];
-      adopt(set, source, {&orders[i], split_texts(options_, set.name), {}, i == 0});
+      const bool had_plan = set.target.has_plan();
+      adopt(set, source, {&divided.sets[i], split_texts(options_, set.name), {}, i == 0});
+      is_new = is_new || (!had_plan && !unchanged_.contains(set.name));
     }
+    const auto name_of = [&](std::uint64_t label) {
+      const auto at = std::ranges::find(source.labels, std::optional(label)) - source.labels.begin();
+      return source.scan.classes[static_cast<std::size_t>(at)].name;
+    };
+    if (is_new) warn_of_small_classes(divided, rule, name_of, ctx_);
   }
 
   TargetSet& add_set(const std::string& name) {
@@ -281,26 +287,28 @@ class Conversion {
 
   /// All bad files, and the remedies.
   void report_failure() {
-    std::string text;
-    for (const BadFile& file : open_ | std::views::take(kMostNamed)) text += fmt::format("{}; ", file.reason);
-    if (result_.bad > kMostNamed) {
-      text += fmt::format("and {} more, see {}; ", result_.bad - kMostNamed,
-                          shell_word(io::join_path(options_.target, ".shardkit/*.bad")));
-    }
+    const std::string lists =
+        io::join_path(options_.target, job_.sets().size() > 1 ? "*/.shardkit/*.bad" : ".shardkit/*.bad");
+    const std::string text = files_by_reason(open_, std::max(result_.bad, needed_), lists);
     const ErrorCode code = away_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
     result_.failure.emplace(code, failure_title() + text + what_to_do(),
-                            open_.empty() ? images_.path : images_.path_of(open_.front().path));
+                            open_.size() == 1 ? images_.path_of(open_.front().path) : images_.path);
   }
 
-  std::string failure_title() const {
+  std::string failure_title() {
     const std::string& source = images_.path;
     if (away_) return fmt::format("many files of '{}' no longer exist: is all of it mounted? ", source);
     if (over_budget_) {
       return fmt::format("found {} in '{}', but --max-bad allows only {}: ", format_count(needed_, "bad sample"),
                          source, format_count(allowed_));
     }
-    return fmt::format("found {} in '{}'; all shards without one are finished: ", format_count(result_.bad, "bad file"),
-                       source);
+    std::size_t finished = 0;
+    std::size_t open = 0;
+    for (const TargetSet& set : job_.sets()) {
+      for (const auto& shard : set.shards) ++(shard ? finished : open);
+    }
+    return fmt::format("found {} in '{}'; {} of {} finished: ", format_count(result_.bad, "bad file"), source, finished,
+                       format_count(finished + open, "shard"));
   }
 
   std::string what_to_do() const {
@@ -317,23 +325,33 @@ class Conversion {
   void warn_of_images() {
     if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
       ctx_.warn("images_not_resized",
-                fmt::format("{} left as they are: --resize supports only JPEG", format_count(not_resized, "image")));
+                fmt::format("{} not resized: --resize supports only JPEG", format_count(not_resized, "image")));
     }
     if (result_.kept_bad > 0) {
       ctx_.warn("bad_images_kept",
-                fmt::format("{} kept although they are bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
+                fmt::format("{} kept despite a fault (--on-bad keep)", format_count(result_.kept_bad, "image")));
     }
     for (std::size_t i = 0; i < kProblemCodes; ++i) {
       const std::uint64_t images = images_counted_.accepted[i];
       if (images == 0) continue;
       const ProblemKind& kind = problem_kinds()[i];
-      result_.accepted.push_back({std::string(kind.name), images});
-      ctx_.warn("images_accepted", fmt::format("{} accepted with {}: {}; --strict refuses them",
-                                               format_count(images, "image"), kind.name, kind.meaning));
+      const std::set<std::string>& paths = images_counted_.accepted_paths[kind.code];
+      const AcceptedImages& accepted =
+          result_.accepted.emplace_back(std::string(kind.name), images, std::vector(paths.begin(), paths.end()));
+      const bool may_be_cut =
+          kind.code == ProblemCode::image_no_end && sharding_.validate.value_or(kDefaultValidate) != Validate::decode;
+      ctx_.warn(
+          "images_accepted",
+          fmt::format("{} accepted with {}: {}: {}; {}--strict refuses them", format_count(images, "image"), kind.name,
+                      may_be_cut ? std::string_view("the JPEG has no end marker and may be cut off") : kind.meaning,
+                      first_of(accepted.paths, images), may_be_cut ? "--validate decode finds out, " : ""));
     }
     if (result_.skipped > 0) {
+      std::vector<std::string> paths;
+      for (const SkippedFile& file : result_.skipped_files) paths.push_back(file.path);
       ctx_.warn("files_skipped",
-                fmt::format("{} left out of the shards", format_count(result_.skipped, "source file")));
+                fmt::format("{} left out of the shards: {}", format_count(result_.skipped, "source file"),
+                            first_of(paths, result_.skipped)));
     }
   }
 
@@ -346,7 +364,7 @@ class Conversion {
   const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;
   EarlierSamples earlier_{options_.identity};
-  /// Sets to which --append has nothing to add, with the classes of the source, which may be new in another set.
+  /// Sets to which --append has nothing to add, with the classes of the source.
   std::map<std::string, formats::Manifest> unchanged_;
   std::set<std::string> left_out_;     ///< by the scans of the targets' plans
   std::deque<Amendments> amendments_;  ///< of each set

@@ -33,6 +33,7 @@ void check(const ConvertOptions& options);
 struct AcceptedImages {
   std::string code;
   std::uint64_t images = 0;
+  std::vector<std::string> paths;
 
   void describe(FieldVisitor& v);
 };

@@ -73,6 +73,7 @@ void ConvertOptions::describe(FieldVisitor& v) {
 void AcceptedImages::describe(FieldVisitor& v) {
   v.field({"code", "kind of fault, as in `shardctl verify`"}, code);
   v.field({"images", Unit::count, "images read in this run"}, images);
+  v.field({"paths", "at most 1000 of them, relative to the source or to their set"}, paths);
 }
 
 void ConvertResult::describe(FieldVisitor& v) {

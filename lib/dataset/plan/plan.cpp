@@ -6,6 +6,7 @@
 #include "catalog/image_folder.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
+#include "core/units.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -79,9 +80,14 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const std::uint64_t world = options.world.value_or(1);
   const std::uint64_t workers = options.workers.value_or(1);
   if (world * workers > result.shards) {
-    ctx.warn("fewer_shards_than_readers", fmt::format("{} ranks x {} workers open {} streams, but there are {} shards: "
-                                                      "some would read nothing; use --multiple-of {}",
-                                                      world, workers, world * workers, result.shards, world * workers));
+    const std::string advice =
+        result.samples < world * workers
+            ? fmt::format("with only {}, use fewer ranks or workers", format_count(result.samples, "sample"))
+            : fmt::format("use --multiple-of {}", world * workers);
+    ctx.warn("fewer_shards_than_readers",
+             fmt::format("{} x {} open {}, but there {} {}: some would read nothing; {}", format_count(world, "rank"),
+                         format_count(workers, "worker"), format_count(world * workers, "stream"),
+                         result.shards == 1 ? "is" : "are", format_count(result.shards, "shard"), advice));
   }
   return result;
 }

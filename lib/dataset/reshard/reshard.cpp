@@ -233,15 +233,15 @@ class Resharding {
     };
     DividedSamples divided = split_samples(order, rule_, facts, ctx_);
     const auto names = names_by_label(inputs_.classes);
-    warn_of_moved_classes(
+    warn_of_small_classes(
         divided, rule_,
         [&](std::uint64_t label) {
           const auto found = names.find(label);
           return found == names.end() || found->second.empty() ? fmt::to_string(label) : found->second.front();
         },
         ctx_);
+    for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(rule_, i, divided);
     orders_ = std::move(divided.sets);
-    for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders_[i]);
   }
 
   ReshardPlanned make_plan(TargetSet& set, SampleOrder order, const SampleTable& table) {

@@ -148,19 +148,23 @@ std::string input_difference(const formats::PlanHead& before, const formats::Pla
 
 }  // namespace
 
-std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity) {
+PlanDifference plan_difference(const formats::PlanReader& before, const formats::PlanReader& now,
+                               FileIdentity identity) {
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
-  if (text.empty()) text = class_difference(before.head(), now.head());
+  if (!text.empty()) return {text};
+  text = class_difference(before.head(), now.head());
+  if (!text.empty()) return {text, text.find("label") == std::string::npos};
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
   // Files that were left out may be deleted.
-  if (text.empty() && now.head().inputs.empty() &&
+  if (now.head().inputs.empty() &&
       !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
-    text = "other files cannot be read";
-  if (text.empty() && !now.head().inputs.empty()) text = "an input's index has changed";
-  if (text.empty()) text = sample_difference(before, now, identity);
-  return text;
+    return {"other files cannot be read", true};
+  if (!now.head().inputs.empty()) return {"an input's index has changed"};
+  text = sample_difference(before, now, identity);
+  const bool same_files = text.ends_with("another file") || text.ends_with("number of samples");
+  return {text, same_files};
 }
 
 }  // namespace shardkit::dataset

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
@@ -13,13 +12,12 @@
 #include "core/prng.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/sharding/bad_files.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
 namespace shardkit::dataset {
 namespace {
-
-constexpr std::size_t kMostNamed = 20;  ///< of files that cannot be read
 
 std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
   std::string json = notes.json_of(path);
@@ -216,20 +214,24 @@ class Planner {
     const std::uint64_t most = most_bad(options_.max_bad, scan_.images() + problems.size());
     if (skips && problems.size() <= most) return;
     const Error& first = problems.front().error;
-    std::string text;
-    for (const catalog::ScanProblem& problem : problems | std::views::take(kMostNamed))
-      text += (text.empty() ? "" : "; ") + std::string(problem.error.what());
-    if (problems.size() > kMostNamed) text += fmt::format("; and {} more", problems.size() - kMostNamed);
+    std::vector<BadFile> files;
+    for (const catalog::ScanProblem& problem : problems) {
+      BadFile& file = files.emplace_back();
+      file.path = source_.images.path_of(problem.path);
+      file.reason = problem.error.what();
+    }
+    std::string text = files_by_reason(files, files.size(), {});
     if (skips) {
       text = fmt::format("{} cannot be used, more than --max-bad allows ({}): {}",
                          format_count(problems.size(), "file"), most, text);
     }
-    text += remedy::with_leave_out("; correct or remove them, or leave them out with",
+    text += remedy::with_leave_out(problems.size() == 1 ? "correct or remove it, or leave it out with"
+                                                        : "correct or remove them, or leave them out with",
                                    problems.size() > most ? problems.size() : 0);
     if (!options_.metadata.empty() || !options_.fields.empty()) {
       text += "; --on-bad keep takes samples that lack a row or a required field";
     }
-    throw Error(first.code(), text, first.path());
+    throw Error(first.code(), text, problems.size() == 1 ? first.path() : source_.images.path);
   }
 
   ShardCut cut() {
@@ -283,7 +285,7 @@ class Planner {
     result_.classes =
         static_cast<std::uint64_t>(std::ranges::count_if(class_numbers_, [](const auto& n) { return n.has_value(); }));
     result_.skipped = head_.skipped.size();
-    for (const auto& [kind, files] : scan_.ignored) result_.ignored_files += files;
+    for (const auto& [kind, files] : scan_.ignored.kinds) result_.ignored_files += files;
     std::uint64_t largest_class = 0;
     for (const formats::PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
     result_.shuffle_buffer = shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});

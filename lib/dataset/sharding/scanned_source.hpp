@@ -55,7 +55,7 @@ void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context&
 
 /// Divides all samples, in the scan's order. `options` are those of the scan: with --group-by column:NAME their table
 /// is read again. Throws the errors of split_samples(), and Error{usage} for a sample without a group.
-std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
-                                      const SplitRule& rule, Context& ctx);
+DividedSamples split_source(const ScannedSource& source, const ShardingOptions& options, const SplitRule& rule,
+                            Context& ctx);
 
 }  // namespace shardkit::dataset

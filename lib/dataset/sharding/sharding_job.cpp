@@ -84,9 +84,10 @@ Part from_environment(const system::EnvironmentLookup& environment, std::optiona
   if (const auto part = rank_and_size(environment, "PMI_RANK", "PMI_SIZE")) return *part;
   if (const auto part = kubernetes(environment, parts)) return *part;
   if (const auto part = rank_and_size(environment, "RANK", "WORLD_SIZE")) return *part;
-  throw Error(ErrorCode::usage,
-              "--part auto: no scheduler's variables are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
-              "WORLD_SIZE); use --part I/N");
+  throw Error(
+      ErrorCode::usage,
+      "--part auto: the variables of no scheduler are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
+      "WORLD_SIZE); use --part I/N");
 }
 
 Part from_text(const std::string& text) {

@@ -32,9 +32,10 @@ void ShardSizes::describe(FieldVisitor& v) {
            "sample gets a shard of its own",
            at_least(1), kPlanned},
           size);
-  v.field({"shards", Unit::count, "write exactly this many shards, equal within one sample", "N",
-           between(1, kMostShards), kPlanned},
-          shards);
+  v.field(
+      {"shards", Unit::count, "write exactly this many shards, equal within one sample; a multiple of --multiple-of",
+       "N", between(1, kMostShards), kPlanned},
+      shards);
   v.field({"multiple-of", Unit::count,
            "round the number of shards up to a multiple of this, such as world size times loader workers", "W",
            between(1, kMostShards), kPlanned},
@@ -115,7 +116,9 @@ void describe_members(FieldVisitor& v, ShardingOptions& options) {
 void ShardingOptions::describe(FieldVisitor& v) {
   v.topic("What is converted");
   images.describe(v);
-  v.field({"primary", "extensions of the files that start a sample, such as flac,wav (default: image extensions)",
+  v.field({"primary",
+           "extensions of the files that start a sample, such as flac,wav (default: jpg, jpeg, png, webp, bmp, ppm, "
+           "pgm, tif, tiff)",
            "EXT", kPlanned},
           primary);
   v.field({"unlabeled", "samples have no labels: folders are not classes, and images may be directly in SRC"},
@@ -125,10 +128,11 @@ void ShardingOptions::describe(FieldVisitor& v) {
   v.topic("Shards");
   ShardSizes::describe(v);
   v.field({"shuffle", "seed for the order of samples (default: 0)", "SEED", kPlanned}, shuffle);
-  v.field(
-      {"no-shuffle",
-       "keep name order: each shard then contains only one or two classes, which no loader's shuffle buffer can mix"},
-      no_shuffle);
+  v.field({"no-shuffle",
+           "keep name order: a shard then contains few classes, often only one or two, which no loader's shuffle "
+           "buffer can "
+           "mix"},
+          no_shuffle);
   BadFileOptions::describe(v);
   v.topic("Images");
   v.field({"resize",

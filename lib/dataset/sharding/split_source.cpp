@@ -51,29 +51,23 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
 
 }  // namespace
 
-std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
-                                      const SplitRule& rule, Context& ctx) {
+DividedSamples split_source(const ScannedSource& source, const ShardingOptions& options, const SplitRule& rule,
+                            Context& ctx) {
   const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
   std::vector<SplitFacts> facts;
-  std::map<std::uint64_t, std::string> names;
   facts.reserve(source.scan.images());
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
     const catalog::ScannedClass& owner = source.scan.classes[c];
-    const std::optional<std::uint64_t> label = source.labels[c];
-    if (label) names.emplace(*label, owner.name);
     for (const catalog::ScannedFile& file : owner.files) {
       const std::string key = catalog::image_key(source.scan, owner, file);
-      facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), label});
+      facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), source.labels[c]});
     }
     ctx.throw_if_stopped();
   }
   SampleOrder order(facts.size());
   std::iota(order.begin(), order.end(), 0U);
-  DividedSamples divided = split_samples(
+  return split_samples(
       order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
-  warn_of_moved_classes(
-      divided, rule, [&](std::uint64_t label) { return names[label]; }, ctx);
-  return std::move(divided.sets);
 }
 
 }  // namespace shardkit::dataset

@@ -132,6 +132,9 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
   options.allow_empty = true;
   options.cores = system::usable_threads();
   if (!images.list.empty()) {
+    if (facts.listed && !facts.labels.empty() && images.label_column.empty()) {
+      throw Error(ErrorCode::usage, "these shards have labels from the list: also give --label-column");
+    }
     const auto& class_map = facts.class_map ? facts.labels : std::map<std::string, std::uint64_t>();
     return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
   }
