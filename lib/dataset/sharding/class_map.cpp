@@ -1,5 +1,3 @@
-#include "dataset/sharding/class_map.hpp"
-
 #include <string_view>
 
 #include <fmt/format.h>
@@ -7,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "dataset/sharding/sharding_options.hpp"
 #include "formats/sample_name.hpp"
 
 namespace shardkit::dataset {

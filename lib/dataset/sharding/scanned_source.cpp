@@ -18,7 +18,6 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "dataset/sharding/class_map.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
 #include "io/publish.hpp"
