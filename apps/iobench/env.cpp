@@ -275,7 +275,7 @@ cli::Command env_command() {
        .description =
            "Looks at processors and clocks, control group limits, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
            "GPUs and PCIe links. With a PATH, also looks at its file system, mount and block device, and at NFS, "
-           "Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class of machine, "
+           "Lustre and FUSE clients. Findings come first: what was found, what is normal for this class of machine, "
            "and what to do. With --workers and a batch size, compares free space in /dev/shm with what that loader "
            "needs.\n\nRuns no benchmark and writes nothing. GPU data comes from NVML if it is installed. What is not "
            "visible to this user or container is left out. Findings are advice: exit code 0. With --strict, errors and "

@@ -14,12 +14,15 @@ namespace {
 cli::Answer answer_convert(const dataset::ConvertOptions& options, const dataset::ConvertResult& result) {
   cli::Answer answer = answer_of(result, options, options.target, command_to_run("shardctl convert", options));
   auto& facts = answer.facts;
-  if (result.samples == 0 && result.samples_before > 0) answer.headline = "nothing new";
+  if (result.samples == 0 && result.samples_before > 0) {
+    answer.headline = "nothing new";
+    std::erase_if(facts, [](const auto& fact) { return fact.first == "rate" || fact.first == "resumed"; });
+  }
   if (result.dry_run) {
     facts.emplace_back("not checked", options.sharding.resize ? "contents; images become smaller than counted here"
                                                               : "contents: a bad file is found by the convert");
   }
-  facts.emplace_back("set had", cli::count_text(result.samples_before, "sample"));
+  facts.emplace_back("already in the set", cli::count_text(result.samples_before, "sample"));
   facts.emplace_back("left out", cli::count_text(result.skipped, "file"));
   facts.emplace_back("kept bad", cli::count_text(result.kept_bad, "image"));
   facts.emplace_back("resized", cli::count_text(result.resized, "image"));
@@ -37,8 +40,8 @@ cli::Command convert_command() {
        .summary = "convert an ImageFolder tree into WebDataset tar shards",
        .description = "Writes shards, a sample index for each, and a manifest with checksums. The output depends only "
                       "on names and contents of the source and on the options, never on the number of threads or "
-                      "parts, or on the machine.\n\nAfter an interruption, run the same command again to continue. If "
-                      "the target belongs to another plan, the command fails.\n\nBad files do not stop a run. It "
+                      "parts, or on the machine.\n\nIf the target belongs to another plan, the command fails.\n\nBad "
+                      "files do not stop a run. It "
                       "writes all shards that contain none, lists the bad files and ends with exit code 4. Correct or "
                       "delete them and run the same command again, or use --on-bad skip to leave them out.",
        .examples = {{"shardctl convert imagenet/train shards/train", "shuffled shards of at most 256 MiB"},

@@ -45,7 +45,7 @@ cli::Command ls_command() {
        .description =
            "Prints one line per member: shard and name, separated by a tab. With --long: shard, offset of the content, "
            "size, label (- if there is none) and name. Control characters in names are shown as \\x0a, so that each "
-           "member is one line.\n\nLines are printed as members are found, but --json holds all of them in memory. "
+           "member is one line.\n\nLines are printed as members are found, but --json keeps all of them in memory. "
            "Prefer text for millions of members. If the reader closes the pipe, ls ends with exit code 0.",
        .examples = {{"shardctl ls shards/train | head", "the first members"},
                     {"shardctl ls shards/train --long | sort -n -r -k 3 | head", "the largest ones"},

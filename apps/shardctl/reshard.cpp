@@ -38,14 +38,14 @@ cli::Command reshard_command() {
            "Takes samples from any tar shards (USTAR, PAX, GNU, v7, compressed), also of other programs, and writes "
            "plain USTAR shards with sample indexes and a manifest. Contents stay byte for byte. Extensions become "
            "lower case, and keys that some reader does not support are renamed. Options apply in this order: --class, "
-           "--key and sizes, then --sample, --split, then the order, then the cut into shards.\n\nAfter an "
-           "interruption, run the same command again to continue. If inputs or options changed, the command fails. The "
-           "output depends only on inputs and options, never on the number of threads or parts, or on the machine.",
+           "--key and sizes, then --sample, --split, then the order, then the cut into shards.\n\nIf inputs or options "
+           "changed since the last run, the command fails. The output depends only on inputs and options, never on the "
+           "number of threads or parts, or on the machine.",
        .examples = {{"shardctl reshard a b merged --shuffle 7 --merge-classes",
                      "two sets into one, matching classes by name"},
                     {"shardctl reshard shards even --shards 64", "equal shards, as many as the loaders need"},
                     {"shardctl reshard shards sets --split train=0.9,val=0.1",
-                     "sets/train and sets/val, each with the same mix of labels"},
+                     "sets/train and sets/val, samples chosen by a hash of their keys"},
                     {"shardctl reshard 'laion-{00000..00041}.tar.gz' cats --key '*cat*' --drop-bad --rename jpeg=jpg",
                      "a part of a set from another program, only with images that decode"}},
        .resumable = true,

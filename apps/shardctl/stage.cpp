@@ -52,8 +52,8 @@ cli::Command stage_command() {
            "Copies everything below SRC: the shards of its manifest, or of a manifest in each folder below it, "
            "compared with their checksums while copying, their indexes, and other files, which have no checksum. At "
            "the end, "
-           "writes the marker DST/.shardkit/staged.json.\n\nAfter an interruption, run the same command "
-           "again to continue inside the files. If everything is already there, the command takes milliseconds and "
+           "writes the marker DST/.shardkit/staged.json.\n\nThe same command continues inside "
+           "the files. If everything is already there, the command takes milliseconds and "
            "reads no data. Several stages into one folder wait for the first and use its files.\n\nA lease protects "
            "DST from eviction for --lease after the stage, because the staging process exits before the readers start. "
            "With --cache and --limit, evicts sets without a lease, least recently used first.",

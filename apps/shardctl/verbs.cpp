@@ -35,6 +35,7 @@ cli::App shardctl_app() {
                     {"index", "how-to/other-readers.md"},
                     {"ls", "explain/inputs.md"},
                     {"cat", "explain/inputs.md"},
+                    {"stat", "how-to/look-inside.md"},
                     {"extract", "explain/samples.md"},
                     {"stage", "explain/staging.md"},
                     {"cache", "how-to/node-cache.md"}}};

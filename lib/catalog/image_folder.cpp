@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include "core/remedies.hpp"
@@ -144,7 +145,7 @@ void add_folder(ScannedClass& item, const std::string& folder, const std::vector
     }
   }
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!taken[i]) count_ignored(ignored, found[i].name);
+    if (!taken[i]) count_ignored(ignored, io::join_path(item.folder, io::join_path(folder, found[i].name)));
   }
 }
 
@@ -187,17 +188,17 @@ void list_classes(const SourceFolder& source, const ScanOptions& options, Contex
   for_each_waiting(scan.classes.size(), options.cores, ctx, [&](std::size_t at) {
     const IgnoredFiles ignored = list_class(source, scan.classes[at], options, ctx);
     const std::scoped_lock lock(mutex);
-    for (const auto& [kind, files] : ignored) scan.ignored[kind] += files;
+    scan.ignored.merge(ignored);
   });
 }
 
 /// What a source without images should contain, or what to do with the shards that it contains.
 std::string advice_for(const SourceFolder& source, const ImageFolderScan& scan) {
-  if (!scan.ignored.contains(".tar")) {
+  if (!scan.ignored.kinds.contains(".tar")) {
     return fmt::format("expected {}/<class>/<image>.jpg; for images without labels use --unlabeled", source.path);
   }
   const remedy::Named shards = {source.path};
-  const bool may_have_manifest = scan.ignored.contains(".json");
+  const bool may_have_manifest = scan.ignored.kinds.contains(".json");
   return fmt::format(
       "its .tar files seem to be shards, which need no convert: {} checks them{}, and {} writes them again",
       remedy::in_text(remedy::verify(shards)),
@@ -228,9 +229,16 @@ void add_classes(const SourceFolder& source, const ScanOptions& options, Context
 
 void check_classes(const ImageFolderScan& scan, const SourceFolder& source, const ScanOptions& options) {
   if (scan.images() == 0 && scan.problems.empty()) {
+    std::vector<std::string_view> found;
+    for (const auto& [kind, files] : scan.ignored.kinds) found.push_back(kind);
+    const std::string kinds = found.empty() ? "" : fmt::format("; found {}", fmt::join(found, ", "));
     throw Error(ErrorCode::not_found,
-                scan.listed ? fmt::format("no file below '{}' starts a sample; see --primary", source.path)
-                            : fmt::format("no images below '{}': {}", source.path, advice_for(source, scan)),
+                !options.primary.empty() ? fmt::format("no file below '{}' has an extension of --primary ({}){}",
+                                                       source.path, fmt::join(options.primary, ", "), kinds)
+                : scan.listed || (!found.empty() && !scan.ignored.kinds.contains(".tar"))
+                    ? fmt::format("no images below '{}'{}; --primary names other extensions that start a sample",
+                                  source.path, kinds)
+                    : fmt::format("no images below '{}': {}", source.path, advice_for(source, scan)),
                 source.path);
   }
   for (const ScannedClass& item : scan.classes) {

@@ -135,6 +135,7 @@ class ListReader {
     nlohmann::ordered_json fields;
     std::string path;
     while (table_.next(row, fields, path)) {
+      if (rows_.empty()) note_columns(fields);
       const bool is_there = scanning_.is_primary(path) || complete(path, row.line);
       add(row, fields, is_there ? path : std::string());
       ++ctx_.progress().items;
@@ -147,9 +148,16 @@ class ListReader {
     sort();
   }
 
-  ImageList take() { return {std::move(scan_), labels_.several(), several_rows_}; }
+  ImageList take() { return {std::move(scan_), labels_.several(), several_rows_, std::move(other_columns_)}; }
 
  private:
+  void note_columns(const nlohmann::ordered_json& fields) {
+    other_columns_.clear();
+    for (const auto& [name, value] : fields.items()) {
+      if (name != options_.path_column && name != options_.label_column) other_columns_.push_back(name);
+    }
+  }
+
   /// Gives an id the extension of the file that it means; false for none, which is a problem.
   bool complete(std::string& path, std::uint64_t line) {
     const std::size_t slash = path.rfind('/');
@@ -266,6 +274,7 @@ class ListReader {
   std::map<std::string, std::vector<io::ObjectInfo>> folders_;  ///< where ids were found
   std::vector<Row> rows_;
   bool several_rows_ = false;
+  std::vector<std::string> other_columns_;
 };
 
 /// Adds the names that side-cars of these suffixes would have.

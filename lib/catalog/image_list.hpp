@@ -29,6 +29,8 @@ struct ImageList {
   /// Some image has several rows. Its rows are for the .json member, and it has a label only if they all agree. A class
   /// map may give several classes one number; the class is then the bytewise first of them.
   bool several_rows = false;
+  /// Columns of the first row besides path and label.
+  std::vector<std::string> other_columns = {};
 };
 
 /// Reads a list and the metadata of its images. A path without an extension, such as an id, means the one file of this

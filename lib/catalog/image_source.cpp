@@ -6,6 +6,8 @@
 #include <iterator>
 #include <system_error>
 
+#include <fmt/ranges.h>
+
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -130,13 +132,22 @@ std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::st
   return files;
 }
 
-void count_ignored(IgnoredFiles& ignored, std::string_view name) {
-  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
+void IgnoredFiles::merge(const IgnoredFiles& other) {
+  constexpr std::size_t kMostNamed = 3;
+  for (const auto& [kind, files] : other.kinds) kinds[kind] += files;
+  first.insert(other.first.begin(), other.first.end());
+  while (first.size() > kMostNamed) first.erase(std::prev(first.end()));
 }
 
-void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
-  const auto found = ignored.find(kind_of(name));
-  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
+void count_ignored(IgnoredFiles& ignored, const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
+  if (!name.starts_with(".shardkit")) ignored.merge({{{kind_of(name), 1}}, {path}});
+}
+
+void uncount_ignored(IgnoredFiles& ignored, const std::string& path) {
+  const auto found = ignored.kinds.find(kind_of(std::string_view(path).substr(path.rfind('/') + 1)));
+  if (found != ignored.kinds.end() && --found->second == 0) ignored.kinds.erase(found);
+  ignored.first.erase(path);
 }
 
 std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
@@ -144,7 +155,7 @@ std::vector<std::string> class_folders(const SourceFolder& source, const std::st
   std::vector<std::string> classes;
   for (ListedEntry& entry : entries_in(source, folder)) {
     if (entry.kind == EntryKind::file) {
-      count_ignored(ignored, entry.name);
+      count_ignored(ignored, io::join_path(folder, entry.name));
     } else if (is_system_folder(entry.name)) {
       warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
                             "would count it and shift every label after it");
@@ -218,6 +229,43 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
     warn_of_absent_classes(source.path_of(sets.names[i]), classes[i], sets.classes, ctx);
   }
   return sets;
+}
+
+namespace {
+
+/// "Train", "training", "val2017", "test_set"
+bool resembles_set(std::string_view name) {
+  std::string text = lower_case(name);
+  const auto cut = [&](std::string_view characters) { text.erase(text.find_last_not_of(characters) + 1); };
+  cut("0123456789");
+  if (text.ends_with("set")) text.resize(text.size() - 3);
+  cut("_-. ");
+  return is_set_name(text) || text == "training" || text == "testing";
+}
+
+}  // namespace
+
+void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled) {
+  std::vector<std::string> sets;
+  std::vector<std::string> others;
+  for (const std::string& name : class_folders(source, "")) {
+    const bool is_set = resembles_set(name) && !(labeled && class_folders(source, name).empty()) &&
+                        !(labeled && holds_images(source, name));
+    (is_set ? sets : others).push_back(name);
+  }
+  if (sets.size() < (labeled ? 1 : 2)) return;
+  const bool alone = others.empty() && sets.size() == 1;
+  std::string text = fmt::format("'{}' contains {}the {} {}", source.path, alone ? "only " : "",
+                                 sets.size() == 1 ? "set" : "sets", fmt::join(sets, " and "));
+  if (!others.empty()) text += fmt::format(", and also '{}'", others.front());
+  if (!labeled)
+    return ctx.warn("sets_joined", text + ": all samples go into one set; to keep them apart, convert each");
+  text += alone ? ", which would become a class: " : ", which would become classes: ";
+  if (!others.empty()) text += fmt::format("move '{}' away, or ", others.front());
+  if (others.empty() && sets.size() > 1) text += "rename them to train, val and test, or ";
+  text +=
+      "convert each set on its own, all with one --class-map. If these folders are classes, list them in a --class-map";
+  throw Error(ErrorCode::usage, text, source.path);
 }
 
 }  // namespace shardkit::catalog

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,6 +58,11 @@ struct SetFolders {
 /// directly in them are enough.
 SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled = true);
 
+/// Throws Error{usage} if a folder of the source is named like a set and contains folders, as "train" or "Val2017", but
+/// find_set_folders() found no sets: as classes, each set would get one label. Without `labeled` several of them are a
+/// warning.
+void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled);
+
 enum class EntryKind { folder, file };
 
 struct ListedEntry {
@@ -81,13 +87,18 @@ bool is_system_folder(std::string_view name);
 /// Warns of a system folder that is skipped; `torchvision` is what torchvision would do.
 void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision);
 
-/// Files that belong to no sample, counted by kind: "hidden", "without extension", or the lower-case extension, such as
-/// ".gif".
-using IgnoredFiles = std::map<std::string, std::uint64_t>;
-/// Counts a file, unless it is one of shardkit's own.
-void count_ignored(IgnoredFiles& ignored, std::string_view name);
-/// Reverts add().
-void uncount_ignored(IgnoredFiles& ignored, std::string_view name);
+/// Files that belong to no sample.
+struct IgnoredFiles {
+  /// By kind: "hidden", "without extension", or the lower-case extension, such as ".gif".
+  std::map<std::string, std::uint64_t> kinds = {};
+  std::set<std::string> first = {};  ///< paths of a few, the first bytewise
+
+  void merge(const IgnoredFiles& other);
+};
+/// Counts a file by its path below the source, unless it is one of shardkit's own.
+void count_ignored(IgnoredFiles& ignored, const std::string& path);
+/// Reverts count_ignored().
+void uncount_ignored(IgnoredFiles& ignored, const std::string& path);
 /// The start of names that macOS gives to its metadata files: "._photo.jpg" is not a photo.
 inline constexpr std::string_view kAppleDouble = "._";
 

@@ -67,6 +67,11 @@ ImageTable::ImageTable(const std::string& file, const std::string& path_column, 
 void ImageTable::require_column(const std::string& column, std::string_view option) const {
   const std::vector<std::string>& columns = rows_.columns();
   if (columns.empty() || std::ranges::find(columns, column) != columns.end()) return;
+  for (const auto& [separator, remedy] : {std::pair(';', "is separated by ';': write it with commas"),
+                                          std::pair('\t', "is separated by tabs: name it .tsv")}) {
+    if (columns.size() == 1 && columns.front().find(separator) != std::string::npos)
+      throw Error(ErrorCode::usage, At{file_}, "'{}' {}", file_, remedy);
+  }
   throw Error(ErrorCode::usage, At{file_}, "'{}' has no column '{}'; its columns are {}: choose one with {}", file_,
               column, fmt::join(columns, ", "), option);
 }
@@ -187,12 +192,17 @@ void ImageNotes::settle(const ImageFolderScan& scan) {
   if (!labels_ || !metadata_ || (!labels_->several() && !metadata_->several())) return;
   const std::string& list = labels_->table().file();
   const std::string& rows = metadata_->table().file();
-  const std::string both = list == rows ? fmt::format("'{}' is --list and --metadata, so both set", list)
-                                        : fmt::format("'{}' and '{}' both set", list, rows);
+  if (list == rows) return metadata_.reset();  // the rows of the list are the same
   throw Error(ErrorCode::usage, At{list},
-              "{} the content of a sample's .json, and an image has several rows; join them into one table and give it "
-              "only with --list",
-              both);
+              "'{}' and '{}' both set the content of a sample's .json, and an image has several rows; join them into "
+              "one table and give it with --list",
+              list, rows);
+}
+
+std::string ImageNotes::lines_of(std::string_view path) const {
+  std::vector<std::uint32_t> lines;
+  for (const RowIndex::RowPosition& position : labels_->find(path)) lines.push_back(position.line);
+  return fmt::format("'{}', lines {}", path, fmt::join(lines, " and "));
 }
 
 bool ImageNotes::knows(std::string_view path) const {
@@ -256,6 +266,7 @@ ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
     ++result.rows;
     result.line = result.line == 0 ? position.line : std::min<std::uint64_t>(result.line, position.line);
   }
+  result.all = result.rows > 0 && used.empty();
   return result;
 }
 

@@ -101,6 +101,8 @@ class ImageNotes {
   /// given and one has.
   void settle(const ImageFolderScan& scan);
   bool empty() const { return !metadata_ && !labels_; }
+  /// An image and the lines of its rows in the list, for messages.
+  std::string lines_of(std::string_view path) const;
   /// Whether the tables contain the image, so that json_of() returns something.
   bool knows(std::string_view path) const;
 
@@ -112,6 +114,7 @@ class ImageNotes {
   struct Unused {
     std::uint64_t rows = 0;
     std::uint64_t line = 0;
+    bool all = false;  ///< no row matches an image
   };
   Unused unused(const ImageFolderScan& scan) const;
 

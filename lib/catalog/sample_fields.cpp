@@ -133,7 +133,7 @@ class FieldFinder {
       const std::string path = io::join_path(folder, file.name);
       const std::uint64_t hash = xxh3_64(as_bytes(path));
       if (path == owner.path_of(owner.files[image]) || !claimed.insert(hash).second) return;
-      if (!path.starts_with(kParent) && !taken.contains(hash)) uncount_ignored(scan_.ignored, file.name);
+      if (!path.starts_with(kParent) && !taken.contains(hash)) uncount_ignored(scan_.ignored, path);
     });
     for (ScannedClass& owner : scan_.classes) {
       std::erase_if(owner.members, [&](const ScannedMember& m) { return claimed.contains(hash_of(owner, m.file)); });

@@ -40,7 +40,7 @@ std::string alternatives(std::span<const std::string_view> names) {
 std::uint64_t whole_number(const std::string& option, const std::string& text) {
   const auto value = parse_count(text);
   if (!value)
-    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number of at least 0"));
+    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number (digits only)"));
   return *value;
 }
 
@@ -232,7 +232,7 @@ std::vector<std::string> take_literal_operands(std::vector<std::string>& args) {
 void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std::string>& texts) {
   std::size_t there = texts.size();
   for (const OperandSlot& slot : slots) {
-    if (slot.required && there-- == 0) reject(slot.name, "missing");
+    if (slot.required && there-- == 0) throw Error(ErrorCode::usage, "missing " + slot.name);
   }
   auto needed =
       static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), std::mem_fn(&OperandSlot::required)));
@@ -267,7 +267,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
     const std::string text = error.what();  // "--size: 1 required TEXT missing", "quiet was given ..."
     const std::string name = text.substr(0, text.find_first_of(": "));
     reject(name.starts_with('-') ? name : "--" + name,
-           text.find("required") != std::string::npos ? "a value is missing behind it" : "it takes no value");
+           text.find("required") != std::string::npos ? "the value is missing" : "it takes no value");
   } catch (const CLI::Error& error) {
     throw usage_error("{}", error.what());
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace shardkit {
 namespace {
@@ -42,7 +43,11 @@ std::string command_text(std::string_view command, const std::vector<FieldNode>&
     if (option.kind == FieldKind::flag) {
       text.append(name, 0, name.size() - 1);
     } else if (const auto* items = std::get_if<std::vector<std::string>>(&option.value)) {
-      for (const std::string& item : *items) text += name + shell_word(item);
+      if (option.field.is_operand()) {
+        for (const std::string& item : *items) text += name + shell_word(item);
+      } else {  // no item of an option contains a comma
+        text += name + shell_word(fmt::format("{}", fmt::join(*items, ",")));
+      }
     } else {
       text += name + shell_word(plain_text(option));
     }

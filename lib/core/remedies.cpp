@@ -30,7 +30,7 @@ constexpr std::array kTable{
     Row{"forget_parts", "rm -f {}/.shardkit/part-*-of-{}.json"},
     Row{"index", "shardctl index {}"},
     Row{"index_reader", " --{}"},
-    Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index"},
+    Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index {}/.shardkit/plan*"},
     Row{"move_away", "mkdir -p OUT && mv {} OUT"},
     Row{"evict", "shardctl cache gc {} --limit 0"},
     Row{"release", "shardctl cache release {} --all"},
@@ -70,6 +70,7 @@ std::string reshard(const Named& shards, const Repairs& repairs) {
   if (repairs.salvage) command += filled("salvage");
   if (repairs.mark_duplicates) command += filled("mark_duplicates");
   if (repairs.drop_bad) command += filled("drop_bad");
+  if (repairs.merge_classes) command += filled("merge_classes");
   if (!repairs.rename.empty()) command += filled("rename", {shell_word(repairs.rename)});
   return command;
 }
@@ -99,7 +100,7 @@ std::string move_away(const Named& files) { return filled("move_away", {words(fi
 
 std::string evict(const std::string& folder) { return filled("evict", {shell_word(folder)}); }
 std::string forget_set(const std::string& folder) {
-  return filled("forget_set", {shell_word(folder), shell_word(folder)});
+  return filled("forget_set", {shell_word(folder), shell_word(folder), shell_word(folder)});
 }
 std::string release(const std::string& folder) { return filled("release", {shell_word(folder)}); }
 std::string check_and_repair(const std::string& folder) { return filled("check_repair", {shell_word(folder)}); }

@@ -26,9 +26,10 @@ struct Repairs {
   bool salvage = false;          ///< cut shards, and samples whose bytes changed
   bool mark_duplicates = false;  ///< duplicate keys, and duplicate extensions within a sample
   bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data
+  bool merge_classes = false;    ///< labels that mean different classes in different folders
   std::string rename = {};       ///< "=jpg": members without an extension
 
-  bool any() const { return salvage || mark_duplicates || drop_bad || !rename.empty(); }
+  bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || !rename.empty(); }
 };
 
 // Commands, for in_text() or on lines of their own.

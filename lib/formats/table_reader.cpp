@@ -80,7 +80,7 @@ std::optional<RowFault> wrong_count(TableKind kind, std::size_t fields, std::siz
   if (fields == columns) return std::nullopt;
   std::string_view remedy = "write an empty field for a missing value";
   if (fields > columns)
-    remedy = kind == TableKind::tsv ? "quote a value that holds a tab" : "quote a value that holds a comma";
+    remedy = kind == TableKind::tsv ? "quote a value that contains a tab" : "quote a value that contains a comma";
   return RowFault{fmt::format("{} but the header has {}; {}", format_count(fields, "field"),
                               format_count(columns, "column"), remedy),
                   0};

@@ -16,6 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using Kinds = decltype(IgnoredFiles::kinds);
+
 ImageFolderScan scan(const TempDir& dir, Context& ctx, bool allow_empty = false) {
   ImageFolderScan result = scan_image_folder(dir.path("src"), {allow_empty, 2}, ctx);
   choose_keys(result);
@@ -66,7 +68,7 @@ TEST_CASE("image extensions are torchvision's, in any case; other files are coun
   Context ctx;
   const ImageFolderScan result = scan(dir, ctx);
   CHECK(result.images() == 9);
-  CHECK(result.ignored == IgnoredFiles{{".gif", 1}, {".jpg", 1}, {".json", 1}, {".txt", 1}, {"without extension", 2}});
+  CHECK(result.ignored.kinds == Kinds{{".gif", 1}, {".jpg", 1}, {".json", 1}, {".txt", 1}, {"without extension", 2}});
 }
 
 TEST_CASE("side-cars ride with the image whose stem they share") {
@@ -83,7 +85,7 @@ TEST_CASE("side-cars ride with the image whose stem they share") {
   }
   CHECK(pairs == std::set<std::pair<std::string, std::string>>{
                      {"a.jpg", "a.json"}, {"a.jpg", "a.txt"}, {"a.b.jpg", "a.b.json"}});
-  CHECK(result.ignored == IgnoredFiles{{".json", 1}});
+  CHECK(result.ignored.kinds == Kinds{{".json", 1}});
 }
 
 TEST_CASE("what macOS, notebooks and disk stations leave behind is neither a class nor an image") {
@@ -97,7 +99,7 @@ TEST_CASE("what macOS, notebooks and disk stations leave behind is neither a cla
   REQUIRE(result.classes.size() == 1);
   CHECK(names(result.classes[0]) == std::vector<std::string>{"1.jpg"});
   CHECK(ctx.warnings().size() == 6);
-  CHECK(result.ignored == IgnoredFiles{{"hidden", 2}});
+  CHECK(result.ignored.kinds == Kinds{{"hidden", 2}});
 }
 
 TEST_CASE("hidden folders are skipped and said so") {

@@ -12,6 +12,8 @@ using namespace shardkit::catalog;
 
 namespace {
 
+using Kinds = decltype(IgnoredFiles::kinds);
+
 std::string place_of(const char* declared, const char* path) {
   const auto pattern = FieldTemplate(declared).pattern_for(path);
   return pattern ? pattern->text() : "none";
@@ -126,7 +128,7 @@ TEST_CASE("a file that is declared does not ride along under its usual name, and
   Tree tree{"src/a.jpg", "src/a.txt", "src/words/a.lab", "src/words/b.lab"};
   const ImageFolderScan scan = tree.scan({"caption.txt={dir}/{stem}.txt", "lab=words/{stem}.lab"});
   CHECK(samples_of(scan) == Samples{{"a.jpg", {"caption.txt=a.txt", "lab=words/a.lab"}}});
-  CHECK(scan.ignored == IgnoredFiles{{".lab", 1}});
+  CHECK(scan.ignored.kinds == Kinds{{".lab", 1}});
 }
 
 TEST_CASE("other files than images start samples where --primary says so") {
@@ -134,7 +136,7 @@ TEST_CASE("other files than images start samples where --primary says so") {
   tree.options.primary = {"flac", "wav"};
   const ImageFolderScan scan = tree.scan({});
   CHECK(samples_of(scan) == Samples{{"a.FLAC", {"txt=a.txt"}}, {"b.wav", {}}});
-  CHECK(scan.ignored == IgnoredFiles{{".jpg", 1}});
+  CHECK(scan.ignored.kinds == Kinds{{".jpg", 1}});
 }
 
 TEST_CASE("a field that matches nothing is an error that says where it was looked for") {
@@ -158,5 +160,5 @@ TEST_CASE("without labels images may lie anywhere, and no folder is a class") {
   CHECK(samples_of(scan) == Samples{{"1.jpg", {}}, {"a/2.jpg", {}}, {"a/b/3.jpg", {}}});
   CHECK_FALSE(scan.labeled());
   CHECK(labels_by_position(scan) == std::vector<std::optional<std::uint64_t>>(2));
-  CHECK(scan.ignored == IgnoredFiles{{".md", 1}});
+  CHECK(scan.ignored.kinds == Kinds{{".md", 1}});
 }

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
@@ -62,6 +63,29 @@ TEST_CASE("hidden folders do not hide the sets") {
   Source source{"train/cat/1.jpg", "val/cat/1.jpg", ".cache/x/1.jpg", "train/.git/x"};
   CHECK(source.find().names == std::vector<std::string>{"train", "val"});
   CHECK(source.find().classes == std::vector<std::string>{"cat"});
+}
+
+TEST_CASE("folders that look like sets but are none to convert are refused, or without labels reported") {
+  const auto refused = [](std::initializer_list<const char*> files) {
+    Source source(files);
+    REQUIRE(source.find().names.empty());
+    try {
+      refuse_unclear_sets(source.dir.path("src"), source.ctx, true);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused({"train/cat/1.jpg", "val/cat/1.jpg", "extra/1.jpg"}).find("move 'extra' away") != std::string::npos);
+  CHECK(refused({"train/cat/1.jpg"}).find("only the set train") != std::string::npos);
+  for (const char* other : {"Val", "validating_set", "val2017", "valset", "testing", "test-1"}) {
+    CHECK(refused({"Train/cat/1.jpg", fmt::format("{}/cat/1.jpg", other).c_str()}).find("Train") != std::string::npos);
+  }
+  CHECK(refused({"train/1.jpg", "bus/1.jpg"}).empty());  // a class of trains
+  CHECK(refused({"trainer/x/1.jpg", "settings/x/1.jpg"}).empty());
+  Source source{"train2017/1.jpg", "val2017/1.jpg"};
+  refuse_unclear_sets(source.dir.path("src"), source.ctx, false);
+  CHECK(source.warning() == "sets_joined");
 }
 
 TEST_CASE("a source that is not there is an error") {

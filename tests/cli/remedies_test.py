@@ -658,6 +658,63 @@ class Table(RemedyTest):
         self.shardctl("stage", self.shards, f"cache/set {AWKWARD}", "--owner", "another's job")
         return self.folder / f"cache/set {AWKWARD}"
 
+    def test_row_merge_classes_for_labels_that_conflict(self):
+        for name, classes in (("a", ("cat", "dog")), ("b", ("dog",))):
+            for label in classes:
+                path = self.folder / f"src_{name}/{label}/{name}.jpg"
+                path.parent.mkdir(parents=True)
+                path.write_bytes(JPEG_START + name.encode())
+            self.shardctl("convert", f"src_{name}", f"{self.shards} {name}")
+        both = [f"{self.shards} a", f"{self.shards} b"]
+        finished = self.call("shardctl", "verify", *both, "--json", "-")
+        self.assertEqual(finished.returncode, 3)
+        result = result_of(finished)["result"]
+        (problem,) = result["problems"]
+        self.assertEqual(problem["code"], "label_conflict")
+        for part in ("label 0 is 'cat'", "but 'dog'", *both):
+            self.assertIn(part, problem["text"])
+        self.follow(result["remedies"][0])
+        self.sound("OUT")
+        (self.folder / "classes.txt").write_text("cat\ndog\n")
+        self.shardctl("convert", "src_b", "mapped", "--class-map", "classes.txt")
+        checked = self.shardctl("verify", both[0], "mapped")["checked"]
+        self.assertIn("manifests of 2 folders: the same classes and labels", checked)
+
+    def test_one_class_with_two_labels_is_a_conflict_too(self):
+        for name, labels in (("a", "cat\nx\n"), ("b", "y\nz\ncat\n")):
+            (self.folder / f"src_{name}/cat").mkdir(parents=True)
+            (self.folder / f"src_{name}/cat/{name}.jpg").write_bytes(JPEG_START)
+            (self.folder / f"{name}.txt").write_text(labels)
+            self.shardctl("convert", f"src_{name}", f"set_{name}", "--class-map", f"{name}.txt")
+        for verb, code in (("verify", 3), ("reshard", 4)):
+            finished = self.call("shardctl", verb, "set_a", "set_b", *(["OUT"] if verb == "reshard" else []))
+            self.assertEqual(finished.returncode, code, finished.stderr)
+            self.assertIn("label", finished.stdout + finished.stderr)
+
+    def test_an_unfinished_set_is_not_made_whole_by_index(self):
+        self.make_tree()
+        self.shardctl("convert", "src", self.shards, "--samples", "30", "--part", "0/2")
+        refused = self.call("shardctl", "index", self.shards)
+        self.assertEqual(refused.returncode, 4)
+        self.assertIn("has not finished", refused.stderr)
+        self.assertEqual(self.call("shardctl", "index", self.shards, "--output", "other").returncode, 4)
+        for tar in (self.folder / self.shards).glob("*.tar"):
+            tar.unlink()
+        self.assertEqual(self.call("shardctl", "verify", self.shards).returncode, 3)
+
+    def test_files_that_convert_left_out_are_not_missing_after_a_reshard(self):
+        self.make_tree("photos", classes=2, per_class=6)
+        (self.folder / "photos/class_0/broken.jpg").symlink_to("nowhere")
+        (self.folder / "photos/class_1/empty.jpg").write_bytes(b"")
+        self.shardctl("convert", "photos", self.shards, "--on-bad", "skip")
+        result = self.shardctl("reshard", self.shards, "OUT")
+        self.assertEqual((result["samples"], result["dropped"]), (12, 0))
+        self.shardctl("reshard", "OUT", "halves", "--split", "a=0.5,b=0.5")
+        for folders in (["OUT"], ["halves/a", "halves/b"]):
+            checked = self.shardctl("verify", *folders, "--against", "photos")["checked"]
+            self.assertIn("members and labels against 12 images in 'photos'; without 2 files that convert left out",
+                          checked)
+
     def test_row_release(self):
         self.staged()
         collect = ("shardctl", "cache", "gc", "cache", "--limit", "0")

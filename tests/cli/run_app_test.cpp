@@ -204,7 +204,7 @@ TEST_CASE("a verb may have two words") {
   CHECK(run_fake(succeed, {"cache ls", "x"}).exit_code == 2);
   const Ran wrong = run_fake(succeed, {"cache", "ls"});
   CHECK(wrong.exit_code == 2);
-  CHECK(wrong.err == "fake: error: SRC: missing\nrun 'fake cache ls --help' for its options\n");
+  CHECK(wrong.err == "fake: error: missing SRC\nrun 'fake cache ls --help' for its options\n");
 }
 
 TEST_CASE("a group alone, or with --help, shows its verbs") {

@@ -57,7 +57,7 @@ TEST_CASE("a command that is stopped leaves that") {
 }
 
 TEST_CASE("a wrong command line is left, without the advice to repeat it") {
-  CHECK(left_by(succeed, {"work"}) == "fake: error: SRC: missing\n");
+  CHECK(left_by(succeed, {"work"}) == "fake: error: missing SRC\n");
   CHECK(left_by(succeed, {"wrok"}) == "fake: error: wrok: unknown verb; did you mean work?\n");
 }
 

@@ -134,8 +134,8 @@ TEST_CASE("a table without a header, or with one that does not tell columns apar
 
 TEST_CASE("a record has as many fields as the header has columns") {
   check_error("p,q\na,b\nc\n", "3", "1 field but the header has 2 columns; write an empty", 8);
-  check_error("p,q\na,b,c\n", "2", "3 fields but the header has 2 columns; quote a value that holds a comma", 4);
-  check_error("p\tq\na\tb\tc\n", "2", "quote a value that holds a tab", 4, TableKind::tsv);
+  check_error("p,q\na,b,c\n", "2", "3 fields but the header has 2 columns; quote a value that contains a comma", 4);
+  check_error("p\tq\na\tb\tc\n", "2", "quote a value that contains a tab", 4, TableKind::tsv);
   check_error("p,q\n \n", "2", "1 field", 4);
 }
 

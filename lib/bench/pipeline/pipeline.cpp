@@ -226,7 +226,7 @@ void check_paths(const PipelineOptions& options) {
   if (null_source && !options.paths.empty())
     throw usage_error("PATH: leave it out with --source null, which reads nothing");
   if (!null_source && options.paths.empty())
-    throw usage_error("PATH: missing; give shards, images or a folder of either");
+    throw usage_error("missing PATH: give shards, images or a folder of either");
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ std::string ImageFault::describe() const {
   return fmt::format("{}: {}{}{}", kind.name, kind.meaning, text.empty() ? "" : ": ", text);
 }
 
+ProblemCode decode_code(image::DecodeFailure failure) { return kDecodeCodes[static_cast<std::size_t>(failure)]; }
+
 bool is_image_member(std::string_view extension) { return formats::is_image_extension(last_extension(extension)); }
 
 std::optional<ImageFault> magic_fault(Bytes head, std::string_view extension) {
@@ -75,7 +77,7 @@ std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, 
   if (image::sniff_image(image) != image::ImageKind::jpeg) {
     const image::PixelVerdict checked = image::check_pixels(image);
     if (checked.failure == image::DecodeFailure::none) return fault;
-    return ImageFault{kDecodeCodes[static_cast<std::size_t>(checked.failure)], checked.message};
+    return ImageFault{decode_code(checked.failure), checked.message};
   }
   if (fault && fault->code == ProblemCode::image_no_end) return fault_without_end(decoder, image, std::move(*fault));
   if (fault) {  // of another format: damage weighs more
@@ -84,7 +86,7 @@ std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, 
   }
   const image::Decoded decoded = decoder.decode(image);
   if (decoded.failure != image::DecodeFailure::none) {
-    return ImageFault{kDecodeCodes[static_cast<std::size_t>(decoded.failure)], std::string(decoded.message)};
+    return ImageFault{decode_code(decoded.failure), std::string(decoded.message)};
   }
   if (image::read_jpeg_header(image).header.is_cmyk()) return ImageFault{ProblemCode::image_cmyk, {}};
   return std::nullopt;

@@ -26,6 +26,9 @@ struct ImageFault {
   std::string describe() const;
 };
 
+/// The finding of verify for an image that cannot be decoded.
+ProblemCode decode_code(image::DecodeFailure failure);
+
 /// True for members that are judged: "jpg", "seg.png".
 bool is_image_member(std::string_view extension);
 

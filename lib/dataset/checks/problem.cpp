@@ -86,6 +86,8 @@ constexpr ProblemKind kKinds[] = {
     {label_out_of_range, "label_out_of_range", kError, "the manifest has no class for this label"},
     {class_count, "class_count", kError, "the number of samples of this class differs from the manifest"},
     {label_gap, "label_gap", kWarning, "labels without samples: loaders that count labels size the model incorrectly"},
+    {label_conflict, "label_conflict", kError, "the manifests of two folders give a label different meanings",
+     Remedy::merge_classes},
     {orphan_member, "orphan_member", kError, "a label or text without data in the same sample: loaders stop here",
      Remedy::drop_bad},
     {differing_members, "differing_members", kWarning,
@@ -112,8 +114,7 @@ constexpr ProblemKind kKinds[] = {
     {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
     {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it does not exist", Remedy::restore},
-    {set_unfinished, "set_unfinished", kError, "the convert or reshard that writes this set has not finished",
-     Remedy::run_again},
+    {set_unfinished, "set_unfinished", kError, "shards of the set are still to be written", Remedy::run_again},
     {extra_shard, "extra_shard", kError, "the manifest does not list this shard, but loaders would read it",
      Remedy::move_away},
     {shard_size, "shard_size", kError, "the shard's size differs from the manifest", Remedy::restore},

@@ -69,6 +69,7 @@ enum class ProblemCode {
   label_out_of_range,
   class_count,
   label_gap,
+  label_conflict,
   orphan_member,
   differing_members,
   // images
@@ -108,6 +109,7 @@ enum class Remedy {
   reshard,          ///< `shardctl reshard` writes the same samples without it
   salvage,          ///< takes the samples before the damage, and those whose bytes did not change
   mark_duplicates,  ///< gives each sample a name of its own
+  merge_classes,    ///< numbers the classes of all folders together
   drop_bad,         ///< leaves the samples out; for errors only
   rename,           ///< gives an extension to members without one
   index,            ///< another reader's index is written again

@@ -5,13 +5,14 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
@@ -34,15 +35,15 @@ bool is_left_out(catalog::Inputs& inputs, const std::string& folder, const std::
 }
 
 /// Missing shards of the folder's plans.
-std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::string& folder,
+std::uint64_t planned_and_missing(catalog::Inputs& inputs, const std::string& folder,
                                   const std::set<std::string_view>& there) {
   std::uint64_t missing = 0;
-  for (const std::string& path : plans_in(*set.inputs, folder)) {
-    const auto file = set.inputs->open(path);
+  for (const std::string& path : plans_in(inputs, folder)) {
+    const auto file = inputs.open(path);
     const formats::PlanReader plan(*file, path);
     for (std::size_t i = 0; i < plan.shards().size(); ++i) {
       const std::string shard = plan.shard_name(i);
-      if (!there.contains(shard) && !is_left_out(*set.inputs, folder, shard)) ++missing;
+      if (!there.contains(shard) && !is_left_out(inputs, folder, shard)) ++missing;
     }
   }
   return missing;
@@ -52,12 +53,7 @@ std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::s
                                       const std::optional<formats::Manifest>& manifest,
                                       const std::set<std::string_view>& there) {
   if (auto unfinished = unfinished_stage(folder)) return unfinished;
-  if (!manifest) {
-    const std::uint64_t missing = planned_and_missing(set, folder, there);
-    if (missing == 0) return std::nullopt;
-    return fmt::format("the convert or reshard into '{}' has not finished: {} of its plan {} missing", folder,
-                       format_count(missing, "shard"), missing == 1 ? "is" : "are");
-  }
+  if (!manifest) return unfinished_plan(*set.inputs, folder, there);
   if (auto unfinished = unfinished_append(*set.inputs, folder, *manifest)) return unfinished;
   const auto missing = missing_shards(*manifest, find_staged_part(*set.inputs, folder), there);
   if (missing.empty()) return std::nullopt;
@@ -140,6 +136,14 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
   }
 }
 
+std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
+                                           const std::set<std::string_view>& there) {
+  const std::uint64_t missing = planned_and_missing(inputs, folder, there);
+  if (missing == 0) return std::nullopt;
+  return fmt::format("the convert or reshard into '{}' has not finished: {} of its plan {} missing", folder,
+                     format_count(missing, "shard"), missing == 1 ? "is" : "are");
+}
+
 std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
                                              const formats::Manifest& manifest) {
   const std::vector<std::string> plans = plans_in(inputs, folder);
@@ -159,12 +163,77 @@ std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const c
   return std::nullopt;
 }
 
-bool have_same_classes(const catalog::FolderManifests& manifests) {
-  const auto& first = manifests.begin()->second;
-  const auto class_of = [](const formats::ManifestClass& item) { return std::tie(item.label, item.name); };
-  return std::ranges::all_of(manifests, [&](const auto& item) {
-    return item.second && std::ranges::equal(item.second->classes, first->classes, {}, class_of, class_of);
-  });
+LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
+  struct Names {
+    std::set<std::string> names;  // a class map may give several classes one label
+    std::string path;             // that named it first
+  };
+  std::map<std::uint64_t, Names> by_label;
+  std::map<std::string, std::pair<std::uint64_t, std::string>> by_name;
+  LabelComparison result;
+  std::string absent;
+  for (const auto& [folder, manifest] : manifests) {
+    const std::string path = io::join_path(folder, formats::kManifestName);
+    if (!manifest) {
+      absent += fmt::format("; '{}' has no manifest", folder);
+      continue;
+    }
+    std::map<std::uint64_t, std::set<std::string>> here;
+    for (const formats::ManifestClass& item : manifest->classes) here[item.label].insert(item.name);
+    for (auto& [label, names] : here) {
+      Names& known = by_label.try_emplace(label, Names{{}, path}).first->second;
+      const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });
+      if (!known.names.empty() && !shared) {
+        result.conflicts.push_back(fmt::format("label {} is '{}' in '{}' but '{}' in '{}'", label, *known.names.begin(),
+                                               known.path, *names.begin(), path));
+      }
+      for (const std::string& name : names) {
+        const auto& [first, where] = by_name.try_emplace(name, label, path).first->second;
+        if (first == label || (!known.names.empty() && !shared)) continue;
+        result.conflicts.push_back(
+            fmt::format("class '{}' has label {} in '{}' but {} in '{}'", name, first, where, label, path));
+      }
+      known.names.merge(names);
+    }
+  }
+  std::string fewer;
+  for (const auto& [folder, manifest] : manifests) {
+    if (!manifest || manifest->classes.size() == by_name.size()) continue;
+    fewer += fmt::format("; '{}' has {} of the {} classes", folder, manifest->classes.size(), by_name.size());
+  }
+  result.text = !result.conflicts.empty()         ? "labels conflict"
+                : fewer.empty() && absent.empty() ? "the same classes and labels"
+                                                  : "labels agree";
+  result.text += fewer + absent;
+  return result;
+}
+
+std::map<std::string, std::string> files_left_out(const catalog::ShardSet& set,
+                                                  const catalog::FolderManifests& manifests) {
+  std::map<std::string, std::string> files;
+  const auto note = [&](const formats::IndexSkip& skip) { files.emplace(skip.path, skip.reason); };
+  const auto readable = [](const auto& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported) throw;
+    }
+  };
+  for (const ExpectedShard& shard : find_expectations(set)) {
+    if (!shard.index || shard.index->skipped == 0) continue;
+    formats::ShardIndexVisitor visitor;
+    visitor.skip = note;
+    readable([&] { formats::read_shard_index(*set.inputs->open(shard.index_path), shard.index_path, visitor); });
+  }
+  for (const auto& [folder, manifest] : manifests) {
+    for (const std::string& path : plans_in(*set.inputs, folder)) {
+      readable([&] {
+        const auto plan = set.inputs->open(path);
+        std::ranges::for_each(formats::PlanReader(*plan, path).head().skipped, note);
+      });
+    }
+  }
+  return files;
 }
 
 void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,6 +29,10 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
 /// A message that the stage that brought the folder's files is not complete; empty if none did, or it is.
 std::optional<std::string> unfinished_stage(const std::string& folder);
 
+/// A message that shards of the folder's plans are missing from `there`, the names of its shards; empty if none is.
+std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
+                                           const std::set<std::string_view>& there);
+
 /// A message that a convert --append into the folder is not complete; empty if there is none.
 std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
                                              const formats::Manifest& manifest);
@@ -36,8 +41,17 @@ std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std:
 /// incomplete convert or reshard. Empty if nothing is missing, and for shards that were named one by one.
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
 
-/// True if all folders have a manifest, with the same names and labels of classes.
-bool have_same_classes(const catalog::FolderManifests& manifests);
+/// What the manifests of several folders say about labels.
+struct LabelComparison {
+  std::string text;                    ///< one line: whether they agree, and which folders lack classes
+  std::vector<std::string> conflicts;  ///< a label with two names each, or a name with two labels
+};
+LabelComparison compare_labels(const catalog::FolderManifests& manifests);
+
+/// The source files that the plans and indexes of the shards name as left out, with the reasons, by path. A plan or
+/// index that cannot be read names none.
+std::map<std::string, std::string> files_left_out(const catalog::ShardSet& set,
+                                                  const catalog::FolderManifests& manifests);
 
 /// Throws Error{not_found} if something is missing.
 void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);

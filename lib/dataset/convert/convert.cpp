@@ -18,37 +18,13 @@
 #include "dataset/sharding/earlier_samples.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::size_t kMostNamed = 20;  ///< bad files in a message
-
-/// A target inside the source would be scanned as a class by the next run.
-void refuse_target_in_source(const std::string& source, const std::string& target) {
-  if (catalog::is_address(source)) return;
-  if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
-    throw Error(ErrorCode::usage, At{target},
-                "the target '{}' is inside the source '{}'; choose a folder outside of it", target, source);
-  }
-}
-
-/// A given plan already fixes these options; a contradiction would be ignored silently.
-void refuse_options_beside_plan(const ConvertOptions& options) {
-  ShardingOptions given = options.sharding;
-  given.access = {};                                   // of the source's storage
-  if (given.on_bad != OnBad::keep) given.on_bad = {};  // like the next: the treatment of bad files
-  given.max_bad = {};
-  if (const std::string words = command_text("", given); !words.empty()) {
-    throw usage_error("--plan fixes which shards are written; give{} to `shardctl plan` instead", words);
-  }
-  const std::string split = command_text("", static_cast<const SplitOptions&>(options));
-  if (split.empty()) return;
-  throw usage_error(
-      "--plan has only one set; leave out{}, and divide the finished set with {}, or leave out "
-      "--plan",
-      split, remedy::in_text(remedy::reshard({options.target}) + split));
+void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
+  formats::PlanReader(source, path).check_bytes();
+  source.stream_all([&](Bytes piece) { sink.write(piece); });
 }
 
 class Conversion {
@@ -86,7 +62,6 @@ class Conversion {
  private:
   /// The given plan, the source's own train/ and val/ folders, the shares of --split, or the whole source.
   void plan_sets() {
-    refuse_target_in_source(options_.source, options_.target);
     const SplitRule rule = split_rule(options_);
     if (options_.seed != 0 && rule.shares.empty()) {
       throw usage_error("--seed needs --split; for the order of samples use --shuffle SEED");
@@ -123,8 +98,8 @@ class Conversion {
   }
 
   std::unique_ptr<ByteSource> open_plan() const {
+    check(options_);
     if (plan_path_.empty()) return nullptr;
-    refuse_options_beside_plan(options_);
     return inputs_->open(plan_path_);
   }
 
@@ -135,7 +110,10 @@ class Conversion {
   catalog::SetFolders set_folders() {
     // A list names its images itself; rows of metadata are of one set.
     if (!options_.sharding.images.list.empty()) return {};
-    return catalog::find_set_folders(images_, ctx_, !options_.sharding.unlabeled);
+    catalog::SetFolders folders = catalog::find_set_folders(images_, ctx_, !sharding_.unlabeled);
+    if (folders.names.empty() && sharding_.class_map.empty())
+      catalog::refuse_unclear_sets(images_, ctx_, !sharding_.unlabeled);
+    return folders;
   }
 
   void plan_folders(const catalog::SetFolders& folders) {
@@ -161,14 +139,22 @@ class Conversion {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     expect_stages(1, rule.shares.size());
     const ScannedSource source = scan(known_images(), {});
-    const std::vector<SampleOrder> orders = split_source(source, sharding_, rule, ctx_);
-    for (std::size_t i = 0; i < orders.size(); ++i) {
-      if (!job_.sets()[i].start()) refuse_empty_set(job_.sets()[i].name, orders[i]);
+    const DividedSamples divided = split_source(source, sharding_, rule, ctx_);
+    for (std::size_t i = 0; i < divided.sets.size(); ++i) {
+      if (!job_.sets()[i].start()) refuse_empty_set(rule, i, divided);
     }
-    for (std::size_t i = 0; i < orders.size(); ++i) {
+    bool is_new = false;  // of a plan that continues, the first run warned
+    for (std::size_t i = 0; i < divided.sets.size(); ++i) {
       TargetSet& set = job_.sets()[i];
-      adopt(set, source, {&orders[i], split_texts(options_, set.name), {}, i == 0});
+      const bool had_plan = set.target.has_plan();
+      adopt(set, source, {&divided.sets[i], split_texts(options_, set.name), {}, i == 0});
+      is_new = is_new || (!had_plan && !unchanged_.contains(set.name));
     }
+    const auto name_of = [&](std::uint64_t label) {
+      const auto at = std::ranges::find(source.labels, std::optional(label)) - source.labels.begin();
+      return source.scan.classes[static_cast<std::size_t>(at)].name;
+    };
+    if (is_new) warn_of_small_classes(divided, rule, name_of, ctx_);
   }
 
   TargetSet& add_set(const std::string& name) {
@@ -217,6 +203,7 @@ class Conversion {
       const std::string folder = set.name.empty() ? std::string() : set.name + '/';
       earlier_.settle(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
     }
+    warn_of_classes(source, set, ctx_);
     return source;
   }
 
@@ -235,9 +222,10 @@ class Conversion {
       set.require_earlier_shards(options_.recheck);
       added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
-      if (added.samples.empty() && !fails && !set.has_plan()) {
+      const bool records = scope.lists_skipped && !source.scan.problems.empty();
+      if (added.samples.empty() && !fails && !records && !set.has_plan()) {
         warn_of_nothing_new(source, set.folder());
-        unchanged_.insert(set.name);
+        unchanged_.emplace(set.name, classes_of(source));
         return set.cancel_append();
       }
       scope.samples = &added.samples;
@@ -247,11 +235,22 @@ class Conversion {
     set.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
   }
 
+  static formats::Manifest classes_of(const ScannedSource& source) {
+    formats::Manifest manifest;
+    for (std::size_t c = 0; c < source.labels.size(); ++c) {
+      if (source.labels[c]) manifest.classes.push_back({source.scan.classes[c].name, *source.labels[c], 0});
+    }
+    return manifest;
+  }
+
   void write_set(TargetSet& set, const Amendments& amendments) {
-    if (unchanged_.contains(set.name)) {
+    if (const auto unchanged = unchanged_.find(set.name); unchanged != unchanged_.end()) {
       ctx_.progress().next_stage();  // which has nothing to write
       const std::string path = set.path_of(formats::kManifestName);
-      const formats::Manifest manifest = formats::read_manifest(io::read_text_file(path), path);
+      const formats::Manifest listed = formats::read_manifest(io::read_text_file(path), path);
+      unchanged->second.plan_hash = listed.plan_hash;
+      const formats::Manifest manifest = formats::join_manifests(listed, unchanged->second);
+      if (manifest.classes.size() > listed.classes.size() && !options_.in_parts()) job_.publish(set, manifest);
       job_.write_indexes(set, manifest);
       result_.samples_before += manifest.samples;
       result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.plan().hash())});
@@ -288,26 +287,28 @@ class Conversion {
 
   /// All bad files, and the remedies.
   void report_failure() {
-    std::string text;
-    for (const BadFile& file : open_ | std::views::take(kMostNamed)) text += fmt::format("{}; ", file.reason);
-    if (result_.bad > kMostNamed) {
-      text += fmt::format("and {} more, see {}; ", result_.bad - kMostNamed,
-                          shell_word(io::join_path(options_.target, ".shardkit/*.bad")));
-    }
+    const std::string lists =
+        io::join_path(options_.target, job_.sets().size() > 1 ? "*/.shardkit/*.bad" : ".shardkit/*.bad");
+    const std::string text = files_by_reason(open_, std::max(result_.bad, needed_), lists);
     const ErrorCode code = away_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
     result_.failure.emplace(code, failure_title() + text + what_to_do(),
-                            open_.empty() ? images_.path : images_.path_of(open_.front().path));
+                            open_.size() == 1 ? images_.path_of(open_.front().path) : images_.path);
   }
 
-  std::string failure_title() const {
+  std::string failure_title() {
     const std::string& source = images_.path;
     if (away_) return fmt::format("many files of '{}' no longer exist: is all of it mounted? ", source);
     if (over_budget_) {
       return fmt::format("found {} in '{}', but --max-bad allows only {}: ", format_count(needed_, "bad sample"),
                          source, format_count(allowed_));
     }
-    return fmt::format("found {} in '{}'; all shards without one are finished: ", format_count(result_.bad, "bad file"),
-                       source);
+    std::size_t finished = 0;
+    std::size_t open = 0;
+    for (const TargetSet& set : job_.sets()) {
+      for (const auto& shard : set.shards) ++(shard ? finished : open);
+    }
+    return fmt::format("found {} in '{}'; {} of {} finished: ", format_count(result_.bad, "bad file"), source, finished,
+                       format_count(finished + open, "shard"));
   }
 
   std::string what_to_do() const {
@@ -323,23 +324,31 @@ class Conversion {
 
   void warn_of_images() {
     if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
-      ctx_.warn("images_not_resized", "{} left as they are: --resize supports only JPEG",
+      ctx_.warn("images_not_resized", "{} not resized: --resize supports only JPEG",
                 format_count(not_resized, "image"));
     }
     if (result_.kept_bad > 0) {
-      ctx_.warn("bad_images_kept", "{} kept although they are bad (--on-bad keep)",
-                format_count(result_.kept_bad, "image"));
+      ctx_.warn("bad_images_kept", "{} kept despite a fault (--on-bad keep)", format_count(result_.kept_bad, "image"));
     }
     for (std::size_t i = 0; i < kProblemCodes; ++i) {
       const std::uint64_t images = images_counted_.accepted[i];
       if (images == 0) continue;
       const ProblemKind& kind = problem_kinds()[i];
-      result_.accepted.push_back({std::string(kind.name), images});
-      ctx_.warn("images_accepted", "{} accepted with {}: {}; --strict refuses them", format_count(images, "image"),
-                kind.name, kind.meaning);
+      const std::set<std::string>& paths = images_counted_.accepted_paths[kind.code];
+      const AcceptedImages& accepted =
+          result_.accepted.emplace_back(std::string(kind.name), images, std::vector(paths.begin(), paths.end()));
+      const bool may_be_cut =
+          kind.code == ProblemCode::image_no_end && sharding_.validate.value_or(kDefaultValidate) != Validate::decode;
+      ctx_.warn("images_accepted", "{} accepted with {}: {}: {}; {}--strict refuses them",
+                format_count(images, "image"), kind.name,
+                may_be_cut ? std::string_view("the JPEG has no end marker and may be cut off") : kind.meaning,
+                first_of(accepted.paths, images), may_be_cut ? "--validate decode finds out, " : "");
     }
     if (result_.skipped > 0) {
-      ctx_.warn("files_skipped", "{} left out of the shards", format_count(result_.skipped, "source file"));
+      std::vector<std::string> paths;
+      for (const auto& file : result_.skipped_files) paths.push_back(file.path);
+      ctx_.warn("files_skipped", "{} left out of the shards: {}", format_count(result_.skipped, "source file"),
+                first_of(paths, result_.skipped));
     }
   }
 
@@ -352,7 +361,8 @@ class Conversion {
   const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;
   EarlierSamples earlier_{options_.identity};
-  std::set<std::string> unchanged_;    ///< sets to which --append has nothing to add
+  /// Sets to which --append has nothing to add, with the classes of the source.
+  std::map<std::string, formats::Manifest> unchanged_;
   std::set<std::string> left_out_;     ///< by the scans of the targets' plans
   std::deque<Amendments> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);

@@ -26,10 +26,14 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   void describe(FieldVisitor& v);
 };
 
+/// Throws Error{usage} for a target inside the source, and for options that a given plan fixes.
+void check(const ConvertOptions& options);
+
 /// Images in the shards that have faults which readers accept.
 struct AcceptedImages {
   std::string code;
   std::uint64_t images = 0;
+  std::vector<std::string> paths;
 
   void describe(FieldVisitor& v);
 };

@@ -1,11 +1,54 @@
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/command_text.hpp"
+#include "core/remedies.hpp"
 #include "dataset/convert/convert.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
+namespace {
+
+/// A target inside the source would be scanned as a class by the next run.
+void refuse_target_in_source(const std::string& source, const std::string& target) {
+  if (catalog::is_address(source)) return;
+  if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
+    throw Error(ErrorCode::usage,
+                fmt::format("the target '{}' is inside the source '{}'; choose a folder outside of it", target, source),
+                target);
+  }
+}
+
+/// A given plan already fixes these options; a contradiction would be ignored silently.
+void refuse_options_beside_plan(const ConvertOptions& options) {
+  ShardingOptions given = options.sharding;
+  given.access = {};                                   // of the source's storage
+  if (given.on_bad != OnBad::keep) given.on_bad = {};  // like the next: the treatment of bad files
+  given.max_bad = {};
+  if (const std::string words = command_text("", given); !words.empty()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--plan fixes which shards are written; give{} to `shardctl plan` instead", words));
+  }
+  const std::string split = command_text("", static_cast<const SplitOptions&>(options));
+  if (split.empty()) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("--plan has only one set; leave out{}, and divide the finished set with {}, or leave out "
+                          "--plan",
+                          split, remedy::in_text(remedy::reshard({options.target}) + split)));
+}
+
+}  // namespace
+
+void check(const ConvertOptions& options) {
+  refuse_target_in_source(options.source, options.target);
+  if (!options.plan.empty()) refuse_options_beside_plan(options);
+}
 
 void ConvertOptions::describe(FieldVisitor& v) {
   v.field({"SRC",
-           "folder with one subfolder of images per class, or with train/, val/ or test/ folders of that kind, local "
-           "or at an s3:// URL; with --list or --plan also at http(s)://",
+           "folder with one subfolder of images per class, or with train/ and val/, valid/, validation/, dev/ or "
+           "test/ folders of that kind, local or at an s3:// URL; with --list or --plan also at http(s)://",
            Role::positional},
           source);
   v.field({"DST", "folder for the shards: empty, or of the same convert to continue", Role::positional, kOutputFolder},
@@ -30,6 +73,7 @@ void ConvertOptions::describe(FieldVisitor& v) {
 void AcceptedImages::describe(FieldVisitor& v) {
   v.field({"code", "kind of fault, as in `shardctl verify`"}, code);
   v.field({"images", Unit::count, "images read in this run"}, images);
+  v.field({"paths", "at most 1000 of them, relative to the source or to their set"}, paths);
 }
 
 void ConvertResult::describe(FieldVisitor& v) {

@@ -178,7 +178,7 @@ class FolderSource final : public SampleSource {
       return bad_file(path, file, {.gone = look_at(images_, path).gone}, images_.without_folder(error.what()));
     }
     std::string why;
-    if (is_image_member(member.extension)) why = image_problem(content, file.extension);
+    if (is_image_member(member.extension)) why = image_problem(content, file.extension, path);
     if (why.empty() && &file == &sample.image && rules_.resize) why = resize_image(file, content);
     if (why.empty()) return std::nullopt;
     if (source_.on_bad == OnBad::keep) {
@@ -259,11 +259,15 @@ class FolderSource final : public SampleSource {
   }
 
   /// The fault of an image found by --validate; empty for a good one. Counts accepted faults.
-  std::string image_problem(Bytes content, std::string_view extension) {
+  std::string image_problem(Bytes content, std::string_view extension, const std::string& path) {
     const std::optional<ImageFault> fault = look(content, extension);
     if (!fault) return {};
     if (fault->is_error() || rules_.strict) return fault->describe();
     ++counts_.accepted[static_cast<std::size_t>(fault->code)];
+    const std::scoped_lock lock(counts_.mutex);
+    std::set<std::string>& paths = counts_.accepted_paths[fault->code];
+    paths.insert(path);
+    if (paths.size() > ImageCounts::kMostPaths) paths.erase(std::prev(paths.end()));
     return {};
   }
 
@@ -294,7 +298,7 @@ class FolderSource final : public SampleSource {
     const auto resizer = resizers_.borrow();
     const image::Resized result = resizer->resize(content, content.size());
     if (result.failure != image::DecodeFailure::none) {
-      return fmt::format("it cannot be resized: {} {}", enum_name(result.failure), result.message);
+      return fmt::format("it cannot be resized: {}", problem_kind(decode_code(result.failure)).meaning);
     }
     if (!result.changed) return {};
     ++counts_.resized;

@@ -4,7 +4,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "catalog/image_source.hpp"
@@ -23,6 +26,10 @@ struct ImageCounts {
   std::atomic<std::uint64_t> not_jpeg{0};       ///< of a kind that is not resized
   /// With a fault that is a warning, by ProblemCode.
   std::array<std::atomic<std::uint64_t>, kProblemCodes> accepted{};
+
+  static constexpr std::size_t kMostPaths = 1000;
+  std::mutex mutex;
+  std::map<ProblemCode, std::set<std::string>> accepted_paths;  ///< the first bytewise
 };
 
 /// The settings of this run for the files of a plan.

@@ -161,15 +161,17 @@ class Indexing {
         files_(io::posix_file_system()) {}
 
   IndexResult run() {
+    if (const auto missing = what_is_missing(set_, catalog::manifests_by_folder(set_))) {
+      throw Error(
+          ErrorCode::not_found,
+          fmt::format("{}; finish the set with the command that writes it, or restore what is missing", *missing),
+          set_.folder);
+    }
     refuse_subset(set_);
     refuse_shared_names(kinds_, names());
-    const bool is_beside = folder_ == set_.folder;
     const std::string why_not = kinds_.empty() ? "nothing to index except for other readers (--dali, --wids, --energon)"
                                                : why_not_described(set_);
-    if (const auto unfinished =
-            set_.manifest ? unfinished_append(*set_.inputs, set_.folder, *set_.manifest) : std::nullopt) {
-      throw Error(ErrorCode::conflict, *unfinished, set_.folder);
-    }
+    const bool is_beside = folder_ == set_.folder;
     const bool described = is_beside && why_not.empty();
     if (is_beside && !described) refuse_converted_set(set_, why_not);
     refuse_foreign_manifest(folder_);

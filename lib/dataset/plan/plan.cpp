@@ -6,6 +6,7 @@
 #include "catalog/image_folder.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
+#include "core/units.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -15,7 +16,10 @@ namespace {
 /// One plan is of one set.
 void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& ctx) {
   const catalog::SetFolders sets = catalog::find_set_folders(images, ctx, !options.sharding.unlabeled);
-  if (sets.names.empty()) return;
+  if (sets.names.empty()) {
+    if (options.sharding.class_map.empty()) catalog::refuse_unclear_sets(images, ctx, !options.sharding.unlabeled);
+    return;
+  }
   throw Error(ErrorCode::usage, At{images.path},
               "'{}' contains the sets {}, but a plan is for one set; {} writes all of them, with one label per class. "
               "To plan each separately, list the classes of all sets in a file and use it for each: {}",
@@ -66,6 +70,7 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   ctx.progress().next_stage();
   const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, {}, ctx)
                                      : scan_source(images, options.sharding, {}, options.threads, ctx);
+  warn_of_classes(source, {}, ctx);
   ctx.progress().next_stage();
   PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
                     source.scan_seconds};
@@ -73,10 +78,13 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const std::uint64_t world = options.world.value_or(1);
   const std::uint64_t workers = options.workers.value_or(1);
   if (world * workers > result.shards) {
-    ctx.warn(
-        "fewer_shards_than_readers",
-        "{} ranks x {} workers open {} streams, but there are {} shards: some would read nothing; use --multiple-of {}",
-        world, workers, world * workers, result.shards, world * workers);
+    const std::string advice =
+        result.samples < world * workers
+            ? fmt::format("with only {}, use fewer ranks or workers", format_count(result.samples, "sample"))
+            : fmt::format("use --multiple-of {}", world * workers);
+    ctx.warn("fewer_shards_than_readers", "{} x {} open {}, but there {} {}: some would read nothing; {}",
+             format_count(world, "rank"), format_count(workers, "worker"), format_count(world * workers, "stream"),
+             result.shards == 1 ? "is" : "are", format_count(result.shards, "shard"), advice);
   }
   return result;
 }

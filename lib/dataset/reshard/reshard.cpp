@@ -187,15 +187,15 @@ class Resharding {
     };
     DividedSamples divided = split_samples(order, rule_, facts, ctx_);
     const auto names = names_by_label(inputs_.classes);
-    warn_of_moved_classes(
+    warn_of_small_classes(
         divided, rule_,
         [&](std::uint64_t label) {
           const auto found = names.find(label);
           return found == names.end() || found->second.empty() ? fmt::to_string(label) : found->second.front();
         },
         ctx_);
+    for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(rule_, i, divided);
     orders_ = std::move(divided.sets);
-    for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders_[i]);
   }
 
   void make_plan(TargetSet& set, SampleOrder order, const SampleTable& table) {
@@ -264,7 +264,8 @@ class Resharding {
 
   void write_set(TargetSet& set) {
     const auto source = shard_source(set.plan(), inputs_, options_, job_.cores());
-    const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
+    std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
+    dropped.erase(dropped.begin(), dropped.begin() + static_cast<std::ptrdiff_t>(set.plan().head().skipped.size()));
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
   }

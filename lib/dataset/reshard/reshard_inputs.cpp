@@ -38,16 +38,10 @@ class ClassNames {
   explicit ClassNames(const ReshardOptions& options) : options_(options) {}
 
   /// Returns the classes of each label in this manifest.
-  LabelNames add(const formats::Manifest& manifest, const std::string& path) {
+  LabelNames add(const formats::Manifest& manifest) {
     LabelNames here = names_by_label(manifest.classes);
     for (const formats::ManifestClass& item : manifest.classes) all_names_.insert(item.name);
-    for (const auto& [label, names] : here) {
-      Names& known = by_label_[label];
-      const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });
-      if (!known.names.empty() && !shared && !options_.merge_classes) refuse(label, known, names.front(), path);
-      if (known.names.empty()) known.manifest = path;
-      known.names.insert(names.begin(), names.end());
-    }
+    for (const auto& [label, names] : here) by_label_[label].insert(names.begin(), names.end());
     return here;
   }
 
@@ -57,29 +51,15 @@ class ClassNames {
       for (const std::string& name : all_names_) classes.push_back({name, classes.size(), 0});
       return classes;
     }
-    for (const auto& [label, known] : by_label_) {
-      for (const std::string& name : known.names) classes.push_back({name, label, 0});
+    for (const auto& [label, names] : by_label_) {
+      for (const std::string& name : names) classes.push_back({name, label, 0});
     }
     return classes;
   }
 
  private:
-  struct Names {
-    std::set<std::string> names;  // a class map may give several classes one label
-    std::string manifest;         ///< that named it first
-  };
-
-  [[noreturn]] void refuse(std::uint64_t label, const Names& known, const std::string& name,
-                           const std::string& path) const {
-    throw Error(ErrorCode::conflict, At{path},
-                "label {} is '{}' in '{}' but '{}' in '{}': together they would mix up two classes; {} merges the sets "
-                "by class names",
-                label, *known.names.begin(), known.manifest, name, path,
-                remedy::in_text(remedy::with_merge_classes(command_of(options_))));
-  }
-
   const ReshardOptions& options_;
-  std::map<std::uint64_t, Names> by_label_;
+  std::map<std::uint64_t, std::set<std::string>> by_label_;  ///< a class map may give several classes one label
   std::set<std::string> all_names_;
 };
 

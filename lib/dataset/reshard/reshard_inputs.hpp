@@ -44,6 +44,7 @@ struct ReshardInputs {
   /// Options of the converts that made them which explain where samples differ from their source (verify --against):
   /// fields, list, metadata, on_bad, primary, quality, resize, sidecar, unlabeled. Of several values the first.
   std::map<std::string, std::string> made_with;
+  std::vector<formats::IndexSkip> left_out;     ///< files that the converts left out of these sets, by path
   std::map<std::string, std::uint64_t> merged;  ///< with --merge-classes: the new labels of all classes; else empty
 };
 
@@ -51,8 +52,8 @@ LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes);
 
 struct ReshardOptions;
 /// The inputs that the operands name (resolve_shards()). Throws Error{usage} if a tar is in one of the folders
-/// `targets`, Error{conflict} if two manifests give one label different names, unless --merge-classes is given: the
-/// merged set would confuse them.
+/// `targets`, Error{conflict} if two manifests disagree about labels (compare_labels()), unless --merge-classes is
+/// given: the merged set would confuse them.
 ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets, Context& ctx);
 
 /// Unpacks the compressed inputs into `folder`, several at a time. Throws Error{no_space} before the first byte if not

@@ -75,7 +75,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
           shuffle);
   v.field({"sort", "write all samples in bytewise order of their keys"}, sort);
   describe_filters(v, *this);
-  SplitOptions::describe(v);
+  SplitOptions::describe(v, true);
   describe_repairs(v, *this);
   WriteOptions::describe(v);
   access.describe(v);

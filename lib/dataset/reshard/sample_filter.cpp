@@ -33,7 +33,10 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<form
           "label, or choose with --key 'PATTERN'",
           wanted);
     }
-    if (!found) labels_.insert(*label);
+    if (!found) {
+      labels_.insert(*label);
+      seen_[*label] = false;
+    }
   }
   for (auto& [label, names] : names_by_label(classes)) {
     if (!classes_.contains(label)) continue;
@@ -56,9 +59,16 @@ bool SampleFilter::keeps(const formats::MovedSample& sample) const {
   return min_size_ <= bytes && bytes <= max_size_;
 }
 
+void SampleFilter::require_labels() const {
+  for (const auto& [label, seen] : seen_) {
+    if (!seen) refuse(fmt::format("--class {}: no sample of the inputs has this label", label));
+  }
+}
+
 bool SampleFilter::keeps_class(const formats::MovedSample& sample) const {
   if (labels_.empty() && classes_.empty()) return true;
   if (!sample.label) return false;
+  if (const auto wanted = seen_.find(*sample.label); wanted != seen_.end()) wanted->second = true;
   if (labels_.contains(*sample.label)) return true;
   const auto names = names_.find(*sample.label);
   return names != names_.end() &&

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -22,11 +23,14 @@ class SampleFilter {
   /// Judges by class or label, key in the input, and bytes of all members together. If classes share a label, the
   /// sample's path decides the class.
   bool keeps(const formats::MovedSample& sample) const;
+  /// After the last sample: throws Error{usage} for a label that no sample had.
+  void require_labels() const;
 
  private:
   bool keeps_class(const formats::MovedSample& sample) const;
 
   std::set<std::uint64_t> labels_;                           ///< of which all samples are wanted
+  mutable std::map<std::uint64_t, std::atomic<bool>> seen_;  ///< of the labels wanted by number: whether one has it
   std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label
   std::map<std::uint64_t, std::vector<std::string>> names_;  ///< of labels that several classes share
   std::vector<std::string> globs_;                           ///< empty: any

@@ -50,6 +50,7 @@ class SampleGatherer {
                          });
     table.close();
     warn_of_losses();
+    if (found_ > 0) filter_.require_labels();
     if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes};
     throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; {} lists what exists",
                                                   format_count(inputs_.tars.size(), "input"),

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/command_text.hpp"
 #include "core/text.hpp"
+#include "core/units.hpp"
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -76,6 +80,51 @@ bool is_same_sight(const FileSight& one, const FileSight& other, FileIdentity id
 std::vector<BadFile> bad_files_of(const std::string& folder, const std::string& shard) {
   const std::string path = list_path(folder, shard);
   return std::filesystem::exists(path) ? read_bad_files(path) : std::vector<BadFile>();
+}
+
+std::string files_by_reason(const std::vector<BadFile>& files, std::uint64_t all, const std::string& lists) {
+  constexpr std::size_t most_named = 3;
+  constexpr std::size_t most_reasons = 20;
+  struct Group {
+    std::string reason;  // of the first file, without its name
+    std::vector<const BadFile*> files = {};
+  };
+  std::map<std::string, Group> by_reason;
+  for (const BadFile& file : files) {
+    std::string reason = file.reason;
+    const std::size_t name = reason.find('\'');  // a set's name may stand before the path
+    const std::size_t end = name == std::string::npos ? name : reason.find("' ", name + 1);
+    if (end != std::string::npos && file.path.ends_with(reason.substr(name + 1, end - name - 1)))
+      reason.erase(name, end + 2 - name);
+    by_reason.try_emplace(reason.substr(0, reason.find(" (looked for")), Group{reason})
+        .first->second.files.push_back(&file);
+  }
+  std::string text;
+  std::uint64_t counted = 0;
+  std::size_t reasons = 0;
+  for (const auto& [key, group] : by_reason) {
+    const auto& [reason, of_reason] = group;
+    if (++reasons > most_reasons) break;
+    counted += of_reason.size();
+    if (of_reason.size() == 1) {
+      text += of_reason.front()->reason + "; ";
+      continue;
+    }
+    text += fmt::format("{} ({})", reason, format_count(of_reason.size(), "file"));
+    for (std::size_t i = 0; i < std::min(most_named, of_reason.size()); ++i)
+      text += fmt::format("{} '{}'", i == 0 ? ":" : ",", of_reason[i]->path);
+    text += of_reason.size() > most_named ? ", ...; " : "; ";
+  }
+  if (all > counted) text += fmt::format("and {} more; ", format_count(all - counted));
+  if (!lists.empty() && files.size() > most_named) text += fmt::format("see {}; ", shell_word(lists));
+  return text;
+}
+
+std::string first_of(const std::vector<std::string>& paths, std::uint64_t all) {
+  constexpr std::size_t most = 3;
+  const std::size_t shown = std::min(most, paths.size());
+  return fmt::format("'{}'{}", fmt::join(paths | std::views::take(most), "', '"),
+                     all > shown ? fmt::format(" and {} more", format_count(all - shown)) : "");
 }
 
 bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity) {

@@ -75,6 +75,13 @@ void keep_bad_files(io::FileSystem& files, const std::string& folder, const std:
 /// The files that the list of a shard names; none without a list. Throws Error{corrupt} for a damaged one.
 std::vector<BadFile> bad_files_of(const std::string& folder, const std::string& shard);
 
+/// Bad files as a message lists them, those with one reason together, each entry with "; " behind it. `all`: how many
+/// there are, also outside of `files`; `lists` names the files that contain the others.
+std::string files_by_reason(const std::vector<BadFile>& files, std::uint64_t all, const std::string& lists);
+
+/// "'a/1.jpg', 'a/2.jpg', 'a/3.jpg' and 7 more", of `all` files.
+std::string first_of(const std::vector<std::string>& paths, std::uint64_t all);
+
 /// Whether two states have the same content, judged by `identity`.
 bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity);
 

@@ -33,22 +33,27 @@ std::string as_typed(std::string name, std::string value) {
 
 /// Throws Error{io} for a class folder that the source had: it may come back.
 void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
+  const bool fewer = now.classes.size() < before.classes.size();
   for (const formats::ManifestClass& was : before.classes) {
-    if (std::ranges::find(now.classes, was.name, &formats::ManifestClass::name) != now.classes.end()) continue;
+    const auto is = std::ranges::find(now.classes, was.name, &formats::ManifestClass::name);
+    if (is == now.classes.end() ? !fewer : is->samples > 0 || was.samples == 0) continue;
     throw Error(ErrorCode::io, At{was.name},
-                "class folder '{}' of the plan no longer exists: is all of the source mounted? Run the same command "
-                "again when it is back; to go without it, choose an empty target",
-                was.name);
+                "class folder '{}' of the plan {}: is all of the source mounted? Run the same command again when it is "
+                "back; to go without it, choose an empty target",
+                was.name, is == now.classes.end() ? "no longer exists" : "has no images now");
   }
 }
 
 std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  if (!now.listed && now.classes.size() < before.classes.size()) refuse_gone_folder(before, now);
+  if (!now.listed) refuse_gone_folder(before, now);
   std::map<std::string_view, const formats::ManifestClass*> gone;
   for (const formats::ManifestClass& was : before.classes) gone.emplace(was.name, &was);
   for (const formats::ManifestClass& is : now.classes) {
     const auto found = gone.find(is.name);
-    if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
+    if (found == gone.end()) {
+      if (is.samples == 0) continue;  // of a class map: earlier versions listed only classes with samples
+      return fmt::format("class '{}' is new", is.name);
+    }
     const formats::ManifestClass& was = *found->second;
     if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
     if (was.samples != is.samples) {
@@ -137,18 +142,23 @@ std::string option_difference(const formats::PlanHead& before, const formats::Pl
                      fmt::join(is, " and "));
 }
 
-std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity) {
+PlanDifference plan_difference(const formats::PlanReader& before, const formats::PlanReader& now,
+                               FileIdentity identity) {
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
-  if (text.empty()) text = class_difference(before.head(), now.head());
+  if (!text.empty()) return {text};
+  text = class_difference(before.head(), now.head());
+  if (!text.empty()) return {text, text.find("label") == std::string::npos};
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
   // Files that were left out may be deleted.
-  if (text.empty() && !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
-    text = "other files cannot be read";
-  if (text.empty() && !now.head().inputs.empty()) text = "an input's index has changed";
-  if (text.empty()) text = sample_difference(before, now, identity);
-  return text;
+  if (now.head().inputs.empty() &&
+      !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
+    return {"other files cannot be read", true};
+  if (!now.head().inputs.empty()) return {"an input's index has changed"};
+  text = sample_difference(before, now, identity);
+  const bool same_files = text.ends_with("another file") || text.ends_with("number of samples");
+  return {text, same_files};
 }
 
 }  // namespace shardkit::dataset

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <ranges>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,13 +12,12 @@
 #include "core/prng.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/sharding/bad_files.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
 namespace shardkit::dataset {
 namespace {
-
-constexpr std::size_t kMostNamed = 20;  ///< of files that cannot be read
 
 std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
   std::string json = notes.json_of(path);
@@ -108,9 +107,10 @@ class Planner {
       if (label) class_numbers_[c] = static_cast<std::uint32_t>(head_.classes.size());
       if (label) head_.classes.push_back({scan_.classes[c].name, *label, 0});
     }
+    if (scan_.labeled()) add_unused_classes();
     find_paths();
     label_digits_ = formats::label_digits(head_);
-    if (order_.empty()) {
+    if (order_.empty() && (!scope_.start || head_.skipped.empty())) {  // --append may only note files left out
       throw Error(ErrorCode::not_found, At{source_.images.path}, "no readable images below '{}'", source_.images.path);
     }
     for (const Position& position : order_) {
@@ -119,6 +119,15 @@ class Planner {
     if (options_.no_shuffle) return;
     Prng prng(options_.shuffle.value_or(0));
     shuffle(std::span(order_), prng);
+  }
+
+  /// The sets of one source, converted one by one with the same class map, list the same classes.
+  void add_unused_classes() {
+    std::set<std::string_view> used;
+    for (const catalog::ScannedClass& item : scan_.classes) used.insert(item.name);
+    for (const auto& [name, label] : source_.class_map) {
+      if (!used.contains(name)) head_.classes.push_back({name, label, 0});
+    }
   }
 
   /// Whether files lie elsewhere than their sample's path implies; and where they leave the source, what that is
@@ -151,20 +160,24 @@ class Planner {
     const std::uint64_t most = most_bad(options_.max_bad, scan_.images() + problems.size());
     if (skips && problems.size() <= most) return;
     const Error& first = problems.front().error;
-    std::string text;
-    for (const catalog::ScanProblem& problem : problems | std::views::take(kMostNamed))
-      text += (text.empty() ? "" : "; ") + std::string(problem.error.what());
-    if (problems.size() > kMostNamed) text += fmt::format("; and {} more", problems.size() - kMostNamed);
+    std::vector<BadFile> files;
+    for (const catalog::ScanProblem& problem : problems) {
+      BadFile& file = files.emplace_back();
+      file.path = source_.images.path_of(problem.path);
+      file.reason = problem.error.what();
+    }
+    std::string text = files_by_reason(files, files.size(), {});
     if (skips) {
       text = fmt::format("{} cannot be used, more than --max-bad allows ({}): {}",
                          format_count(problems.size(), "file"), most, text);
     }
-    text += remedy::with_leave_out("; correct or remove them, or leave them out with",
+    text += remedy::with_leave_out(problems.size() == 1 ? "correct or remove it, or leave it out with"
+                                                        : "correct or remove them, or leave them out with",
                                    problems.size() > most ? problems.size() : 0);
     if (!options_.metadata.empty() || !options_.fields.empty()) {
       text += "; --on-bad keep takes samples that lack a row or a required field";
     }
-    throw Error(first.code(), text, first.path());
+    throw Error(first.code(), text, problems.size() == 1 ? first.path() : source_.images.path);
   }
 
   ShardCut cut() {
@@ -178,6 +191,7 @@ class Planner {
       blocks.push_back(static_cast<std::uint32_t>(bytes / formats::kTarBlock));
       note_sample();
     }
+    if (blocks.empty()) return {};
     const ShardCut cut = cut_shards(
         blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
     warn_of_oversized(cut.oversized, ctx_);
@@ -209,9 +223,10 @@ class Planner {
       result_.bytes += shard.bytes;
       result_.largest_shard_bytes = std::max(result_.largest_shard_bytes, shard.bytes);
     }
-    result_.classes = head_.classes.size();
+    result_.classes =
+        static_cast<std::uint64_t>(std::ranges::count_if(class_numbers_, [](const auto& n) { return n.has_value(); }));
     result_.skipped = head_.skipped.size();
-    for (const auto& [kind, files] : scan_.ignored) result_.ignored_files += files;
+    for (const auto& [kind, files] : scan_.ignored.kinds) result_.ignored_files += files;
     std::uint64_t largest_class = 0;
     for (const formats::ManifestClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
     result_.shuffle_buffer = shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});

@@ -1,7 +1,8 @@
 #include "dataset/sharding/scanned_source.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <numeric>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,71 +10,21 @@
 #include <nlohmann/json.hpp>
 
 #include "catalog/image_folder.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
+#include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
 using Labels = std::map<std::string, std::uint64_t>;
-
-[[noreturn]] void bad(const std::string& path, const std::string& why) {
-  throw Error(ErrorCode::corrupt, At{path}, "class map '{}': {}", path, why);
-}
-
-Labels from_json(const std::string& text, const std::string& path) {
-  Labels labels;
-  // nlohmann keeps the last of two equal names; a class map with two is a mistake, so they are counted while parsing.
-  std::size_t names = 0;
-  const auto count = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json&) {
-    if (depth == 1 && event == nlohmann::json::parse_event_t::key) ++names;
-    return true;
-  };
-  const nlohmann::json json = nlohmann::json::parse(text, count, false);
-  if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
-  for (const auto& [name, label] : json.items()) {
-    const auto number = json_count(label);
-    if (!number || *number > formats::kLargestLabel) {
-      bad(path, fmt::format("the label of '{}' is not {}", name, formats::kLabelRange));
-    }
-    labels[name] = *number;
-  }
-  if (names != labels.size()) bad(path, "lists a class twice");
-  return labels;
-}
-
-Labels from_lines(std::string_view text, const std::string& path) {
-  Labels labels;
-  std::uint64_t label = 0;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) bad(path, fmt::format("line {} is empty", label + 1));
-    if (!labels.emplace(line, label).second) bad(path, fmt::format("line {} repeats '{}'", label + 1, line));
-    ++label;
-  }
-  return labels;
-}
-
-/// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0;
-/// empty without a path. Throws Error{corrupt} with the position of a repeated name or a label that is not a whole
-/// number.
-Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
-  if (path.empty()) return {};
-  const std::string text = inputs.text(path, 64U * 1024U * 1024U);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) bad(path, "is empty");
-  Labels labels = text[first] == '{' ? from_json(text, path) : from_lines(text, path);
-  if (labels.empty()) bad(path, "names no class");
-  return labels;
-}
+constexpr std::size_t kMostNamed = 3;
 
 Labels numbered(const std::vector<std::string>& classes) {
   Labels numbers;
@@ -92,12 +43,19 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
     const std::string& name = scan.classes[i].name;
     if (name.empty()) continue;
     const auto found = known.find(name);
+    if (found == known.end() && !class_map.empty()) {
+      const auto longer = known.upper_bound(name);
+      const bool more = longer != known.end() && longer->first.starts_with(name) &&
+                        std::string_view(" ,;\t").find(longer->first[name.size()]) != std::string_view::npos;
+      throw Error(ErrorCode::not_found,
+                  fmt::format("class '{}' is not in the class map '{}'{}", name, map_file,
+                              more ? fmt::format(": each line is a whole class name, and one is '{}'", longer->first)
+                                   : std::string()),
+                  name);
+    }
     if (found == known.end()) {
       throw Error(ErrorCode::not_found,
-                  class_map.empty()
-                      ? fmt::format("class folder '{}' appeared while the source was scanned; try again", name)
-                      : fmt::format("class '{}' is not in the class map '{}'", name, map_file),
-                  name);
+                  fmt::format("class folder '{}' appeared while the source was scanned; try again", name), name);
     }
     labels[i] = found->second;
   }
@@ -140,10 +98,26 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
   }
 }
 
+/// No row of --metadata names an image: its paths are relative to another folder, or the column is another one.
+[[noreturn]] void refuse_other_paths(const ScannedSource& source, const ShardingOptions& options) {
+  catalog::ImageTable table(options.metadata, options.images.path_column, source.images);
+  formats::TableRow row;
+  nlohmann::ordered_json fields;
+  std::string path;
+  table.next(row, fields, path);
+  const auto owner = std::ranges::find_if(source.scan.classes, [](const auto& item) { return !item.files.empty(); });
+  throw Error(ErrorCode::not_found,
+              fmt::format("no row of '{}' names an image: line {} is '{}', but images are named as '{}', relative to "
+                          "'{}'; correct the paths in the table, or choose another --path-column",
+                          options.metadata, row.line, path, owner->path_of(owner->files.front()), source.images.path),
+              options.metadata);
+}
+
 void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
   refuse_two_jsons(source.scan, source.images);
   if (options.metadata.empty()) return;
   const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
+  if (unused.all && source.scan.images() > 0) refuse_other_paths(source, options);
   if (unused.rows > 0) {
     ctx.warn("metadata_rows_unused", "{} of '{}' name no image of the source, the first in line {}",
              format_count(unused.rows, "row"), options.metadata, unused.line);
@@ -177,8 +151,21 @@ std::vector<std::string> fields_lacking(const catalog::ImageFolderScan& scan, co
   return lacking;
 }
 
+/// Where the file of a field would be; `path` is that of the sample, from the folder where templates start. Empty if
+/// its stem lacks the SUFFIX of the template.
+std::optional<std::string> looked_for(const ShardingOptions& options, const std::string& field,
+                                      const std::string& path) {
+  for (const std::string& declared : options.fields) {
+    const catalog::FieldTemplate made(declared);
+    if (made.name() != field) continue;
+    const auto pattern = made.pattern_for(path);
+    return pattern ? std::optional(pattern->text()) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 /// A sample that lacks a required field is a bad one; those that lack an optional one are counted.
-void settle_fields(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+void settle_fields(ScannedSource& source, const ShardingOptions& options, const std::string& set, Context& ctx) {
   if (options.fields.empty()) return;
   std::map<std::string, std::uint64_t> optional_lacking;
   std::map<const catalog::ScannedClass*, std::vector<std::string>> lacking;
@@ -194,48 +181,70 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, Contex
         const std::string& names = lacking.at(&owner)[static_cast<std::size_t>(&file - owner.files.data())];
         if (names.empty()) return std::nullopt;
         const std::string path = source.images.path_of(owner.path_of(file));
-        return Error(ErrorCode::corrupt, At{path}, "'{}' lacks a required field: {}", path, names);
+        std::string text = fmt::format("'{}' lacks a required field: {}", path, names);
+        if (const auto looked = looked_for(options, names, io::join_path(set, owner.path_of(file))))
+          text += fmt::format(" (looked for '{}')", *looked);
+        return Error(ErrorCode::corrupt, text, path);
       });
 }
 
+void warn_of_columns(const catalog::ImageList& list, const ShardingOptions& options, Context& ctx) {
+  if (list.other_columns.empty()) return;
+  ctx.warn("columns_unused",
+           fmt::format("the shards will not contain {} of '{}': give {}--metadata {} for all columns as .json",
+                       fmt::join(list.other_columns, ", "), options.images.list,
+                       options.images.label_column.empty() ? "--label-column for the label, or " : "",
+                       shell_word(options.images.list)));
+}
+
+/// Images whose rows have different labels have none: they are in the class without a name.
+void warn_of_contradictions(const ScannedSource& source, Context& ctx) {
+  const auto none = std::ranges::find(source.scan.classes, std::string(), &catalog::ScannedClass::name);
+  if (none == source.scan.classes.end() || !source.scan.labeled()) return;
+  std::vector<std::string> first;
+  for (const catalog::ScannedFile& file : none->files | std::views::take(kMostNamed))
+    first.push_back(source.notes->lines_of(none->path_of(file)));
+  ctx.warn("labels_contradict",
+           fmt::format("{} without a label, because rows of the list disagree: {}{}; use --label-separator for several "
+                       "labels, or correct the list",
+                       format_count(none->files.size(), "image"), fmt::join(first, "; "),
+                       none->files.size() > kMostNamed ? "; ..." : ""));
+}
+
+/// As a --field: a suffix that no file has would turn the files that are meant into samples of their own.
+void refuse_unused_sidecars(const ScannedSource& source, const ShardingOptions& options) {
+  const catalog::ImageFolderScan& scan = source.scan;
+  std::set<std::string> found;
+  for (const catalog::ScannedClass& owner : scan.classes) {
+    for (const catalog::ScannedMember& member : owner.members) found.insert(scan.fields[member.field].name);
+  }
+  for (const std::string& suffix : options.sidecars) {
+    if (found.contains(formats::portable_extension(suffix)) || scan.images() == 0) continue;
+    const auto owner = std::ranges::find_if(scan.classes, [](const auto& item) { return !item.files.empty(); });
+    const std::string path = owner->path_of(owner->files.front());
+    const std::string_view stem = formats::split_extension(std::string_view(path).substr(path.rfind('/') + 1)).stem;
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("--sidecar '{}' matches no file below '{}': for '{}' it would be '{}{}'; correct the "
+                    "suffix, or leave it out",
+                    suffix, source.images.path, path, path.substr(0, path.rfind('/') + 1 + stem.size()), suffix),
+        source.images.path);
+  }
+}
+
 void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
-  if (scan.ignored.empty()) return;
+  if (scan.ignored.kinds.empty()) return;
   std::uint64_t files = 0;
   std::vector<std::string> kinds;
-  for (const auto& [kind, count] : scan.ignored) {
+  for (const auto& [kind, count] : scan.ignored.kinds) {
     files += count;
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
-  ctx.warn("files_ignored", "{} ignored, because they belong to no sample: {}", format_count(files, "file"),
-           fmt::join(kinds, ", "));
-}
-
-/// --group-by column:NAME: the table's value for each image.
-SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
-                            Context& ctx) {
-  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
-  if (table.empty()) {
-    throw usage_error("--group-by column:{} needs --list or --metadata", column);
-  }
-  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
-                                                        options.images.path_column, source.images, ctx);
-  rows->table().require_column(column, "--group-by");
-  return [rows, column](std::string_view, std::string_view path) {
-    std::optional<std::string> group;
-    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
-      const nlohmann::ordered_json row = rows->fields(path, position);
-      const auto cell = row.find(column);
-      if (cell == row.end()) break;
-      const std::string text = json_text(*cell);
-      if (group.value_or(text) != text) {
-        throw usage_error("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                          rows->table().file(), column, path, position.line);
-      }
-      group = text;
-    }
-    if (group) return *group;
-    throw usage_error("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path);
-  };
+  const auto& first = scan.ignored.first;
+  ctx.warn("files_ignored", "{} ignored that belong to no sample: {}{}", format_count(files, "file"),
+           fmt::join(kinds, ", "),
+           first.empty() ? std::string()
+                         : fmt::format(" ('{}'{})", fmt::join(first, "', '"), files > first.size() ? ", ..." : ""));
 }
 
 }  // namespace
@@ -255,8 +264,8 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   const auto start = std::chrono::steady_clock::now();
   catalog::ScanOptions scanning = scan_options(options, set.name);
   scanning.cores = system::thread_count(threads);
-  ScannedSource source{images, {}, {}, nullptr, 0};
-  const Labels class_map = read_class_map(options.class_map, *images.inputs);
+  ScannedSource source{images, {}, {}, nullptr, read_class_map(options.class_map, *images.inputs), 0};
+  const Labels& class_map = source.class_map;
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
     source.scan = catalog::scan_image_folder(images, scanning, ctx);
@@ -266,10 +275,13 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
     catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, ctx);
     source.scan = std::move(list.scan);
     if (list.several_labels || list.several_rows) several = rows;
+    if (!list.several_rows && options.metadata != options.images.list) warn_of_columns(list, options, ctx);
   }
-  settle_fields(source, options, ctx);
+  refuse_unused_sidecars(source, options);
+  settle_fields(source, options, set.name, ctx);
   source.notes = read_notes(images, options, several, ctx);
   if (source.notes) source.notes->settle(source.scan);
+  if (several && !several->label_column.empty()) warn_of_contradictions(source, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
   catalog::choose_keys(source.scan);
   source.labels = labels_of(source.scan, class_map, set.classes, options.class_map);
@@ -283,43 +295,51 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
   ScannedSource source = scan_source(images, options, set, threads, ctx);
   catalog::SourceFolder with_unreadable = images;
   std::uint64_t unreadable = 0;
+  std::vector<std::string> first;
   for (const catalog::ScanProblem& problem : source.scan.problems) {
     const ErrorCode code = problem.error.code();
     if ((code != ErrorCode::not_found && code != ErrorCode::denied) || left_out.contains(problem.path)) continue;
     catalog::FileState none;
     if (images.store) none.version.emplace();
     with_unreadable.known.emplace(problem.path, none);
-    ++unreadable;
+    if (++unreadable <= kMostNamed) first.emplace_back(problem.error.what());
   }
   if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
-  ctx.warn("files_unreadable", "{} cannot be read yet; the plan reserves a position for {}",
-           format_count(unreadable, "file"), unreadable == 1 ? "it" : "them");
+  ctx.warn("files_unreadable", "{} cannot be read: {}{}; the next run takes what it can read then",
+           format_count(unreadable, "file"), fmt::join(first, "; "), unreadable > kMostNamed ? "; ..." : "");
   return scan_source(with_unreadable, options, set, threads, ctx);
 }
 
-std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
-                                      const SplitRule& rule, Context& ctx) {
-  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
-  std::vector<SplitFacts> facts;
-  std::map<std::uint64_t, std::string> names;
-  facts.reserve(source.scan.images());
-  for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
-    const catalog::ScannedClass& owner = source.scan.classes[c];
-    const std::optional<std::uint64_t> label = source.labels[c];
-    if (label) names.emplace(*label, owner.name);
-    for (const catalog::ScannedFile& file : owner.files) {
-      const std::string key = catalog::image_key(source.scan, owner, file);
-      facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), label});
-    }
-    ctx.throw_if_stopped();
+void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& ctx) {
+  const std::vector<catalog::ScannedClass>& classes = source.scan.classes;
+  if (source.scan.listed || !source.class_map.empty() || classes.empty()) return;
+  const std::size_t count = std::max(classes.size(), set.classes.size());
+  if (count == 1) {
+    const std::string& name = classes.front().name;
+    const bool nested = std::ranges::any_of(classes.front().files, [&](const catalog::ScannedFile& file) {
+      return classes.front().name_of(file).find('/') != std::string_view::npos;
+    });
+    ctx.warn(
+        "one_class",
+        fmt::format(
+            "all samples get one label, because '{}' is the only folder in the source. {}For images without "
+            "labels use --unlabeled",
+            name,
+            nested ? fmt::format("If the classes are the folders in it, convert '{}'. ", source.images.path_of(name))
+                   : std::string()));
   }
-  SampleOrder order(facts.size());
-  std::iota(order.begin(), order.end(), 0U);
-  DividedSamples divided = split_samples(
-      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
-  warn_of_moved_classes(
-      divided, rule, [&](std::uint64_t label) { return names[label]; }, ctx);
-  return std::move(divided.sets);
+  std::optional<std::size_t> at;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const std::optional<std::uint64_t> number = parse_count(classes[c].name);
+    if (!number) return;
+    if (!at && number != source.labels[c]) at = c;
+  }
+  if (!at) return;
+  ctx.warn(
+      "labels_differ_from_names",
+      fmt::format("class folders have numbers as names, but '{}' gets label {}: labels follow the bytewise order of "
+                  "names; to use the numbers, give a --class-map",
+                  classes[*at].name, source.labels[*at].value_or(0)));
 }
 
 }  // namespace shardkit::dataset

@@ -23,6 +23,7 @@ struct ScannedSource {
   catalog::ImageFolderScan scan;                     ///< with its keys chosen
   std::vector<std::optional<std::uint64_t>> labels;  ///< of scan.classes; empty for images without one
   std::shared_ptr<catalog::ImageNotes> notes;        ///< the content of the .json members; null: there are none
+  std::map<std::string, std::uint64_t> class_map;    ///< all classes of --class-map, also without a sample
   double scan_seconds = 0;                           ///< wall time
 };
 
@@ -49,9 +50,12 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
                                 const SourceSet& set, std::optional<std::uint64_t> threads,
                                 const std::set<std::string>& left_out, Context& ctx);
 
+/// Warns of class folders that are named by numbers but get others as labels, and of a source with one class only.
+void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& ctx);
+
 /// Divides all samples, in the scan's order. `options` are those of the scan: with --group-by column:NAME their table
 /// is read again. Throws the errors of split_samples(), and Error{usage} for a sample without a group.
-std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
-                                      const SplitRule& rule, Context& ctx);
+DividedSamples split_source(const ScannedSource& source, const ShardingOptions& options, const SplitRule& rule,
+                            Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -81,7 +81,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
 ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& bytes_of,
                     const ShardSizes& options) {
   const std::uint64_t multiple = options.multiple_of.value_or(1);
-  if (options.shards) return {balanced(count, round_up(*options.shards, multiple)), 0};
+  if (options.shards) return {balanced(count, *options.shards), 0};
   const Limits limits = limits_of(options);
   ShardCut cut = cut_at_limits(count, bytes_of, limits);
   if (multiple == 1) return cut;

@@ -56,6 +56,16 @@ void ShardTarget::refuse_foreign() const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
+    if (const std::string plan =
+            io::join_path(entry.path(), io::join_path(formats::kStateFolder, formats::plan_name(0)));
+        std::filesystem::exists(plan)) {
+      io::FileSource file(plan);
+      const auto options = formats::PlanReader(file, plan).head().options;
+      const auto split = options.find("split");
+      throw Error(ErrorCode::conflict, At{folder_},
+                  "'{}' contains the set '{}' of an earlier run: {}choose an empty folder", folder_, name,
+                  split == options.end() ? "" : fmt::format("repeat its --split {}, or ", split->second));
+    }
     throw Error(ErrorCode::conflict, At{folder_},
                 "'{}' contains '{}', which was not written by this plan; choose an empty folder", folder_, name);
   }
@@ -99,7 +109,7 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
     throw Error(ErrorCode::conflict, At{folder_},
                 "'{}' has shards that convert --append added: run this command with --append", folder_);
   }
-  const std::string difference = plan_difference(*plan_, now, identity);
+  const auto [difference, may_be_added] = plan_difference(*plan_, now, identity);
   if (difference.empty()) return plan_->check_bytes();
   if (plan_->head().start) {
     throw Error(
@@ -109,9 +119,14 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
         folder_, difference, shell_word(plan_path()));
   }
   const bool is_finished = now.head().inputs.empty() && std::filesystem::exists(path_of(formats::kManifestName));
+  const bool only_times = difference.ends_with("was modified since") && now.head().inputs.empty() &&
+                          plan_difference(*plan_, now, FileIdentity::size).text.empty();
   throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder{}",
               folder_, is_finished ? "a finished set" : "shards", difference,
-              is_finished ? "add new files with --append, or " : "", is_finished ? "" : ", or remove this one");
+              only_times                    ? "sizes are equal: if only times differ, add --identity size, or "
+              : is_finished && may_be_added ? "add new files with --append, or "
+                                            : "",
+              is_finished ? "" : ", or remove this one");
 }
 
 void ShardTarget::begin_append() {

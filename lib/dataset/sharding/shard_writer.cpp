@@ -196,7 +196,7 @@ class ShardJob {
     const std::uint64_t read = ctx_.progress().bytes;
     const std::string again = format_size(read - std::min(read, published_bytes_));
     const std::string unfinished = format_count(next_todo_ - published_, "unfinished shard");
-    ctx_.warn("read_again", "the next run reads {} again: those of {}", again, unfinished);
+    ctx_.warn("read_again", "the next run reads {} of {} again", again, unfinished);
   }
 
  private:

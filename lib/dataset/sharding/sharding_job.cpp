@@ -82,7 +82,7 @@ Part from_environment(const system::EnvironmentLookup& environment, std::optiona
   if (const auto part = kubernetes(environment, parts)) return *part;
   if (const auto part = rank_and_size(environment, "RANK", "WORLD_SIZE")) return *part;
   throw usage_error(
-      "--part auto: no scheduler's variables are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
+      "--part auto: the variables of no scheduler are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
       "WORLD_SIZE); use --part I/N");
 }
 

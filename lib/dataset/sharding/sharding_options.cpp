@@ -71,6 +71,9 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
     if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
       refuse_it("use letters, digits and dots after its first character");
     }
+    if (suffix.find_last_of('.') == std::string::npos || suffix.ends_with('.')) {
+      refuse_it("a suffix ends with an extension, such as _mask.png");
+    }
     if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
   }
 }
@@ -86,9 +89,10 @@ void ShardSizes::describe(FieldVisitor& v) {
            "sample gets a shard of its own",
            at_least(1), kPlanned},
           size);
-  v.field({"shards", Unit::count, "write exactly this many shards, equal within one sample", "N",
-           between(1, kMostShards), kPlanned},
-          shards);
+  v.field(
+      {"shards", Unit::count, "write exactly this many shards, equal within one sample; a multiple of --multiple-of",
+       "N", between(1, kMostShards), kPlanned},
+      shards);
   v.field({"multiple-of", Unit::count,
            "round the number of shards up to a multiple of this, such as world size times loader workers", "W",
            between(1, kMostShards), kPlanned},
@@ -140,7 +144,9 @@ void BadFileOptions::describe(FieldVisitor& v) {
 void ShardingOptions::describe(FieldVisitor& v) {
   v.topic("What is converted");
   images.describe(v);
-  v.field({"primary", "extensions of the files that start a sample, such as flac,wav (default: image extensions)",
+  v.field({"primary",
+           "extensions of the files that start a sample, such as flac,wav (default: jpg, jpeg, png, webp, bmp, ppm, "
+           "pgm, tif, tiff)",
            "EXT", kPlanned},
           primary);
   v.field({"unlabeled", "samples have no labels: folders are not classes, and images may be directly in SRC"},
@@ -150,10 +156,11 @@ void ShardingOptions::describe(FieldVisitor& v) {
   v.topic("Shards");
   ShardSizes::describe(v);
   v.field({"shuffle", "seed for the order of samples (default: 0)", "SEED", kPlanned}, shuffle);
-  v.field(
-      {"no-shuffle",
-       "keep name order: each shard then contains only one or two classes, which no loader's shuffle buffer can mix"},
-      no_shuffle);
+  v.field({"no-shuffle",
+           "keep name order: a shard then contains few classes, often only one or two, which no loader's shuffle "
+           "buffer can "
+           "mix"},
+          no_shuffle);
   BadFileOptions::describe(v);
   v.topic("Images");
   v.field({"resize",
@@ -173,6 +180,10 @@ void check(const ShardSizes& sizes) {
     throw usage_error("--shards fixes the number of shards; leave out --samples and --size");
   }
   check_ranges(sizes);
+  if (sizes.shards && *sizes.shards % sizes.multiple_of.value_or(1) != 0) {
+    refuse(fmt::format("--shards {} is not a multiple of {}; leave out --shards or --multiple-of", *sizes.shards,
+                       *sizes.multiple_of));
+  }
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (sizes.name.empty() || sizes.name.size() > 80 || sizes.name.find_first_not_of(allowed) != std::string::npos) {
     throw usage_error("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",

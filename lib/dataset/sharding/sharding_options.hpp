@@ -101,6 +101,11 @@ std::uint64_t most_bad(const std::string& max_bad, std::uint64_t files);
 /// Sets the limits of a shard if none is given.
 void set_defaults(ShardSizes& sizes);
 
+/// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0;
+/// empty without a path. Throws Error{corrupt} with the position of a repeated name or a label that is not a whole
+/// number.
+std::map<std::string, std::uint64_t> read_class_map(const std::string& path, catalog::Inputs& inputs);
+
 /// The options that plan and manifest keep, defaults filled in. Equal maps give equal shards. The name is not included.
 std::map<std::string, std::string> plan_texts(ShardingOptions options);
 

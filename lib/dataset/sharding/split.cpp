@@ -2,17 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
 #include <ranges>
 #include <regex>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "catalog/image_keys.hpp"
+#include "catalog/image_table.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/prng.hpp"
 #include "core/text.hpp"
+#include "dataset/sharding/scanned_source.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -55,9 +64,10 @@ std::vector<std::uint64_t> rank_ends(const std::vector<SplitShare>& shares) {
   return ends;
 }
 
-/// The first share's samples of a class.
+/// The samples of a class.
 struct ClassShare {
-  bool has_sample = false;
+  std::vector<std::uint64_t> samples = {};  ///< of each share
+  bool several_groups = false;
   std::uint64_t smallest_rank = UINT64_MAX;
   std::uint64_t smallest_group = 0;
 };
@@ -72,9 +82,12 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
     const auto ratio =
         equals == std::string::npos ? std::nullopt : parse_decimal(std::string_view(text).substr(equals + 1));
     SplitShare share{text.substr(0, equals), ratio.value_or(0)};
+    if (equals != std::string::npos && share.ratio <= 0) {
+      throw usage_error("--split '{}': a ratio is a number above 0, such as 0.9", text);
+    }
     constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (share.name.empty() || share.name.size() > 80 || share.name.find_first_not_of(allowed) != std::string::npos ||
-        share.ratio <= 0) {
+        !ratio) {
       throw usage_error(
           "--split '{}': expected NAME=RATIO, such as train=0.9,val=0.1, with letters, digits, '_' and '-' in names",
           text);
@@ -91,7 +104,7 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
   return shares;
 }
 
-void SplitOptions::describe(FieldVisitor& v) {
+void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
   v.topic("Training and validation sets");
   v.field({"split",
            "divide the samples into folders NAME of the target with a manifest each, such as train=0.9,val=0.1; chosen "
@@ -99,14 +112,18 @@ void SplitOptions::describe(FieldVisitor& v) {
            "NAME=RATIO,...", kPlanned},
           split);
   v.field({"group-by",
-           "keep samples of one group in one set: dir (folder of the file), key:REGEX (first (group) of REGEX in the "
-           "key), or column:NAME (a column of --list or --metadata; not for reshard)",
-           "dir|key:REGEX|column:NAME"},
+           of_shards ? "keep samples of one group in one set: dir (folder of the file) or key:REGEX (first (group) of "
+                       "REGEX in the key)"
+                     : "keep samples of one group in one set: dir (folder of the file), key:REGEX (first (group) of "
+                       "REGEX in the key), or column:NAME (a column of --list or --metadata)",
+           of_shards ? "dir|key:REGEX" : "dir|key:REGEX|column:NAME"},
           group_by);
-  v.field({"stratify", "accepted without effect: every split gives each class the same shares, except for chance",
-           kPlanned},
-          stratify);
-  v.field({"seed", "seed of --split, and of --sample for reshard", "SEED", kPlanned}, seed);
+  v.field(
+      {"stratify",
+       "accepted without effect: each class is divided by the same ratios, but by chance, so that a set may have no "
+       "sample of a small class"},
+      stratify);
+  v.field({"seed", of_shards ? "seed of --split and --sample" : "seed of --split", "SEED", kPlanned}, seed);
 }
 
 SplitRule split_rule(const SplitOptions& options) {
@@ -132,10 +149,41 @@ std::map<std::string, std::string> split_texts(const SplitOptions& options, cons
   return texts;
 }
 
-void refuse_empty_set(const std::string& name, const SampleOrder& samples) {
-  if (!samples.empty()) return;
-  throw Error(ErrorCode::not_found, fmt::format("no sample would go to '{}'; change --split", name));
+void refuse_empty_set(const SplitRule& rule, std::size_t set, const DividedSamples& divided) {
+  if (!divided.sets[set].empty()) return;
+  const bool grouped = rule.group || !rule.column.empty();
+  std::string why = grouped ? "change --seed or --split, or use a finer --group-by" : "change --seed or --split";
+  if (divided.one_group_each) {
+    why = fmt::format("each class has only one {}, and '{}' needs one of each class; {}", grouped ? "group" : "sample",
+                      rule.shares.front().name,
+                      grouped ? "use a finer --group-by, or leave it out" : "leave out --split");
+  }
+  throw Error(ErrorCode::not_found, fmt::format("no sample would go to '{}': {}", rule.shares[set].name, why));
 }
+
+namespace {
+
+/// Moves the groups of classes without a sample in the first set there, and counts their samples in it.
+void move_groups(DividedSamples& divided, const std::set<std::uint64_t>& moved,
+                 const std::function<SplitFacts(std::uint32_t)>& facts, std::map<std::uint64_t, ClassShare>& classes) {
+  const auto is_moved = [&](std::uint32_t number) { return moved.contains(facts(number).group_hash); };
+  SampleOrder& first = divided.sets.front();
+  for (std::size_t i = 1; i < divided.sets.size(); ++i) {
+    SampleOrder& set = divided.sets[i];
+    const auto kept = std::stable_partition(set.begin(), set.end(), std::not_fn(is_moved));
+    for (auto number = kept; number != set.end(); ++number) {
+      const std::optional<std::uint64_t> label = facts(*number).label;
+      if (!label) continue;
+      ++classes[*label].samples.front();
+      --classes[*label].samples[i];
+    }
+    first.insert(first.end(), kept, set.end());
+    set.erase(kept, set.end());
+  }
+  std::ranges::sort(first);
+}
+
+}  // namespace
 
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
                              const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx) {
@@ -147,43 +195,113 @@ DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
     const SplitFacts sample = facts(number);
     const std::uint64_t rank = Prng(rule.seed ^ sample.group_hash).next();
     const auto end = std::ranges::upper_bound(ends.begin(), std::prev(ends.end()), rank);
-    divided.sets[static_cast<std::size_t>(end - ends.begin())].push_back(number);
+    const auto set = static_cast<std::size_t>(end - ends.begin());
+    divided.sets[set].push_back(number);
     if (!sample.label) continue;
     ClassShare& of_class = classes[*sample.label];
-    of_class.has_sample = of_class.has_sample || end == ends.begin();
+    of_class.several_groups =
+        of_class.several_groups || (!of_class.samples.empty() && of_class.smallest_group != sample.group_hash);
+    of_class.samples.resize(rule.shares.size());
+    ++of_class.samples[set];
     if (rank > of_class.smallest_rank) continue;
     of_class.smallest_rank = rank;
     of_class.smallest_group = sample.group_hash;
   }
   std::set<std::uint64_t> moved;
   for (const auto& [label, of_class] : classes) {
-    if (of_class.has_sample) continue;
+    if (of_class.samples.front() > 0) continue;
     divided.labels_moved.push_back(label);
     moved.insert(of_class.smallest_group);
   }
-  if (moved.empty()) return divided;
-  const auto is_moved = [&](std::uint32_t number) { return moved.contains(facts(number).group_hash); };
-  SampleOrder& first = divided.sets.front();
-  for (SampleOrder& set : divided.sets | std::views::drop(1)) {
-    const auto kept = std::stable_partition(set.begin(), set.end(), std::not_fn(is_moved));
-    first.insert(first.end(), kept, set.end());
-    set.erase(kept, set.end());
+  if (!moved.empty()) move_groups(divided, moved, facts, classes);
+  divided.classes = classes.size();
+  divided.one_group_each =
+      !classes.empty() && std::ranges::none_of(classes, [](const auto& item) { return item.second.several_groups; });
+  divided.labels_absent.resize(rule.shares.size());
+  for (const auto& [label, of_class] : classes) {
+    for (std::size_t i = 0; i < rule.shares.size(); ++i) {
+      if (of_class.samples[i] == 0) divided.labels_absent[i].push_back(label);
+    }
   }
-  std::ranges::sort(first);
   return divided;
 }
 
-void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
+void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
                            const std::function<std::string(std::uint64_t)>& class_name, Context& ctx) {
-  if (divided.labels_moved.empty()) return;
-  std::vector<std::string> names;
-  for (const std::uint64_t label : divided.labels_moved) {
-    if (names.size() < kMostNamedClasses) names.push_back(fmt::format("'{}'", class_name(label)));
+  const auto named = [&](const std::vector<std::uint64_t>& labels) {
+    std::vector<std::string> names;
+    for (const std::uint64_t label : labels | std::views::take(kMostNamedClasses)) {
+      names.push_back(fmt::format("'{}'", class_name(label)));
+    }
+    const std::size_t more = labels.size() - names.size();
+    return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  };
+  if (!divided.labels_moved.empty()) {
+    ctx.warn(
+        "class_without_training_sample",
+        fmt::format(
+            "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
+            rule.shares.front().name, named(divided.labels_moved)));
   }
-  const std::size_t more = divided.labels_moved.size() - names.size();
-  ctx.warn("class_without_training_sample",
-           "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}{2}",
-           rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  for (std::size_t i = 0; i < divided.labels_absent.size(); ++i) {
+    if (divided.labels_absent[i].empty() || divided.sets[i].empty()) continue;
+    ctx.warn("class_without_sample",
+             fmt::format("'{}' has no sample of {} of the {} classes: {}", rule.shares[i].name,
+                         divided.labels_absent[i].size(), divided.classes, named(divided.labels_absent[i])));
+  }
+}
+
+namespace {
+
+/// --group-by column:NAME: the table's value for each image.
+SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
+                            Context& ctx) {
+  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
+  if (table.empty()) {
+    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
+  }
+  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
+                                                        options.images.path_column, source.images, ctx);
+  rows->table().require_column(column, "--group-by");
+  return [rows, column](std::string_view, std::string_view path) {
+    std::optional<std::string> group;
+    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
+      const nlohmann::ordered_json row = rows->fields(path, position);
+      const auto cell = row.find(column);
+      if (cell == row.end()) break;
+      const std::string text = json_text(*cell);
+      if (group.value_or(text) != text) {
+        throw Error(ErrorCode::usage,
+                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
+                                rows->table().file(), column, path, position.line));
+      }
+      group = text;
+    }
+    if (group) return *group;
+    throw Error(ErrorCode::usage,
+                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
+  };
+}
+
+}  // namespace
+
+DividedSamples split_source(const ScannedSource& source, const ShardingOptions& options, const SplitRule& rule,
+                            Context& ctx) {
+  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
+  std::vector<SplitFacts> facts;
+  facts.reserve(source.scan.images());
+  for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
+    const catalog::ScannedClass& owner = source.scan.classes[c];
+    for (const catalog::ScannedFile& file : owner.files) {
+      const std::string key = catalog::image_key(source.scan, owner, file);
+      facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), source.labels[c]});
+    }
+    ctx.throw_if_stopped();
+  }
+  SampleOrder order(facts.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return split_samples(
+      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
 }
 
 }  // namespace shardkit::dataset

@@ -49,7 +49,8 @@ struct SplitOptions {
   bool stratify = false;
   std::uint64_t seed = 0;
 
-  void describe(FieldVisitor& v);
+  /// `of_shards`: for reshard, which has no table and draws samples.
+  void describe(FieldVisitor& v, bool of_shards = false);
 };
 /// Throws the errors of parse_split(), and Error{usage} for options that need a split if there is none, and for a
 /// --group-by that is not one.
@@ -58,14 +59,17 @@ SplitRule split_rule(const SplitOptions& options);
 /// Their text form in plan and manifest of the set `name`; empty without a split.
 std::map<std::string, std::string> split_texts(const SplitOptions& options, const std::string& name);
 
-/// Throws Error{not_found} for a set that would get no sample.
-void refuse_empty_set(const std::string& name, const SampleOrder& samples);
-
 struct DividedSamples {
   std::vector<SampleOrder> sets;  ///< of each share, ascending
   std::vector<std::uint64_t> labels_moved =
       {};  ///< ascending: without a sample in the first share unless the exception applies
+  std::vector<std::vector<std::uint64_t>> labels_absent = {};  ///< of each share: labels without a sample in it
+  std::size_t classes = 0;                                     ///< labels in all shares
+  bool one_group_each = false;                                 ///< no class has several groups
 };
+
+/// Throws Error{not_found} for a set that would get no sample; `set` is its number.
+void refuse_empty_set(const SplitRule& rule, std::size_t set, const DividedSamples& divided);
 
 /// Divides the samples of `order`, which ascend. A group's rank is the first output of Prng(seed XOR group_hash); share
 /// k gets the ranks from 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ... + r_k). So the set of a sample depends only
@@ -74,9 +78,9 @@ struct DividedSamples {
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
                              const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
 
-/// Warns of classes with a sample that the exception moved, if there are any. `class_name` returns the class name of a
-/// label.
-void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
+/// Warns of classes with a sample that the exception moved, and of sets without a sample of some class. `class_name`
+/// returns the class name of a label.
+void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
                            const std::function<std::string(std::uint64_t label)>& class_name, Context& ctx);
 
 }  // namespace shardkit::dataset

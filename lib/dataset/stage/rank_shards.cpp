@@ -41,10 +41,11 @@ RankShards for_webdataset(std::size_t count, const Ranks& ranks, const std::stri
             remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world))));
   }
   if (are_all(ranks)) return {all_shards(count), {}};
-  return {dealt_in_turn(count, ranks),
-          {{"loader_setting",
-            "these shards are those of split_by_node if the loader gets the names of all shards in this order. With "
-            "resampled=True, every rank draws from all shards: then stage all of them"}}};
+  return {
+      dealt_in_turn(count, ranks),
+      {{"loader_setting",
+        "split_by_node of webdataset picks these shards if the loader gets the names of all shards in this order. With "
+        "resampled=True, every rank draws from all shards: then stage all of them"}}};
 }
 
 /// floor(samples * rank / world) without the overflow of the product.

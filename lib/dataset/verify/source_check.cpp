@@ -100,35 +100,6 @@ ConvertFacts convert_facts(const catalog::FolderManifests& manifests) {
   return facts;
 }
 
-/// Paths of files that the shards' plans and indexes name as left out, by the scan and by checks of their content. A
-/// plan or index that cannot be read names none.
-std::set<std::string> left_out_paths(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
-  std::set<std::string> paths;
-  const auto note = [&](const formats::IndexSkip& skip) { paths.insert(skip.path); };
-  const auto readable = [](const auto& read) {
-    try {
-      read();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported) throw;
-    }
-  };
-  for (const ExpectedShard& shard : find_expectations(set)) {
-    if (!shard.index || shard.index->skipped == 0) continue;
-    formats::ShardIndexVisitor visitor;
-    visitor.skip = note;
-    readable([&] { formats::read_shard_index(*set.inputs->open(shard.index_path), shard.index_path, visitor); });
-  }
-  for (const auto& [folder, manifest] : manifests) {
-    for (const std::string& path : plans_in(*set.inputs, folder)) {
-      readable([&] {
-        const auto plan = set.inputs->open(path);
-        std::ranges::for_each(formats::PlanReader(*plan, path).head().skipped, note);
-      });
-    }
-  }
-  return paths;
-}
-
 /// Labels of the classes of `scan`, in its order.
 std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderScan& scan,
                                                     const std::map<std::string, std::uint64_t>& known) {
@@ -156,6 +127,9 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
   options.allow_empty = true;
   options.cores = system::usable_threads();
   if (!images.list.empty()) {
+    if (facts.listed && !facts.labels.empty() && images.label_column.empty()) {
+      throw Error(ErrorCode::usage, "these shards have labels from the list: also give --label-column");
+    }
     const auto& class_map = facts.class_map ? facts.labels : std::map<std::string, std::uint64_t>();
     return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
   }
@@ -174,9 +148,9 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
     : source_(source, !images.list.empty(), shards.inputs),
       facts_(convert_facts(manifests)),
       scan_(scan_of(source_, images, facts_, ctx)),
-      left_out_(left_out_paths(shards, manifests)) {
+      left_out_(files_left_out(shards, manifests)) {
   if (facts_.skipped_bad) {
-    for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
+    for (const catalog::ScanProblem& problem : scan_.problems) left_out_.emplace(problem.path, "");
   }
   catalog::choose_keys(scan_, facts_.nested_keys);
   labels_ = labels_of(scan_, facts_.labels);
@@ -185,23 +159,25 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
   add_keys();
 }
 
-/// Files that were left out and that no later --append took in.
-std::size_t SourceCheck::absent_files() const {
-  std::set<std::string> absent = left_out_;
-  for (std::size_t c = 0; c < scan_.classes.size() && !absent.empty(); ++c) {
+SourceCheck::LeftOut SourceCheck::left_out() const {
+  LeftOut result{left_out_.size(), 0};
+  for (std::size_t c = 0; c < scan_.classes.size() && !left_out_.empty(); ++c) {
     const catalog::ScannedClass& owner = scan_.classes[c];
     for (std::size_t f = 0; f < owner.files.size(); ++f) {
-      if (seen_[first_[c] + f]) absent.erase(owner.path_of(owner.files[f]));
+      if (!left_out_.contains(owner.path_of(owner.files[f]))) continue;
+      seen_[first_[c] + f] ? --result.files : ++result.images;
     }
   }
-  return absent.size();
+  return result;
 }
+
+std::uint64_t SourceCheck::images() const { return scan_.images() - left_out().images; }
 
 std::string SourceCheck::not_compared() const {
   std::string text;
   if (facts_.resized) text += "; without the bytes of images, because they were resized";
   if (facts_.noted) text += "; without .json members that contain rows of tables";
-  if (const std::size_t files = absent_files(); files > 0)
+  if (const std::uint64_t files = left_out().files; files > 0)
     text += fmt::format("; without {} that convert left out", format_count(files, "file"));
   if (facts_.part_of_split) text += "; images of other sets of the split are not missed";
   return text;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -61,7 +60,8 @@ class SourceCheck {
   /// read.
   void note_missing(ProblemLog& log) const;
 
-  std::uint64_t images() const { return scan_.images(); }
+  /// Images of the source without those that convert left out.
+  std::uint64_t images() const;
   /// The facts about the shards that the source cannot confirm; empty if none.
   std::string not_compared() const;
 
@@ -72,7 +72,12 @@ class SourceCheck {
     std::uint32_t file = 0;
   };
 
-  std::size_t absent_files() const;
+  /// Files that were left out and that no later --append took in.
+  struct LeftOut {
+    std::uint64_t files = 0;
+    std::uint64_t images = 0;  ///< of these: images that can be read
+  };
+  LeftOut left_out() const;
   void add_keys();
   void add_key(std::string_view key, const Position& position);
   const Position* find(std::string_view key) const;
@@ -85,7 +90,7 @@ class SourceCheck {
   catalog::SourceFolder source_;
   ConvertFacts facts_;
   catalog::ImageFolderScan scan_;
-  std::set<std::string> left_out_;                    ///< paths that convert left out
+  std::map<std::string, std::string> left_out_;       ///< by path: files that convert left out, with reasons
   std::vector<std::optional<std::uint64_t>> labels_;  ///< by class; empty for images without one
   std::vector<std::size_t> first_;                    ///< number of a class's first image among all
   std::unordered_map<std::uint64_t, Position> keys_;  ///< by XXH3-64

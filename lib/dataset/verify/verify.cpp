@@ -28,6 +28,7 @@ namespace {
 
 /// Shards that are compared at a time with images that come over the network.
 constexpr unsigned kRemoteReaders = 32;
+constexpr std::string_view kRunAgain = "# run the command that writes this set again: it finishes the set";
 
 /// One verify from resolved shards to result.
 class Verification {
@@ -221,7 +222,9 @@ class Verification {
       if (kind.remedy == Remedy::none && kind.severity == Severity::error) without_command_.insert(kind.name);
     }
     orphans_ += log.count(ProblemCode::orphan_member);
+    changed_samples_ += log.count(ProblemCode::sample_checksum);
     for (Problem& problem : log.take()) {
+      lost_samples_ += problem.lost_samples.value_or(0);
       if (result_.problems.size() < VerifyResult::kMostProblems) result_.problems.push_back(std::move(problem));
     }
   }
@@ -239,9 +242,7 @@ class Verification {
                                     set_.manifest_path));
     }
     if (manifests_.size() > 1)
-      checked.push_back(fmt::format(
-          "manifests of {} folders: {}", manifests_.size(),
-          have_same_classes(manifests_) ? "the same classes and labels" : "classes differ, or a manifest is missing"));
+      checked.push_back(fmt::format("manifests of {} folders: {}", manifests_.size(), compare_labels(manifests_).text));
     if (staged_) {
       checked.push_back(fmt::format("{} of the {} of the set, staged by {}",
                                     count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
@@ -280,7 +281,7 @@ class Verification {
     // A copy of a shard has all keys of the original.
     remedy::Repairs repairs{needs_[Remedy::salvage] > 0,
                             needs_[Remedy::mark_duplicates] > 0 && needs_[Remedy::move_away] == 0,
-                            needs_[Remedy::drop_bad] > 0};
+                            needs_[Remedy::drop_bad] > 0, needs_[Remedy::merge_classes] > 0};
     if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
     repairs.rename = "=" + *nameless_kinds_.begin();
     // A label beside a member without an extension is not an orphan after that member gets one.
@@ -303,7 +304,7 @@ class Verification {
       advise(extra_shards_.empty() ? "" : remedy::move_away(extra_shards_),
              "the shards with extra_shard: other programs would read them; then run verify again");
     }
-    if (needs(Remedy::run_again)) advise("", "run the command that writes this set again: it finishes the set");
+    if (needs(Remedy::run_again)) result_.remedies.emplace_back(kRunAgain);
     if (!without_command_.empty()) {
       advise("", fmt::format("no command repairs {}: correct the source, or the options of the convert, and make the "
                              "set again",
@@ -311,10 +312,15 @@ class Verification {
     }
     const remedy::Repairs repairs = repairs_needed();
     std::string effect = needs(Remedy::restore) ? "then: " : "";
-    effect += "the same samples with names and headers that every reader supports";
-    if (repairs.salvage) effect += ", for damaged shards those before the damage and those that did not change";
-    if (repairs.mark_duplicates) effect += ", each with its own name";
+    effect += !repairs.salvage ? "writes the same samples"
+              : lost_samples_ + changed_samples_ == 0
+                  ? "writes the intact samples"
+                  : fmt::format("writes the {} intact of {} samples", result_.samples - changed_samples_,
+                                result_.samples + lost_samples_);
     if (repairs.drop_bad) effect += ", without bad ones";
+    effect += ", with names and headers that every reader supports";
+    if (repairs.mark_duplicates) effect += ", each with its own name";
+    if (repairs.merge_classes) effect += ", and numbers the classes of all folders together";
     if (repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename)) {
       advise(remedy::reshard(options_.shards, repairs), effect);
     }
@@ -342,53 +348,38 @@ class Verification {
   std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of the problems that each would repair
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
   std::uint64_t orphans_ = 0;
+  std::uint64_t changed_samples_ = 0;
+  std::uint64_t lost_samples_ = 0;              ///< of cut shards
   std::vector<std::string> extra_shards_;       ///< paths of local ones
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
 };
 
-}  // namespace
-
-VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verification(options, ctx).run(); }
-
-void VerifyOptions::describe(FieldVisitor& v) {
-  v.field(catalog::kShardsOperand, shards);
-  v.topic("Checks");
-  v.field({"depth",
-           "what to check: headers and samples; also every byte; or also every image. auto checks every byte if there "
-           "are checksums"},
-          depth);
-  v.topic("Comparison with the source");
-  v.field({"against",
-           "compare every byte and label with the source of the shards, and report what is missing, extra or "
-           "different: an ImageFolder tree, local or at an s3:// URL, or the images of --list",
-           Role::input_file, "SRC"},
-          against);
-  images.describe(v);
-  v.topic("Checks");
-  v.field({"strict", "count warnings as findings"}, strict);
-  v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
-  access.describe(v);
+/// The finding about the folder of a convert or reshard that has not finished its first shard.
+std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
+  const std::string& folder = options.shards.empty() ? "" : options.shards.front();
+  std::error_code error;
+  if (options.shards.size() != 1 || !std::filesystem::is_directory(folder, error) ||
+      !catalog::tar_names_in(folder).empty()) {
+    return std::nullopt;
+  }
+  catalog::Inputs inputs;
+  const auto missing = unfinished_plan(inputs, folder, {});
+  if (!missing) return std::nullopt;
+  VerifyResult result;
+  ProblemLog log("");
+  log.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
+  result.verdict = "not sound: the set has no shard yet, 1 error in total";
+  result.problems = log.take();
+  result.problems_total = result.errors = 1;
+  result.remedies = {std::string(kRunAgain)};
+  return result;
 }
 
-void VerifyResult::describe(FieldVisitor& v) {
-  v.field({"verdict", "verdict in one line"}, verdict);
-  v.field({"depth", "depth of the check"}, depth);
-  v.field({"checked", "the same in words"}, checked);
-  v.field({"shards", Unit::count, "shards read"}, shards);
-  v.field({"staged_parts", "the parts of the set that were staged to this folder; empty: all of it"}, staged_parts);
-  v.field({"samples", Unit::count, "samples found in them"}, samples);
-  v.field({"members", Unit::count, "tar members found in them"}, members);
-  v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
-  v.field({"images", Unit::count, "images checked, with --depth decode"}, images);
-  v.field({"images_not_decoded", Unit::count, "images among them with other formats than JPEG, PNG and WebP"},
-          images_not_decoded);
-  v.field({"classes", "the labels found"}, classes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
-  v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
-  v.field({"errors", Unit::count, "problems by which readers lose or confuse data"}, errors);
-  v.field({"warnings", Unit::count, "problems that affect only some readers"}, warnings);
-  v.field({"problems", "problems; repetitions within a shard are one line; at most 10,000 lines"}, problems);
-  v.field({"remedies", "commands that repair what can be repaired"}, remedies);
+}  // namespace
+
+VerifyResult verify(const VerifyOptions& options, Context& ctx) {
+  auto unfinished = without_shards(options);
+  return unfinished ? std::move(*unfinished) : Verification(options, ctx).run();
 }
 
 }  // namespace shardkit::dataset

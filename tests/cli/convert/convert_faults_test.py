@@ -15,6 +15,97 @@ from program import JPEG_START, PROGRAMS, FolderTest, can_mount, result_of, run,
 NOBODY = 65534
 
 
+class Answers(FolderTest):
+    """What a convert says about sources and options that do not fit together."""
+
+    def setUp(self):
+        super().setUp()
+        self.src = self.make_tree(classes=2, per_class=4)
+        self.out = self.folder / "out"
+
+    def says(self, code, *args):
+        """Messages of a convert of the source, on one line."""
+        finished = run("shardctl", "convert", "src", *args, cwd=self.folder)
+        self.assertEqual(finished.returncode, code, finished.stderr)
+        return " ".join((finished.stderr + finished.stdout).split())
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return name
+
+    def test_columns_of_a_list_that_no_shard_gets_are_named(self):
+        rows = self.write("rows.csv", "path,label,caption\nclass_0/img_000.jpg,1,a\nclass_1/img_000.jpg,2,b\n")
+        self.assertIn("will not contain label, caption", self.says(0, "a", "--list", rows))
+        self.assertIn("will not contain caption", self.says(0, "b", "--list", rows, "--label-column", "label"))
+        self.assertNotIn("will not contain", self.says(0, "c", "--list", rows, "--metadata", rows))
+        twice = self.write("twice.csv", "path,caption\nclass_0/img_000.jpg,a\nclass_0/img_000.jpg,b\n")
+        self.says(0, "d", "--list", twice, "--metadata", twice)
+        self.says(0, "e", "--list", twice)
+        self.assertEqual(tree(self.folder / "d")["shard-000000.tar"], tree(self.folder / "e")["shard-000000.tar"])
+
+    def test_rows_with_different_labels_are_named(self):
+        rows = self.write("rows.csv", "path,label\nclass_0/img_000.jpg,1\nclass_0/img_000.jpg,2\nclass_1/img_000.jpg,1\n")
+        self.assertIn("1 image without a label, because rows of the list disagree: 'class_0/img_000.jpg', lines 2 and 3",
+                      self.says(0, "a", "--list", rows, "--label-column", "label"))
+
+    def test_tables_that_do_not_fit_are_refused_once(self):
+        rows = self.write("rows.csv", "path,x\nimg_000.jpg,1\nimg_001.jpg,2\n")
+        self.assertIn("no row of 'rows.csv' names an image: line 2 is 'img_000.jpg', but images are named as "
+                      "'class_0/img_000.jpg'", self.says(4, "a", "--metadata", rows))
+        self.assertIn("is separated by ';'", self.says(2, "a", "--list", self.write("s.csv", "path;x\na;1\n")))
+        self.assertIn("name it .tsv", self.says(2, "a", "--list", self.write("t.csv", "path\tx\na\t1\n")))
+        self.assertIn("one is 'class_0 0'", self.says(4, "a", "--class-map", self.write("m", "class_0 0\nclass_1 1\n")))
+
+    def test_a_missing_field_names_where_it_was_looked_for(self):
+        (self.folder / "masks").mkdir()
+        for number in range(3):
+            (self.folder / f"masks/img_{number:03}.png").write_bytes(b"x")
+        text = self.says(4, "a", "--field", "mask.png=../masks/{stem}.png", "--validate", "none")
+        self.assertIn("lacks a required field: mask.png (looked for '../masks/img_003.png')", text)
+
+    def test_sets_without_some_class_are_named_once(self):
+        for number in range(12):
+            (self.src / f"rare_{number}").mkdir()
+            (self.src / f"rare_{number}/x.jpg").write_bytes(JPEG_START + b"%d" % number)
+        split = ("--split", "train=0.5,val=0.5", "--stratify")
+        self.assertIn("'val' has no sample of 12 of the 14 classes", self.says(0, "a", *split))
+        self.assertNotIn("has no sample of", self.says(0, "a", *split[:2]))  # --stratify is not on record
+        self.assertNotIn("has no sample of", self.says(0, "a", *split, "--append"))
+        self.assertIn("repeat its --split train=0.5,val=0.5", self.says(4, "a", "--append"))
+        self.assertIn("each class has only one group", self.says(4, "b", *split, "--group-by", "dir"))
+        self.assertIn("a ratio is a number above 0", self.says(2, "b", "--split", "train=1.0,val=0"))
+
+    def test_other_times_need_identity_size_and_only_that(self):
+        self.says(0, "a")
+        os.utime(self.src / "class_0/img_000.jpg")
+        self.assertIn("if only times differ, add --identity size, or choose", self.says(4, "a"))
+        self.says(0, "a", "--identity", "size")
+        (self.src / "class_0/img_000.jpg").write_bytes(JPEG_START * 9)
+        self.assertNotIn("--append", self.says(4, "a"))
+
+    def test_files_that_are_not_taken_are_named(self):
+        (self.src / "class_0/note.txt").write_text("x")
+        (self.src / "class_0/link.jpg").symlink_to("nowhere")
+        text = self.says(0, "a", "--on-bad", "skip")
+        self.assertIn("1 file ignored that belong to no sample: 1 .txt ('class_0/note.txt')", text)
+        self.assertIn("1 source file left out of the shards: 'class_0/link.jpg'", text)
+        self.assertIn("has an extension of --primary (mp3); found .jpg, .txt", self.says(4, "b", "--primary", "mp3"))
+
+    def test_a_jpeg_that_may_be_cut_is_named(self):
+        run("shardctl", "synth", self.folder / "photos", "--classes", "2", "--per-class", "2")
+        victim = next((self.folder / "photos").rglob("*.JPEG"))
+        victim.write_bytes(victim.read_bytes()[:20_000])
+        finished = run("shardctl", "convert", self.folder / "photos", self.out, "--validate", "header", "--json", "-")
+        (accepted,) = result_of(finished)["result"]["accepted"]
+        self.assertEqual(accepted["paths"], [str(victim.relative_to(self.folder / "photos"))])
+        self.assertIn("may be cut off", " ".join(finished.stderr.split()))
+
+    def test_a_plan_for_too_many_readers_advises_what_works(self):
+        for world, advice in ((4, "use --multiple-of 4"), (100, "with only 8 samples, use fewer ranks or workers")):
+            finished = run("shardctl", "plan", self.src, "-o", self.folder / "p", "--world", world)
+            self.assertIn(advice, " ".join(finished.stderr.split()))
+
+
 class Kills(FolderTest):
     def test_killed_at_50_random_moments_the_next_run_ends_with_the_same_bytes(self):
         src = self.make_tree(classes=8, per_class=250, size=60_000)
@@ -51,7 +142,7 @@ class Kills(FolderTest):
         stderr = process.communicate(timeout=20)[1]
         self.assertLess(time.monotonic() - sent, 10)  # strace slows the leaving; the program alone is held to 2 s
         self.assertEqual(process.returncode, 143)
-        self.assertRegex(stderr, r"the next run reads \S+ [KM]iB again: those of 1 unfinished shard")
+        self.assertRegex(stderr, r"the next run reads \S+ [KM]iB of 1 unfinished shard again")
         self.assertIn("run the same command again to continue", stderr)
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
 
@@ -261,7 +352,9 @@ class Sources(FolderTest):
         self.assertEqual((envelope["status"], envelope["error"]["code"]), ("failed", "corrupt"))
         self.assertEqual([one["path"] for one in envelope["result"]["bad_files"]],
                          [f"class_1/img_{number:03}.jpg" for number in range(25)])
-        self.assertIn("and 5 more", finished.stderr)
+        self.assertIn("(25 files): 'class_1/img_000.jpg', 'class_1/img_001.jpg', 'class_1/img_002.jpg', ...",
+                      " ".join(finished.stderr.split()))
+        self.assertIn("0 of 1 shard finished", finished.stderr)
 
     def test_a_file_that_shrinks_or_vanishes_under_a_plan_is_named(self):
         src = self.make_tree()

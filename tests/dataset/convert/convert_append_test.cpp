@@ -259,6 +259,35 @@ TEST_CASE("a bad file that stays as it is makes no plan again and again") {
   CHECK(source.manifest().skipped == 1);
 }
 
+TEST_CASE("a new file that cannot be read is on record, also if it is the only new one") {
+  const GrowingSource source;
+  run(source.options());
+  fs::create_symlink("nowhere", source.dir.path("src/class_0/link.jpg"));
+  ConvertOptions options = source.options();
+  options.append = true;
+  options.sharding.on_bad = OnBad::skip;
+  for (int repetition = 0; repetition < 2; ++repetition) CHECK(run(options).samples == 0);
+  Context ctx;
+  const VerifyResult result = verify({.shards = {source.dir.path("set")}, .against = source.dir.path("src")}, ctx);
+  CHECK(result.errors == 0);
+  source.grow();
+  CHECK(run(options).samples == 20);
+}
+
+TEST_CASE("a set of a split to which nothing is added lists a new class of the others too") {
+  const GrowingSource source;
+  ConvertOptions options = source.options();
+  options.split = {"train=0.5", "val=0.5"};
+  run(options);
+  write_file(source.dir.path("src/zebra/1.jpg"), kJpegStart + "z");
+  options.append = true;
+  run(options);
+  for (const char* set : {"train", "val"}) {
+    const std::string path = source.dir.path(fmt::format("set/{}/manifest.json", set));
+    CHECK(read_manifest(io::read_text_file(path), path).classes.back().name == "zebra");
+  }
+}
+
 TEST_CASE("a plain convert into a finished set whose source has grown advises --append") {
   const GrowingSource source;
   run(source.options());

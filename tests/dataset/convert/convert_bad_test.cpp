@@ -311,6 +311,8 @@ TEST_CASE("the first bytes of every field with an image's extension are looked a
     fs::remove_all(dir.path("src"));
     fs::remove_all(dir.path("out"));
     write_file(dir.path("src/a/1.jpg"), make_jpeg());
+    write_file(dir.path("src/a/0.jpg"), make_jpeg());
+    write_file(dir.path("src/a/0_mask.png"), kPng);  // a side-car that no image has is an error
     write_file(dir.path("src/a/" + name), content);
     options.target = dir.path("out");
     options.sharding.validate = validate;

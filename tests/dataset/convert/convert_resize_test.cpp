@@ -159,7 +159,7 @@ TEST_CASE("a damaged image is never made to look sound: it stops the convert, is
   const Photos photos;
   const std::string whole = jpeg(300, 200);
   photos.write("b/cut.jpg", whole.substr(0, whole.size() / 2));
-  CHECK_THROWS_WITH_AS(run(photos.options("fail")), doctest::Contains("cannot be resized: truncated"), Error);
+  CHECK_THROWS_WITH_AS(run(photos.options("fail")), doctest::Contains("cannot be resized: the image ends"), Error);
   ConvertOptions options = photos.options("skip");
   options.sharding.on_bad = OnBad::skip;
   const ConvertResult skipped = run(options);

@@ -240,6 +240,38 @@ TEST_CASE("train and val folders become sets of their own, with one label for a 
   CHECK_THROWS_WITH_AS(plan(planning, ctx), doctest::Contains("a plan is for one set"), Error);
 }
 
+TEST_CASE("folders named by numbers, and a source with one folder, are warned of; a class map lists all its classes") {
+  const TempDir dir;
+  ConvertOptions options;
+  options.source = dir.path("src");
+  const auto warnings = [&](std::initializer_list<const char*> folders) {
+    fs::remove_all(dir.path("src"));
+    fs::remove_all(dir.path("out"));
+    options.target = dir.path("out");
+    for (const char* folder : folders) write_file(dir.path(fmt::format("src/{}/1.jpg", folder)), kJpegStart + folder);
+    Context ctx;
+    convert(options, ctx);
+    std::set<std::string> codes;
+    for (const Warning& warning : ctx.warnings()) codes.insert(warning.code);
+    return codes;
+  };
+  CHECK(warnings({"0", "1", "10", "2"}) == std::set<std::string>{"labels_differ_from_names"});
+  CHECK(warnings({"1", "2"}) == std::set<std::string>{"labels_differ_from_names"});
+  CHECK(warnings({"0", "1"}).empty());
+  CHECK(warnings({"0", "x"}).empty());
+  CHECK(warnings({"imgs/cat", "imgs/dog"}) == std::set<std::string>{"one_class"});
+  write_file(dir.path("map.json"), R"({"0": 0, "1": 1, "2": 2, "10": 10, "imgs": 3})");
+  options.sharding.class_map = dir.path("map.json");
+  CHECK(warnings({"1", "10"}).empty());
+  const std::string path = dir.path("out/manifest.json");
+  CHECK(read_manifest(read_file(path), path).classes.size() == 5);
+  options.sharding.class_map.clear();
+  options.sharding.sidecars = {".seg.png"};
+  CHECK(contains(refusal(options, ErrorCode::not_found), "--sidecar '.seg.png' matches no file"));
+  options.sharding.sidecars = {"_mask"};
+  CHECK(contains(refusal(options, ErrorCode::usage), "ends with an extension"));
+}
+
 TEST_CASE("files skipped in a set are named below the source") {
   Fixture f;
   f.tree.root = f.dir.path("src/train");

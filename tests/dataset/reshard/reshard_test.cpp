@@ -443,6 +443,15 @@ TEST_CASE("manifests that give one label two names are refused: the merged set w
   CHECK(says(error, "label 0 is 'cats'"));
 }
 
+TEST_CASE("a label that no sample has is refused, as an unknown class is") {
+  const Fixture f;
+  ReshardOptions options = f.options("out");
+  options.classes = {"0", "99"};
+  CHECK(says(failure(options), "--class 99: no sample of the inputs has this label"));
+  options.classes = {"0"};
+  CHECK(run(options).samples > 0);
+}
+
 TEST_CASE("a second call finds everything finished, and repairs what is not") {
   const Fixture f;
   run(f.options("out"));

@@ -64,6 +64,9 @@ TEST_CASE("--multiple-of rounds the number of shards up") {
   options = {};
   options.shards = 5;
   options.multiple_of = 4;
+  CHECK_THROWS_AS(check(options), Error);
+  options.shards = 8;
+  CHECK_NOTHROW(check(options));
   CHECK(cut(Sizes(16, 1024), options).samples == Sizes(8, 2));
 }
 

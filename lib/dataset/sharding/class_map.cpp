@@ -1,0 +1,68 @@
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "dataset/sharding/sharding_options.hpp"
+#include "formats/sample_name.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+using Labels = std::map<std::string, std::uint64_t>;
+
+[[noreturn]] void bad(const std::string& path, const std::string& why) {
+  throw Error(ErrorCode::corrupt, fmt::format("class map '{}': {}", path, why), path);
+}
+
+Labels from_json(const std::string& text, const std::string& path) {
+  Labels labels;
+  // nlohmann keeps the last of two equal names; a class map with two is a mistake, so they are counted while parsing.
+  std::size_t names = 0;
+  const auto count = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json&) {
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key) ++names;
+    return true;
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, count, false);
+  if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
+  for (const auto& [name, label] : json.items()) {
+    const auto number = json_count(label);
+    if (!number || *number > formats::kLargestLabel) {
+      bad(path, fmt::format("the label of '{}' is not {}", name, formats::kLabelRange));
+    }
+    labels[name] = *number;
+  }
+  if (names != labels.size()) bad(path, "lists a class twice");
+  return labels;
+}
+
+Labels from_lines(std::string_view text, const std::string& path) {
+  Labels labels;
+  std::uint64_t label = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) bad(path, fmt::format("line {} is empty", label + 1));
+    if (!labels.emplace(line, label).second) bad(path, fmt::format("line {} repeats '{}'", label + 1, line));
+    ++label;
+  }
+  return labels;
+}
+
+}  // namespace
+
+Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
+  if (path.empty()) return {};
+  const std::string text = inputs.text(path, 64U * 1024U * 1024U);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) bad(path, "is empty");
+  Labels labels = text[first] == '{' ? from_json(text, path) : from_lines(text, path);
+  if (labels.empty()) bad(path, "names no class");
+  return labels;
+}
+
+}  // namespace shardkit::dataset
