@@ -22,11 +22,6 @@
 namespace shardkit::dataset {
 namespace {
 
-void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
-  formats::PlanReader(source, path).check_bytes();
-  source.stream_all([&](Bytes piece) { sink.write(piece); });
-}
-
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, Context& ctx, io::FileSystem& files)
@@ -146,7 +141,7 @@ class Conversion {
     bool is_new = false;  // of a plan that continues, the first run warned
     for (std::size_t i = 0; i < divided.sets.size(); ++i) {
       TargetSet& set = job_.sets()[i];
-      const bool had_plan = set.target.has_plan();
+      const bool had_plan = set.has_plan();
       adopt(set, source, {&divided.sets[i], split_texts(options_, set.name), {}, i == 0});
       is_new = is_new || (!had_plan && !unchanged_.contains(set.name));
     }

@@ -218,6 +218,8 @@ class Resharding {
     formats::PlanHead head{
         options_.sizes.name, plan_options(options_, set, inputs_), plan_classes(inputs_, table, order, ctx_), {}, {}};
     for (const ReshardInput& input : inputs_.tars) head.inputs.push_back(input.identity);
+    // As in a convert with --split, only one set lists the files that the converts left out.
+    if (set.empty() || options_.split.front().starts_with(set + '=')) head.skipped = inputs_.left_out;
     head.paths = table.has_paths();
     const ShardCut cut = cut_shards(
         order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options_.sizes);

@@ -287,6 +287,12 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   } else if (const auto missing = what_is_missing(set, manifests)) {
     ctx.warn("shards_missing", "{}; the rest is taken", *missing);
   }
+  if (const auto conflicts = compare_labels(manifests).conflicts; !conflicts.empty() && !options.merge_classes) {
+    throw Error(ErrorCode::conflict, {},
+                "{}: together they would mix up two classes; {} merges the sets by class names", conflicts.front(),
+                remedy::in_text(remedy::with_merge_classes(command_of(options))));
+  }
+  for (auto& [path, reason] : files_left_out(set, manifests)) inputs.left_out.push_back({path, reason});
   const auto listed = catalog::listed_shards(set, manifests);
   for (const catalog::ShardFile& shard : set.shards) {
     ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
@@ -296,8 +302,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     if (is_new) {
       if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
       if (const auto& manifest = manifests.at(folder)) {
-        found->second =
-            std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
+        found->second = std::make_shared<LabelNames>(names.add(*manifest));
         note_options(*manifest, inputs.made_with);
       }
     }

@@ -61,7 +61,7 @@ bool SampleFilter::keeps(const formats::MovedSample& sample) const {
 
 void SampleFilter::require_labels() const {
   for (const auto& [label, seen] : seen_) {
-    if (!seen) refuse(fmt::format("--class {}: no sample of the inputs has this label", label));
+    if (!seen) throw usage_error("--class {}: no sample of the inputs has this label", label);
   }
 }
 

@@ -64,19 +64,18 @@ std::string class_difference(const formats::PlanHead& before, const formats::Pla
   return gone.empty() ? std::string() : fmt::format("class '{}' no longer exists", gone.begin()->first);
 }
 
-/// The file without the fields that `identity` ignores.
-formats::PlannedFile identified(formats::PlannedFile file, FileIdentity identity) {
-  if (identity == FileIdentity::mtime) return file;
+/// Clears the fields that `identity` ignores.
+void reduce(formats::PlannedFile& file, FileIdentity identity) {
+  if (identity == FileIdentity::mtime) return;
   file.mtime_ns = 0;
   file.version.reset();
-  return file;
 }
 
 bool is_same(const formats::PlannedSample& one, const formats::PlannedSample& other, FileIdentity identity) {
   if (identity == FileIdentity::mtime) return one == other;
   const auto reduced = [&](formats::PlannedSample sample) {
-    sample.image = identified(std::move(sample.image), identity);
-    for (formats::PlannedFile& file : sample.sidecars) file = identified(std::move(file), identity);
+    reduce(sample.image, identity);
+    for (formats::PlannedFile& file : sample.sidecars) reduce(file, identity);
     return sample;
   };
   return reduced(one) == reduced(other);
@@ -101,8 +100,9 @@ std::string sample_difference(const formats::PlanReader& before, const formats::
       if (was.image.size != is.image.size) {
         return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
       }
-      if (identified(was.image, identity) != identified(is.image, identity))
-        return fmt::format("'{}' was modified since", path);
+      reduce(was.image, identity);
+      reduce(is.image, identity);
+      if (was.image != is.image) return fmt::format("'{}' was modified since", path);
       if (was.json != is.json) return fmt::format("the .json of '{}' is different: its row has changed", path);
       return fmt::format("the side-cars of '{}' are different", path);
     }

@@ -181,8 +181,8 @@ void check(const ShardSizes& sizes) {
   }
   check_ranges(sizes);
   if (sizes.shards && *sizes.shards % sizes.multiple_of.value_or(1) != 0) {
-    refuse(fmt::format("--shards {} is not a multiple of {}; leave out --shards or --multiple-of", *sizes.shards,
-                       *sizes.multiple_of));
+    throw usage_error("--shards {} is not a multiple of {}; leave out --shards or --multiple-of", *sizes.shards,
+                      *sizes.multiple_of);
   }
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (sizes.name.empty() || sizes.name.size() > 80 || sizes.name.find_first_not_of(allowed) != std::string::npos) {

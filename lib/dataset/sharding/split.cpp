@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/image_keys.hpp"
+#include "catalog/image_folder.hpp"
 #include "catalog/image_table.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
