@@ -193,8 +193,11 @@ TEST_CASE("a list's plan has paths below the source, samples without a class, an
 TEST_CASE("a side-car with a path of its own lies there, and the plan has version 3") {
   PlanHead head{"x", {}, {{"cat", 3, 1}}, {}};
   head.paths = true;
-  const PlannedSample sample{
-      0, KeyMark::none, "a", {{1, 1}, "jpg"}, {{{2, 1}, "mask.png", "../masks/a:b.png"}, {{3, 1}, "txt"}}, "[{}]"};
+  PlannedSample sample;
+  sample.stem = "a";
+  sample.image = {{1, 1}, "jpg"};
+  sample.sidecars = {{{2, 1}, "mask.png", "../masks/a:b.png"}, {{3, 1}, "txt"}};
+  sample.json = "[{}]";
   StringSink sink;
   PlanWriter writer(sink, head);
   writer.begin_shard();
