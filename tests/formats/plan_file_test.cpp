@@ -195,8 +195,11 @@ TEST_CASE("a side-car with a path of its own lies there, and the plan has versio
   head.paths = true;
   PlannedSample sample;
   sample.stem = "a";
-  sample.image = {{1, 1}, "jpg"};
-  sample.sidecars = {{{2, 1}, "mask.png", "../masks/a:b.png"}, {{3, 1}, "txt"}};
+  sample.image.extension = "jpg";
+  PlannedFile& mask = sample.sidecars.emplace_back();
+  mask.extension = "mask.png";
+  mask.path = "../masks/a:b.png";
+  sample.sidecars.emplace_back().extension = "txt";
   sample.json = "[{}]";
   StringSink sink;
   PlanWriter writer(sink, head);
