@@ -79,6 +79,43 @@ void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) 
                            gpus, devices == 1 ? "only one is" : fmt::format("only {} are", devices)));
 }
 
+/// From the decoded image to the end of a run.
+void describe_stages(FieldVisitor& v, PipelineOptions& options) {
+  v.topic("Decoding");
+  v.field({"decode", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading"},
+          options.decode);
+  v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
+          options.crop);
+  v.field({"dtype", "data type of the batch"}, options.dtype);
+  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, options.layout);
+  v.field({"normalize", "where samples are flipped and normalized; gpu: one byte per value crosses the bus"},
+          options.normalize);
+  v.topic("Batches and GPUs");
+  v.field({"sink", "where batches go; auto: to GPUs if available, otherwise they stay in host memory"}, options.sink);
+  v.field({"device", "GPUs to use, by number; default: the first ones", "N[,N...]"}, options.device);
+  v.field({"pinned", "whether GPUs copy from pinned memory; auto: yes"}, options.pinned);
+  v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, options.step);
+  v.topic("Measurement");
+  v.field({"ladder", "compare several loaders, from a naive one to one in which all stages overlap"}, options.ladder);
+  v.field({"drop-last", "at the end of an epoch, leave out samples that do not fill a batch on every GPU"},
+          options.drop_last);
+  v.field({"samples", Unit::count, "maximum number of samples per epoch; default: all", kMayDiffer,
+           between(1, 1ULL << 48U)},
+          options.samples);
+  v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
+           kMayDiffer, above(0, kDay)},
+          options.budget);
+  v.topic("Checkpoints");
+  v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
+          options.checkpoint_every);
+  v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint", at_least(1)}, options.checkpoint_bytes);
+  v.field({"checkpoint-dir", "existing folder for checkpoints, which are removed at once", "DIR", kSharedOutput},
+          options.checkpoint_dir);
+  v.topic("Measurement");
+  v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, options.trace);
+  v.field({"seed", "seed for order, crops and flips", kMayDiffer}, options.seed);
+}
+
 }  // namespace
 
 void PipelineOptions::describe(FieldVisitor& v) {
@@ -116,37 +153,7 @@ void PipelineOptions::describe(FieldVisitor& v) {
       shuffle_buffer);
   v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, cache);
   v.field({"source", "null: reads nothing"}, source);
-  v.topic("Decoding");
-  v.field({"decode", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading"},
-          decode);
-  v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)}, crop);
-  v.field({"dtype", "data type of the batch"}, dtype);
-  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, layout);
-  v.field({"normalize", "where samples are flipped and normalized; gpu: one byte per value crosses the bus"},
-          normalize);
-  v.topic("Batches and GPUs");
-  v.field({"sink", "where batches go; auto: to GPUs if available, otherwise they stay in host memory"}, sink);
-  v.field({"device", "GPUs to use, by number; default: the first ones", "N[,N...]"}, device);
-  v.field({"pinned", "whether GPUs copy from pinned memory; auto: yes"}, pinned);
-  v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, step);
-  v.topic("Measurement");
-  v.field({"ladder", "compare several loaders, from a naive one to one in which all stages overlap"}, ladder);
-  v.field({"drop-last", "at the end of an epoch, leave out samples that do not fill a batch on every GPU"}, drop_last);
-  v.field({"samples", Unit::count, "maximum number of samples per epoch; default: all", kMayDiffer,
-           between(1, 1ULL << 48U)},
-          samples);
-  v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
-           kMayDiffer, above(0, kDay)},
-          budget);
-  v.topic("Checkpoints");
-  v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
-          checkpoint_every);
-  v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint", at_least(1)}, checkpoint_bytes);
-  v.field({"checkpoint-dir", "existing folder for checkpoints, which are removed at once", "DIR", kSharedOutput},
-          checkpoint_dir);
-  v.topic("Measurement");
-  v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, trace);
-  v.field({"seed", "seed for order, crops and flips", kMayDiffer}, seed);
+  describe_stages(v, *this);
   access.describe(v);
 }
 

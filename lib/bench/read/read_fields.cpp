@@ -154,6 +154,21 @@ void StoreReport::describe(FieldVisitor& v) {
   v.field({"levels", "one row per number of connections"}, levels);
 }
 
+namespace {
+
+/// What was read from, and remarks.
+void describe_surroundings(FieldVisitor& v, ReadResult& result) {
+  v.field({"cache", "state of the page cache", kCondition}, result.cache);
+  v.field({"storage", "storage of the first path", kCondition}, result.storage);
+  v.field({"on_disk", "data that is not on the disk byte for byte"}, result.on_disk);
+  v.field({"device", "activity of the block device during the run, as iostat reports it"}, result.device);
+  v.field({"imagefolder", "for folders: each kind of call, and the cost of an epoch"}, result.imagefolder);
+  v.field({"fio", "fio command for the same reads; absent if fio does not support them"}, result.fio);
+  v.field({"hints", "remarks on these numbers"}, result.hints);
+}
+
+}  // namespace
+
 void ReadResult::describe(FieldVisitor& v) {
   v.field({"store",
            "for stores: stream or stage, and the results per number of connections; the other values are those at the "
@@ -198,13 +213,7 @@ void ReadResult::describe(FieldVisitor& v) {
           latency);
   v.field({"latency_histogram", "histogram of latencies, by powers of two"}, latency_histogram);
   v.field({"repetitions", "each repetition, if there was more than one"}, repetitions);
-  v.field({"cache", "state of the page cache", kCondition}, cache);
-  v.field({"storage", "storage of the first path", kCondition}, storage);
-  v.field({"on_disk", "data that is not on the disk byte for byte"}, on_disk);
-  v.field({"device", "activity of the block device during the run, as iostat reports it"}, device);
-  v.field({"imagefolder", "for folders: each kind of call, and the cost of an epoch"}, imagefolder);
-  v.field({"fio", "fio command for the same reads; absent if fio does not support them"}, fio);
-  v.field({"hints", "remarks on these numbers"}, hints);
+  describe_surroundings(v, *this);
 }
 
 }  // namespace shardkit::bench
