@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,6 +19,7 @@
 #include "core/fields.hpp"
 #include "core/remedies.hpp"
 #include "formats/index_kinds.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
@@ -52,24 +54,41 @@ void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSou
               fmt::format("'{}' is a name that stage uses itself; leave it out of the files to stage", path), path);
 }
 
-/// Folders that a convert or reshard has not finished, or from which another stage would copy what a stage brought so
-/// far.
-void refuse_unfinished(const io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects) {
+/// Whether the folder lacks shards of its plan. One of which every sample was left out has only an index.
+bool lacks_planned_shards(io::ObjectSource& source, const io::ObjectInfo& plan, const std::string& folder,
+                          const std::unordered_set<std::string_view>& names, const std::stop_token& stop) try {
+  io::ObjectReader bytes({std::shared_ptr<void>(), &source}, plan, stop);
+  const formats::PlanReader reader(bytes, source.address_of(plan.name));
+  for (std::size_t i = 0; i < reader.shards().size(); ++i) {
+    const std::string shard = reader.shard_name(i);
+    if (!names.contains(folder + shard) && !names.contains(folder + formats::shard_index_path(shard))) return true;
+  }
+  return false;
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::corrupt) throw;
+  return true;
+}
+
+/// For folders that a convert, reshard or stage has not finished: another stage would copy what they have so far.
+void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
+                       const std::stop_token& stop) {
+  constexpr std::string_view kPlan = ".shardkit/plan";
   std::unordered_set<std::string_view> names;
   for (const io::ObjectInfo& object : objects) names.insert(object.name);
-  const auto refuse = [&](std::string_view state, const char* work, const char* end) {
-    for (const io::ObjectInfo& object : objects) {
-      if (!object.name.ends_with(state)) continue;
-      const std::string folder = object.name.substr(0, object.name.size() - state.size());
-      if ((!folder.empty() && !folder.ends_with('/')) || names.contains(folder + end)) continue;
-      const std::string path = folder.empty() ? source.location() : source.address_of(folder);
-      throw Error(ErrorCode::conflict,
-                  fmt::format("the {} into '{}' has not finished: finish it, or name the shards to stage", work, path),
-                  path);
-    }
-  };
-  refuse(".shardkit/plan", "convert or reshard", formats::kManifestName);
-  refuse(kStageJournalPath, "stage", kStagedMarkerPath);
+  for (const io::ObjectInfo& object : objects) {
+    const bool is_plan = object.name.ends_with(kPlan);
+    const std::string_view state = is_plan ? kPlan : kStageJournalPath;
+    if (!object.name.ends_with(state)) continue;
+    const std::string folder = object.name.substr(0, object.name.size() - state.size());
+    if ((!folder.empty() && !folder.ends_with('/')) ||
+        names.contains(folder + (is_plan ? formats::kManifestName : kStagedMarkerPath)) ||
+        (is_plan && !lacks_planned_shards(source, object, folder, names, stop)))
+      continue;
+    const std::string path = folder.empty() ? source.location() : source.address_of(folder);
+    throw Error(ErrorCode::conflict, At{path},
+                "the {} into '{}' has not finished: finish it, or name the shards to stage",
+                is_plan ? "convert or reshard" : "stage", path);
+  }
 }
 
 Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
@@ -189,7 +208,7 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
 /// All files below the source, by their manifests if they have one.
 void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
   std::vector<io::ObjectInfo> objects = has_manifest() ? beside_manifest(source, stop) : source.list();
-  if (wanted.use_manifests) refuse_unfinished(source, objects);
+  if (wanted.use_manifests) refuse_unfinished(source, objects, stop);
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (objects.empty() && !has_manifest()) {
     throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());

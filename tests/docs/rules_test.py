@@ -122,6 +122,8 @@ class Output(unittest.TestCase):
 
     def test_progress_and_notes_about_a_busy_machine_are_left_out(self):
         self.assertIsNone(difference("done\n", "synth 86 %  173/200  33.8/s  3.78 MB/s  ETA 1 s\ndone\n"))
+        self.assertIsNone(difference("done\n", "stage 3 of 4: running the pipeline 3 %  27  ETA 3 s\ndone\n"))
+        self.assertIsNone(difference("done\n", "look up the source  5 s\ndone\n"))
         self.assertIsNone(difference("done\n", "iobench: warning: only 0.6 of 2.0 cores were available\ndone\n"))
         self.assertIsNotNone(difference("done\n", "shardctl: warning: 3 files were left out\ndone\n"))
 

@@ -9,7 +9,8 @@ import re
 
 UNITS = r"(?:[KMGT]iB|[kMGT]?B|ms|s|µs|min|h|%|x)"
 NUMBER = re.compile(r"(?<![\w.~])(?<!\w-)[-+]?\d[\d,]*(?:\.\d+)*(?:\s?" + UNITS + r"(?![A-Za-z]))?(?:/s\b)?")
-NOTES = re.compile(r"^(\S+ \d+ %  |[a-z]+ +\d+/\d+|\S+: warning: (only .* of .* cores were available|measured separately, )|"
+PROGRESS = r"(stage \d+ of \d+: )?[a-z][a-z -]*( \d+ %  |  \d+ s$)"
+NOTES = re.compile(r"^(" + PROGRESS + r"|[a-z]+ +\d+/\d+|\S+: warning: (only .* of .* cores were available|measured separately, )|"
                    r"hint: (reading took only|workers get only|other processes))")
 
 
