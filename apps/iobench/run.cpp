@@ -102,11 +102,14 @@ void environment(const bench::RunResult& result, std::string& out) {
 void file_costs(const bench::RunResult& result, std::string& out) {
   if (!result.file_costs) return;
   const bench::FileCosts& costs = *result.file_costs;
-  fmt::format_to(
-      std::back_inserter(out),
-      "per file: open {}, stat {}, read {}, close {}; reading shards would be at least {:.1f} times as fast\n",
-      format_duration(costs.open_seconds), format_duration(costs.stat_seconds), format_duration(costs.read_seconds),
-      format_duration(costs.close_seconds), costs.shards_gain_ratio);
+  fmt::format_to(std::back_inserter(out), "per file: open {}, stat {}, read {}, close {}",
+                 format_duration(costs.open_seconds), format_duration(costs.stat_seconds),
+                 format_duration(costs.read_seconds), format_duration(costs.close_seconds));
+  constexpr double kWorthIt = 1.1;
+  if (costs.shards_gain_ratio >= kWorthIt)
+    fmt::format_to(std::back_inserter(out), "; reading shards would be at least {:.1f} times as fast",
+                   costs.shards_gain_ratio);
+  out += "\n";
 }
 
 }  // namespace

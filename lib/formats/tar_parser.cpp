@@ -250,7 +250,7 @@ void TarParser::on_trailer(Bytes bytes) {
   const std::size_t data = text.find_first_not_of('\0');
   if (data != std::string_view::npos) {
     return stop(TarFault::data_after_end, wanted_.offset + data,
-                "data follows the end of the archive; readers do not see it (were two tars put together?)");
+                "data follows the end of the archive (were two tars put together?)");
   }
   if (state_ == State::second_zero && bytes.size() < kTarBlock) {
     return archive_ended(State::second_zero, wanted_.offset);

@@ -61,6 +61,7 @@ std::string kinds_text(const DecodeFailures& failures) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format_count(count),
                         kEnumNames<image::DecodeFailure>[kind + 1]);
   }
+  std::ranges::replace(text, '_', ' ');
   return text;
 }
 
@@ -70,7 +71,8 @@ void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Conte
       "images_failed",
       fmt::format(
           "{} of {} ({:.1f} %: {}) cannot be decoded and were left out. Broken files take less time, so the rates are "
-          "higher than those of intact data; `shardctl verify --depth decode` finds such files in shards",
+          "higher than those of intact data; `shardctl verify --depth decode` finds them in shards, `shardctl convert "
+          "--validate decode` in folders",
           format_count(failures.total), format_count(tried, "image"),
           100 * static_cast<double>(failures.total) / static_cast<double>(tried), kinds_text(failures)));
 }

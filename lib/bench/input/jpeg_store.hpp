@@ -35,7 +35,7 @@ struct DecodeFailures {
   void describe(FieldVisitor& v);
 };
 
-/// "2 truncated, 1 not_jpeg": those that could not be decoded, by their JSON names; empty if there are none.
+/// "2 truncated, 1 not jpeg": those that could not be decoded; empty if there are none.
 std::string kinds_text(const DecodeFailures& failures);
 
 /// Warns of images that cannot be decoded: their share of `tried`, their kinds, and the effect on rates.

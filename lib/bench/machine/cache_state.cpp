@@ -71,7 +71,7 @@ void check_fits_memory(std::span<const InputFile> files) {
 /// Reads pages again that the kernel evicted meanwhile: some kernels reclaim idle pages before memory is low.
 void keep_warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
   constexpr int kMostReadings = 3;
-  if (files.empty()) refuse_warm("the time limit is too short to read one file; choose smaller files");
+  if (files.empty()) refuse_warm("the time limit is too short to read one file; use a longer --budget");
   for (int readings = 1;; ++readings) {
     const auto reached = residency(files, context);
     if (!reached || *reached >= kWarm) return;

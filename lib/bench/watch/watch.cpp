@@ -43,7 +43,7 @@ void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
 void check_watch_options(const WatchOptions& options) {
   check_ranges(options);
   if (options.duration && *options.duration < options.interval) {
-    throw usage_error("--duration: must not be shorter than --interval");
+    throw usage_error("--duration must be at least --interval, which is {}", format_duration(options.interval));
   }
   if (options.path && catalog::is_address(*options.path)) {
     throw usage_error("{}", "watch checks storage that is mounted on this machine, not '" +

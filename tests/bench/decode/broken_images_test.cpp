@@ -78,7 +78,7 @@ TEST_CASE("empty images are failures as others are: decode, pipeline and run cou
       const Reported reported = report(folder.path(data));
       CHECK(reported.failures.total == 2);
       CHECK(reported.failures.not_jpeg == 2);
-      CHECK(reported.warning.starts_with("2 of 8 images (25.0 %: 2 not_jpeg) cannot be decoded"));
+      CHECK(reported.warning.starts_with("2 of 8 images (25.0 %: 2 not jpeg) cannot be decoded"));
     }
   }
 }
@@ -89,6 +89,6 @@ TEST_CASE("the kinds are told by their names, without those that gave pixels all
     failures.add(kind);
   CHECK(kinds_text(failures) == "2 truncated");
   failures.add(DecodeFailure::not_jpeg);
-  CHECK(kinds_text(failures) == "2 truncated, 1 not_jpeg");
+  CHECK(kinds_text(failures) == "2 truncated, 1 not jpeg");
   CHECK(kinds_text({}).empty());
 }
