@@ -131,7 +131,7 @@ class FileHash {
 
   void update(Bytes bytes);
   Hash128 xxh3() const { return xxh3_.digest(); }
-  /// The difference from the store's checksum, in words; empty if there is none. Nothing may follow.
+  /// The difference from the store's checksum, in words; empty if they agree. Nothing may follow.
   std::optional<std::string> fault();
 
  private:

@@ -44,13 +44,13 @@ struct Leftovers {
 /// leased at `now`, incomplete files. Only searched while no process works there, and with `remove` removed.
 Leftovers sweep_leftovers(io::FileSystem& files, const std::string& folder, system::WallTime now, bool remove);
 
-/// Space that a folder of the cache needs.
 /// Thrown if the space would not be enough even without any other set: waiting does not help.
 class NeverFits final : public Error {
  public:
   using Error::Error;
 };
 
+/// Space that a folder of the cache needs.
 struct RoomWanted {
   std::string folder;                  ///< folder that is not evicted; empty: none, only the limit applies
   std::uint64_t bytes = 0;             ///< final size, including existing bytes

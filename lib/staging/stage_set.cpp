@@ -56,12 +56,12 @@ void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSou
 
 /// Whether the folder lacks shards of its plan. One of which every sample was left out has only an index.
 bool lacks_planned_shards(io::ObjectSource& source, const io::ObjectInfo& plan, const std::string& folder,
-                          const std::unordered_set<std::string_view>& names, const std::stop_token& stop) try {
+                          const std::function<bool(const std::string&)>& exists, const std::stop_token& stop) try {
   io::ObjectReader bytes({std::shared_ptr<void>(), &source}, plan, stop);
   const formats::PlanReader reader(bytes, source.address_of(plan.name));
   for (std::size_t i = 0; i < reader.shards().size(); ++i) {
     const std::string shard = reader.shard_name(i);
-    if (!names.contains(folder + shard) && !names.contains(folder + formats::shard_index_path(shard))) return true;
+    if (!exists(folder + shard) && !exists(folder + formats::shard_index_path(shard))) return true;
   }
   return false;
 } catch (const Error& error) {
@@ -73,16 +73,17 @@ bool lacks_planned_shards(io::ObjectSource& source, const io::ObjectInfo& plan, 
 void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
                        const std::stop_token& stop) {
   constexpr std::string_view kPlan = ".shardkit/plan";
-  std::unordered_set<std::string_view> names;
-  for (const io::ObjectInfo& object : objects) names.insert(object.name);
+  const auto exists = [&](const std::string& name) {
+    return std::ranges::binary_search(objects, name, {}, &io::ObjectInfo::name);
+  };
   for (const io::ObjectInfo& object : objects) {
     const bool is_plan = object.name.ends_with(kPlan);
     const std::string_view state = is_plan ? kPlan : kStageJournalPath;
     if (!object.name.ends_with(state)) continue;
     const std::string folder = object.name.substr(0, object.name.size() - state.size());
     if ((!folder.empty() && !folder.ends_with('/')) ||
-        names.contains(folder + (is_plan ? formats::kManifestName : kStagedMarkerPath)) ||
-        (is_plan && !lacks_planned_shards(source, object, folder, names, stop)))
+        exists(folder + (is_plan ? formats::kManifestName : kStagedMarkerPath)) ||
+        (is_plan && !lacks_planned_shards(source, object, folder, exists, stop)))
       continue;
     const std::string path = folder.empty() ? source.location() : source.address_of(folder);
     throw Error(ErrorCode::conflict, At{path},

@@ -62,10 +62,6 @@ std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::s
                      missing.front());
 }
 
-}  // namespace
-
-namespace {
-
 /// The staged folder that a set lies in: its own, or one above it, such as that of train/ and val/.
 struct StagedRoot {
   std::string path;
@@ -211,6 +207,8 @@ LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
 std::map<std::string, std::string> files_left_out(const catalog::ShardSet& set,
                                                   const catalog::FolderManifests& manifests) {
   std::map<std::string, std::string> files;
+  const auto skips_none = [](const auto& item) { return item.second && item.second->skipped == 0; };
+  if (std::ranges::all_of(manifests, skips_none)) return files;  // counted there: no index has to be read
   const auto note = [&](const formats::IndexSkip& skip) { files.emplace(skip.path, skip.reason); };
   const auto readable = [](const auto& read) {
     try {

@@ -93,7 +93,6 @@ class Conversion {
   }
 
   std::unique_ptr<ByteSource> open_plan() const {
-    check(options_);
     if (plan_path_.empty()) return nullptr;
     return inputs_->open(plan_path_);
   }
@@ -374,6 +373,7 @@ class Conversion {
 }  // namespace
 
 ConvertResult try_convert(const ConvertOptions& options, Context& ctx) {
+  check(options);
   const auto files = io::posix_file_system();
   return Conversion(options, ctx, *files).run();
 }
@@ -384,6 +384,7 @@ ConvertResult convert(const ConvertOptions& options, Context& ctx) {
 }
 
 ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx) {
+  check(options);
   ConvertResult result = Conversion(options, ctx, files).run();
   result.throw_if_failed();
   return result;

@@ -14,9 +14,8 @@ namespace {
 void refuse_target_in_source(const std::string& source, const std::string& target) {
   if (catalog::is_address(source)) return;
   if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is inside the source '{}'; choose a folder outside of it", target, source),
-                target);
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is inside the source '{}'; choose a folder outside of it", target, source);
   }
 }
 
@@ -27,15 +26,12 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
   if (given.on_bad != OnBad::keep) given.on_bad = {};  // like the next: the treatment of bad files
   given.max_bad = {};
   if (const std::string words = command_text("", given); !words.empty()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--plan fixes which shards are written; give{} to `shardctl plan` instead", words));
+    throw usage_error("--plan fixes which shards are written; give{} to `shardctl plan` instead", words);
   }
   const std::string split = command_text("", static_cast<const SplitOptions&>(options));
   if (split.empty()) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("--plan has only one set; leave out{}, and divide the finished set with {}, or leave out "
-                          "--plan",
-                          split, remedy::in_text(remedy::reshard({options.target}) + split)));
+  throw usage_error("--plan has only one set; leave out{}, and divide the finished set with {}, or leave out --plan",
+                    split, remedy::in_text(remedy::reshard({options.target}) + split));
 }
 
 }  // namespace

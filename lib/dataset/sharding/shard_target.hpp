@@ -116,7 +116,7 @@ std::string option_difference(const formats::PlanHead& before, const formats::Pl
 
 /// The first difference between two plans.
 struct PlanDifference {
-  std::string text;           ///< empty: there is none
+  std::string text;           ///< empty: they agree
   bool may_be_added = false;  ///< there are other files, which --append may add
 };
 

@@ -176,10 +176,11 @@ class Stage {
     const RankSplit split = options_.split.value_or(RankSplit::webdataset);
     std::vector<std::string> kept;
     std::set<std::string> warned;
-    if (set_.groups().empty())
+    const std::vector<staging::ShardGroup> groups = set_.groups();
+    if (groups.empty())
       ctx_.warn("nothing_to_divide",
                 fmt::format("--rank has no effect: '{}' has no shards (*.tar)", source_.location()));
-    for (const staging::ShardGroup& group : set_.groups()) {
+    for (const staging::ShardGroup& group : groups) {
       RankShards part = shards_of_ranks(group.shards.size(), group.samples, *ranks, split, source_.location());
       for (const std::size_t number : part.shards) kept.push_back(group.shards[number]);
       for (Warning& warning : part.warnings) {
@@ -212,16 +213,17 @@ class Stage {
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
     for (const io::ObjectInfo& now : copier.changed())
-      std::ranges::find(wanted_, now.name, [](const auto& file) { return file.object.name; })->object = now;
+      std::ranges::find_if(wanted_, [&](const auto& file) { return file.object.name == now.name; })->object = now;
+    const staging::StagedMarker marker = this->marker();
     if (copier.failures().empty()) {
-      target_.finish(set_.sets(), marker(), wanted_, set_.whole());
+      target_.finish(set_.sets(), marker, wanted_, set_.whole());
     } else {
       target_.sync_names(wanted_);
     }
     share_.take_lease();
     StageResult result = this->result();
     result.take(copier.failures());
-    if (const auto marker = target_.marker(); marker && !result.failure) result.verified_at = marker->verified_at;
+    if (!result.failure) result.verified_at = marker.verified_at;
     result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
     result.bytes_reused = copier.bytes_reused();
     if (const auto kept = copier.files_reused(); kept > 0)
