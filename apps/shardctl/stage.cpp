@@ -30,6 +30,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
                                                                          result.bytes_per_second),
                                                          format_rate(result.bytes_per_second))
                                            : "nothing: all files were in place"},
+      {"from peers", result.bytes_from_peers > 0 ? format_size(result.bytes_from_peers) : ""},
       {"resumed", result.resumed.value_or("")},
       {"verified",
        result.files_by_size == 0 || result.verified == "size"

@@ -341,8 +341,12 @@ std::shared_ptr<void> HttpPool::trust(const Url& url) {
 
 /// Why a connection is to be given up; empty if it is not.
 std::string HttpPool::fault_of(const HttpRequest& request, Transfer& transfer, system::Seconds waited) {
-  if (transfer.stall.waited(waited))
-    return fmt::format("almost no data arrived for {:.0f} s", options_.stall.window.count());
+  const StallLimit& stall = options_.stall;
+  if (transfer.stall.waited(waited)) {
+    if (stall.bytes_per_second <= 1) return fmt::format("almost no data arrived for {:.0f} s", stall.window.count());
+    return fmt::format("the connection is too slow: less than {} for {:.0f} s", format_rate(stall.bytes_per_second),
+                       stall.window.count());
+  }
   if (!request.may_be_given_up) return {};
   const std::scoped_lock lock(mutex_);
   const double usual = usual_rate_;

@@ -127,6 +127,8 @@ constexpr ProblemKind kKinds[] = {
      "the shard's index describes another shard, or describes its samples differently", Remedy::reshard},
     {foreign_index, "foreign_index", kError,
      "the index of another program next to the shards describes this shard differently", Remedy::index},
+    {listed_file, "listed_file", kError,
+     "a file that `index --extra` listed in the manifest is missing or has other bytes", Remedy::restore},
 };
 
 constexpr bool in_enum_order() {
@@ -141,7 +143,7 @@ static_assert(std::ranges::none_of(kKinds,
                                      return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning;
                                    }),
               "--drop-bad leaves out errors only");
-static_assert(std::size(kKinds) == static_cast<std::size_t>(foreign_index) + 1, "every code needs a row");
+static_assert(std::size(kKinds) == static_cast<std::size_t>(listed_file) + 1, "every code needs a row");
 
 }  // namespace
 

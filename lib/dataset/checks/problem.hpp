@@ -99,9 +99,10 @@ enum class ProblemCode {
   index_damaged,
   index_mismatch,
   foreign_index,
+  listed_file,
 };
 
-inline constexpr std::size_t kProblemCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
+inline constexpr std::size_t kProblemCodes = static_cast<std::size_t>(ProblemCode::listed_file) + 1;
 
 /// Repairs of a problem. Those from `reshard` to `rename` are options of reshard.
 enum class Remedy {

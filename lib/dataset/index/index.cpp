@@ -154,6 +154,7 @@ class Indexing {
  public:
   Indexing(const IndexOptions& options, const catalog::ShardSet& set, Context& ctx)
       : kinds_(parse_index_kinds(names_of(options.readers))),
+        extras_(options.extras),
         threads_(system::thread_count(options.threads)),
         set_(set),
         folder_(options.output.empty() ? set.folder : options.output),
@@ -169,8 +170,10 @@ class Indexing {
     }
     refuse_subset(set_);
     refuse_shared_names(kinds_, names());
-    const std::string why_not = kinds_.empty() ? "nothing to index except for other readers (--dali, --wids, --energon)"
-                                               : why_not_described(set_);
+    const std::string why_not =
+        kinds_.empty() && extras_.empty()
+            ? "nothing to index except for other readers (--dali, --wids, --energon), or other files (--extra)"
+            : why_not_described(set_);
     const bool is_beside = folder_ == set_.folder;
     const bool described = is_beside && why_not.empty();
     if (is_beside && !described) refuse_converted_set(set_, why_not);
@@ -196,13 +199,16 @@ class Indexing {
 
   void index_for_others() {
     write_reader_indexes(*files_, folder_, set_.manifest->shards, kinds_, true, threads_, ctx_);
-    publish_manifest(*files_, folder_, *set_.manifest);
-    sum_up(*set_.manifest);
+    formats::Manifest manifest = *set_.manifest;
+    list_extras(manifest);
+    publish_manifest(*files_, folder_, manifest);
+    sum_up(manifest);
   }
 
   void index_shards() {
-    ctx_.progress().start("index", set_.shards.size(), result_.bytes);
     formats::Manifest manifest;
+    list_extras(manifest);
+    ctx_.progress().start("index", set_.shards.size(), result_.bytes);
     manifest.shards.resize(set_.shards.size());
     std::vector<formats::IndexedShard> foreign(set_.shards.size());
     sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t i, std::size_t) {
@@ -217,6 +223,20 @@ class Indexing {
     publish_manifest(*files_, folder_, manifest);
     result_.manifest_written = true;
     sum_up(manifest);
+  }
+
+  void list_extras(formats::Manifest& manifest) {
+    for (const std::string& name : extras_) {
+      const std::string path = io::join_path(set_.folder, name);
+      Xxh3Stream hash;
+      const auto file = set_.inputs->open(path);
+      const std::uint64_t bytes = file->stream_all([&](Bytes piece) {
+        hash.update(piece);
+        ctx_.throw_if_stopped();
+      });
+      std::erase_if(manifest.files, [&](const auto& listed) { return listed.name == name; });
+      manifest.files.push_back({name, bytes, hash.digest()});
+    }
   }
 
   /// All indexes of one shard in one read.
@@ -252,6 +272,7 @@ class Indexing {
   }
 
   const IndexKinds kinds_;
+  const std::vector<std::string>& extras_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
   const std::string folder_;  ///< the folder of the indexes
@@ -277,6 +298,11 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
     throw usage_error("the shards are in several folders; index each folder separately");
   }
   check_output(options, set);
+  catalog::check_names(options.extras, set.folder);
+  for (const std::string& name : options.extras) {
+    if (name.ends_with(".tar") || name == formats::kManifestName || name.starts_with(formats::kStateFolder))
+      throw usage_error("--extra {} is not for shards and their indexes: those are always in the manifest", name);
+  }
   IndexResult result = Indexing(options, set, ctx).run();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.bytes_per_second = static_cast<double>(result.bytes) / elapsed.count();
@@ -288,6 +314,11 @@ void IndexOptions::describe(FieldVisitor& v) {
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     v.field({kind.name, kind.help}, readers[std::string(kind.name)]);
   }
+  v.field({"extra",
+           "also list this file of the set, such as classes.txt, in the manifest with its checksum, so that stage and "
+           "verify compare its bytes; relative to the folder of the shards; may be repeated",
+           "NAME"},
+          extras);
   v.field({"output", "folder for the indexes; default: next to the shards", "DIR", kOutputFolder}, output);
   v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);

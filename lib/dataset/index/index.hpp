@@ -16,6 +16,7 @@ struct IndexOptions {
   std::vector<std::string> shards;
   std::map<std::string, bool> readers =
       {};  ///< whether to write the indexes of these readers, by name (reader_index_kinds())
+  std::vector<std::string> extras = {};  ///< names of other files of the set, relative to its folder
   std::optional<std::uint64_t> threads = {};
   std::string output = {};  ///< a local folder; empty: the shards' own
   catalog::StoreAccess access = {};
@@ -37,11 +38,11 @@ struct IndexResult {
 /// Writes manifest.json and .shardkit/<shard>.index for shards from other programs, and the requested indexes of
 /// readers: `shardctl index`. The shards must be in one folder. Each shard is read once; indexes are written first, the
 /// manifest last, each published atomically, to `output` if given; shards at a URL need it. Running again replaces
-/// them. If a manifest already fits the shards and indexes of readers are requested, only those are written, from our
-/// own index or from headers alone. Throws Error{conflict} if there is only a convert's manifest or index to write,
-/// because those contain more (original paths, class names); Error{corrupt} for a shard that readers would not read
-/// completely; Error{unsupported} for one that such a reader cannot read; Error{usage} for shards in several folders or
-/// with names that collide for DALI. The output does not depend on threads.
+/// them. If a manifest already fits the shards and indexes of readers or extras are requested, only those are added,
+/// from our own index or from headers alone. Throws Error{conflict} if there is only a convert's manifest or index to
+/// write, because those contain more (original paths, class names); Error{corrupt} for a shard that readers would not
+/// read completely; Error{unsupported} for one that such a reader cannot read; Error{usage} for shards in several
+/// folders or with names that collide for DALI. The output does not depend on threads.
 IndexResult index(const IndexOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -307,8 +307,37 @@ void publish_set_indexes(io::FileSystem& files, const std::string& folder, const
   }
 }
 
+std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest) {
+  std::set<std::string> indexes;
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    if (!kind.set_files.empty()) indexes.insert(kind.set_files.front());
+    if (kind.shard_file == nullptr) continue;
+    for (const formats::ManifestShard& shard : manifest.shards) indexes.insert(kind.shard_file(shard.name));
+  }
+  std::vector<formats::ManifestFile> extras = manifest.files;
+  std::erase_if(extras, [&](const formats::ManifestFile& file) { return indexes.contains(file.name); });
+  return extras;
+}
+
+namespace {
+
+/// Of the manifest that is replaced. One that cannot be read lists nothing.
+std::vector<formats::ManifestFile> extras_at(const std::string& path) try {
+  return extras_of(formats::read_manifest(io::read_text_file(path), path));
+} catch (const Error&) {
+  return {};
+}
+
+}  // namespace
+
 std::string publish_manifest(io::FileSystem& files, const std::string& folder, formats::Manifest manifest) {
-  manifest.files.clear();
+  const std::string at = io::join_path(folder, formats::kManifestName);
+  std::vector<formats::ManifestFile> listed = extras_of(manifest);
+  for (formats::ManifestFile& file : extras_at(at)) {
+    if (std::ranges::find(listed, file.name, &formats::ManifestFile::name) == listed.end())
+      listed.push_back(std::move(file));
+  }
+  manifest.files = std::move(listed);
   const auto add = [&](std::string name) {
     const std::string path = io::join_path(folder, name);
     if (!exists(path)) return;
@@ -321,9 +350,8 @@ std::string publish_manifest(io::FileSystem& files, const std::string& folder, f
     for (const formats::ManifestShard& shard : manifest.shards) add(kind.shard_file(shard.name));
   }
   std::ranges::sort(manifest.files, {}, &formats::ManifestFile::name);
-  std::string path = io::join_path(folder, formats::kManifestName);
-  io::publish(files, path, as_bytes(formats::write_manifest(manifest)));
-  return path;
+  io::publish(files, at, as_bytes(formats::write_manifest(manifest)));
+  return at;
 }
 
 void write_reader_indexes(io::FileSystem& files, const std::string& folder,

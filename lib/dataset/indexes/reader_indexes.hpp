@@ -88,8 +88,11 @@ class ReaderIndexScan final : public formats::TarHandler {
 void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
                          std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier = 0);
 
+/// What a manifest lists beside shards and indexes: the files of `index --extra`.
+std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest);
+
 /// Publishes `manifest` in `folder`, with the hashes of the indexes that are there for other readers, except those that
-/// users may edit. Returns its path.
+/// users may edit, and with the extras of the manifest that it replaces. Returns its path.
 std::string publish_manifest(io::FileSystem& files, const std::string& folder, formats::Manifest manifest);
 
 /// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and the indexes of the set if

@@ -13,7 +13,10 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "formats/brace_pattern.hpp"
 #include "net/retry.hpp"
+#include "net/store_source.hpp"
+#include "staging/peer_source.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "staging/staged_folder.hpp"
@@ -49,22 +52,43 @@ void wait_jitter(double longest, Context& ctx) {
   system::system_clock().sleep(system::Seconds(seconds), ctx.stop_token());
 }
 
+/// From where a stage takes its files.
+struct StageSource {
+  io::ObjectSource& source;
+  std::vector<std::unique_ptr<io::ObjectSource>> peers;
+  const std::atomic<std::uint64_t>& retries;  ///< of requests, so far
+};
+
+/// A peer is in the same cluster, and there is another source: it is given little time.
+std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std::string>& patterns,
+                                                          net::StoreOptions options, const std::stop_token& stop) {
+  options.http.connect_timeout = system::Seconds(3);
+  options.http.stall = {256 << 10, system::Seconds(5)};
+  options.retry.attempts = 1;
+  net::StoreOpener opener(std::move(options));
+  std::vector<std::unique_ptr<io::ObjectSource>> peers;
+  for (const std::string& pattern : patterns) {
+    for (const std::string& address : formats::expand_braces(pattern))
+      peers.push_back(net::store_source(opener.open(address), stop));
+  }
+  return peers;
+}
+
 /// One call of stage, from a source that is open.
 class Stage {
  public:
-  Stage(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
-        const StageOptions& options, staging::CopyLimits limits, const std::atomic<std::uint64_t>& retries,
-        Context& ctx)
+  Stage(io::FileSystem& files, StageSource from, const staging::StageWanted& wanted, const StageOptions& options,
+        staging::CopyLimits limits, Context& ctx)
       : files_(files),
-        source_(source),
+        source_(from.source, std::move(from.peers), ctx),
         all_of_one_source_(!wanted.names && options.sources.size() <= 1),
         options_(options),
         limits_(std::move(limits)),
-        retries_(retries),
+        retries_(from.retries),
         ctx_(ctx),
         is_named_(wanted.names.has_value()),
         manifest_problem_(wanted.manifest_problem),
-        set_(source, wanted, ctx.stop_token()),
+        set_(source_, wanted, ctx.stop_token()),
         target_(files, options.target),
         share_(files, target_, options.share, system::system_clock(), ctx) {}
 
@@ -156,7 +180,7 @@ class Stage {
         "indexes_missing",
         fmt::format("'{}' lacks, or denies, {} that its manifest names: staged without; shards are still compared "
                     "with the manifest",
-                    source_.location(), format_count(missing, "index file")));
+                    source_.location(), format_count(missing, "file")));
   }
 
   /// Files that --only-manifest, --include and --exclude leave out are named, so that none is missed later.
@@ -203,6 +227,11 @@ class Stage {
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
+    std::unordered_set<std::string> compared;
+    for (const staging::StageFile& file : wanted_) {
+      if (file.hash || file.indexed) compared.insert(file.object.name);
+    }
+    source_.offer(std::move(compared));
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
     try {
       copier.copy_all(wanted_);
@@ -210,6 +239,7 @@ class Stage {
       if (error.code() == ErrorCode::cancelled) warn_of_repeated_work(copier.bytes_left());
       throw;
     }
+    source_.warn_of_useless();
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
     for (const io::ObjectInfo& now : copier.changed())
@@ -225,6 +255,7 @@ class Stage {
     result.take(copier.failures());
     if (!result.failure) result.verified_at = marker.verified_at;
     result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
+    result.bytes_from_peers = source_.bytes();
     result.bytes_reused = copier.bytes_reused();
     if (const auto kept = copier.files_reused(); kept > 0)
       result.resumed = fmt::format("{} of {} files kept", kept, result.files);
@@ -235,7 +266,7 @@ class Stage {
   }
 
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
-  StageResult dry_run_result() const {
+  StageResult dry_run_result() {
     const auto journal = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {
@@ -338,11 +369,11 @@ class Stage {
   }
 
   io::FileSystem& files_;
-  io::ObjectSource& source_;
+  staging::PeerSource source_;
   const bool all_of_one_source_;
   const StageOptions& options_;
   const staging::CopyLimits limits_;
-  const std::atomic<std::uint64_t>& retries_;  ///< of requests, so far
+  const std::atomic<std::uint64_t>& retries_;
   Context& ctx_;
   const bool is_named_;
   const std::string manifest_problem_;  ///< not empty: nobody knows whether the source has a manifest
@@ -384,7 +415,8 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   limits.throttled = [&] { return throttled.exchange(false); };
   const auto files = io::posix_file_system();
   try {
-    return Stage(*files, *set.source, wanted_of(set, options, ctx), options, std::move(limits), retries, ctx).run();
+    StageSource from{*set.source, open_peers(options.peers, stores, ctx.stop_token()), retries};
+    return Stage(*files, std::move(from), wanted_of(set, options, ctx), options, std::move(limits), ctx).run();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt || options.manifest.empty() || options.manifest == "none") throw;
     throw Error(ErrorCode::corrupt, fmt::format("{}; or --manifest is that of another set", error.what()),
@@ -395,7 +427,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
 StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
                      const StageOptions& options, Context& ctx, const staging::CopyLimits& limits) {
   const std::atomic<std::uint64_t> retries = 0;
-  return Stage(files, source, wanted, options, limits, retries, ctx).run();
+  return Stage(files, {source, {}, retries}, wanted, options, limits, ctx).run();
 }
 
 }  // namespace shardkit::dataset

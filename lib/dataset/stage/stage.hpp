@@ -30,6 +30,7 @@ constexpr auto enum_names(StageVerify) { return std::to_array<std::string_view>(
 struct StageOptions {
   std::vector<std::string> sources;
   std::string target;
+  std::vector<std::string> peers;
   std::string manifest;
   bool only_manifest = false;
   std::vector<std::string> include;
@@ -77,6 +78,7 @@ struct StageResult {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_fetched = 0;
+  std::uint64_t bytes_from_peers = 0;
   std::uint64_t bytes_reused = 0;
   double bytes_per_second = 0;
   std::uint64_t retries = 0;

@@ -8,6 +8,7 @@
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 #include "dataset/stage/stage.hpp"
 #include "net/retry.hpp"
 #include "system/limits.hpp"
@@ -54,6 +55,9 @@ void check(const StageOptions& options) {
   if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split needs --rank");
   if (options.only_manifest && options.manifest == "none") {
     throw Error(ErrorCode::usage, "--only-manifest and --manifest none exclude each other");
+  }
+  for (const std::string& peer : options.peers) {
+    if (!is_http_url(peer)) throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", peer);
   }
   check_apart(options);
 }
@@ -133,6 +137,11 @@ void StageOptions::describe(FieldVisitor& v) {
            Role::positional},
           sources);
   v.field({"DST", "target folder on a local disk", Role::positional, kOutputFolder}, target);
+  v.field({"peer",
+           "take bytes from this copy of SRC first, such as a node cache behind a web server; they are compared with "
+           "the manifest of SRC, which delivers what is missing or wrong. A pattern, or repeated, for several",
+           "URL", kMayDiffer},
+          peers);
   v.topic("What is copied");
   v.field({"manifest",
            "compare the bytes with this manifest instead of the source's own; none: take all files of SRC and pin them "
@@ -200,7 +209,8 @@ void StageResult::describe(FieldVisitor& v) {
   v.field({"files", Unit::count, "files of the set, or of those that the ranks read: shards, indexes and manifest"},
           files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
-  v.field({"bytes_fetched", Unit::bytes, "bytes read from the source"}, bytes_fetched);
+  v.field({"bytes_fetched", Unit::bytes, "bytes read from the source and from peers"}, bytes_fetched);
+  v.field({"bytes_from_peers", Unit::bytes, "bytes of them that came from peers"}, bytes_from_peers);
   v.field(
       {"bytes_reused", Unit::bytes, "bytes that already existed in the target, or that another stage copied meanwhile"},
       bytes_reused);

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "dataset/indexes/reader_indexes.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
@@ -272,10 +273,27 @@ void SetChecker::compare_file(const formats::IndexKind& kind, const std::string&
            fmt::format("{} does not have the bytes that {} lists", path, formats::kManifestName));
 }
 
+/// A stage may have left out some of them.
+void SetChecker::compare_extras() {
+  if (!set_.manifest || !set_.of_folder) return;
+  for (const formats::ManifestFile& file : extras_of(*set_.manifest)) {
+    const std::string path = io::join_path(set_.folder, file.name);
+    const bool is_there = set_.inputs->exists(path);
+    if (!is_there && staged_) continue;
+    Xxh3Stream hash;
+    if (is_there) set_.inputs->open(path)->stream_all([&](Bytes piece) { hash.update(piece); });
+    if (is_there && hash.digest() == file.xxh3_128) continue;
+    log_.add(ProblemCode::listed_file, std::nullopt, "",
+             is_there ? fmt::format("{} does not have the bytes that {} lists", path, formats::kManifestName)
+                      : fmt::format("{} is missing, but {} lists it", path, formats::kManifestName));
+  }
+}
+
 void SetChecker::compare_indexes() {
   if (set_.manifest && set_.of_folder) {
     for (const formats::ManifestFile& file : set_.manifest->files) listed_.emplace(file.name, file.xxh3_128);
   }
+  compare_extras();
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     try {
       for (std::size_t i = 0; kind.shard_file != nullptr && i < set_.shards.size(); ++i) compare_shard_index(kind, i);

@@ -77,6 +77,7 @@ class SetChecker {
   void check_label_gaps();
   void check_kinds();
   void compare_shard_lists();
+  void compare_extras();
   void compare_indexes();
   void compare_file(const formats::IndexKind& kind, const std::string& name,
                     const std::function<void(const std::string& text, const std::string& path)>& compare);

@@ -47,15 +47,16 @@ def free_port():
 
 
 class Nginx:
-    def __init__(self, folder, root, lines="", tls=False):
-        """Serves the folder `root`; `lines` go into the server's block; keeps its files in `folder`."""
+    def __init__(self, folder, root, lines="", tls=False, sample=None):
+        """Serves the folder `root`; `lines` go into the server's block; keeps its files in `folder`. `sample` is the
+        text of a configuration file in place of ours, which listens on port 8080."""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
         self.port = free_port()
         self.scheme = "https" if tls else "http"
         self.url = f"{self.scheme}://127.0.0.1:{self.port}"
         self.config = self.folder / "nginx.conf"
-        self.config.write_text(CONFIG.format(user="user root;" if os.geteuid() == 0 else "", folder=self.folder,
+        self.config.write_text(sample.replace("8080", str(self.port)) if sample else CONFIG.format(user="user root;" if os.geteuid() == 0 else "", folder=self.folder,
                                              port=self.port, tls=" ssl" if tls else "", root=root, lines=lines))
         self.start()
 
@@ -86,6 +87,11 @@ class Nginx:
     def reload(self):
         subprocess.run([PROGRAM, "-p", str(self.folder), "-c", str(self.config), "-e", "stderr", "-s", "reload"],
                        check=True, capture_output=True)
+
+    def bytes_sent(self):
+        """Of all bodies so far."""
+        lines = (self.folder / "access.log").read_text().splitlines()
+        return sum(int(line.split('"')[2].split()[1]) for line in lines)
 
     def answers(self):
         """Status and path of all requests so far."""

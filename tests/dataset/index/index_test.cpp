@@ -124,3 +124,26 @@ TEST_CASE("some of the shards of an indexed folder are not made its whole manife
                        doctest::Contains("'a.tar'"), Error);
   CHECK(folder.read("manifest.json") == before);
 }
+
+TEST_CASE("extras stay in the manifest when it is written again, with their checksums") {
+  ShardFolder folder;
+  folder.write("s.tar", TarBuilder().file("a.jpg", "i").file("a.cls", "0").end());
+  fs::create_directory(folder.path("meta"));
+  write_file(folder.path("meta/names.txt"), "cat");
+  Context ctx;
+  index({.shards = {folder.path()}, .extras = {"meta/names.txt"}}, ctx);
+  index({.shards = {folder.path()}}, ctx);
+  const Manifest manifest = read_manifest(folder.read("manifest.json"), "test");
+  CHECK(manifest.files == std::vector<ManifestFile>{{"meta/names.txt", 3, xxh3_128(as_bytes("cat"))}});
+}
+
+TEST_CASE("extras that are missing, shards, or outside of the folder are refused") {
+  ShardFolder folder;
+  folder.write("s.tar", TarBuilder().file("a.jpg", "i").file("a.cls", "0").end());
+  Context ctx;
+  for (const char* name : {"s.tar", "manifest.json", ".shardkit/s.index", "../x", "absent.txt"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(index({.shards = {folder.path()}, .extras = {name}}, ctx), Error);
+    CHECK(!fs::exists(folder.path("manifest.json")));
+  }
+}

@@ -77,6 +77,19 @@ TEST_CASE("files beside a manifest, and below it, are staged too, and updated") 
   CHECK(one.source.bytes_read == one.source.content.at("manifest.json").size());
 }
 
+TEST_CASE("a file that index --extra listed is compared with its checksum") {
+  Source one;
+  formats::Manifest manifest = formats::read_manifest(one.source.content.at("manifest.json"), "test");
+  manifest.files.push_back({"classes.txt", 3, xxh3_128(as_bytes("cat"))});
+  one.source.content["manifest.json"] = formats::write_manifest(manifest);
+  one.source.content["classes.txt"] = "cat";
+  CHECK(one.stage().files_by_size == 0);
+  CHECK(one.copy() == one.source.content);
+  std::filesystem::remove_all(one.shards.dir.path("out"));
+  one.source.content["classes.txt"] = "dog";
+  CHECK(failure_of([&] { one.stage(); }) == ErrorCode::corrupt);
+}
+
 TEST_CASE("--only-manifest reports what it leaves out") {
   Source one;
   one.source.content["classes.txt"] = "cat";

@@ -264,6 +264,25 @@ TEST_CASE("foreign_index: an index whose bytes changed, until it is written agai
   CHECK(codes(verify_path(folder.path())) == Codes{});
 }
 
+TEST_CASE("listed_file: a file that index --extra listed, changed or missing") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(3));
+  write_file(folder.path("classes.txt"), "cat\ndog\n");
+  IndexOptions options;
+  options.shards = {folder.path()};
+  options.extras = {"classes.txt"};
+  Context ctx;
+  index(options, ctx);
+  CHECK(codes(verify_path(folder.path())) == Codes{});
+  write_file(folder.path("classes.txt"), "dog\ncat\n");
+  CHECK(problem(verify_path(folder.path()), "listed_file").text.find("does not have the bytes") != std::string::npos);
+  fs::remove(folder.path("classes.txt"));
+  CHECK(problem(verify_path(folder.path()), "listed_file").text.find("is missing") != std::string::npos);
+  write_file(folder.path("classes.txt"), "dog\ncat\n");
+  index(options, ctx);
+  CHECK(codes(verify_path(folder.path())) == Codes{});
+}
+
 TEST_CASE("foreign_index: another program's counts are held against the shards") {
   ShardFolder folder;
   folder.write("a.tar", good_samples(3));
