@@ -115,6 +115,8 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
   if (!lock.try_take(io::Hold::exclusive) || is_leased(folder, now)) return false;
   const StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
+  StageJournal::State found = journal;
+  std::erase_if(found.files, [](const auto& item) { return !item.second.found; });
   remove_durably(files, root, kStagedMarkerPath);
   for (const auto& [name, file] : journal.files) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while evicting", folder);
@@ -125,7 +127,11 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   remove_temps(files, folder);
   remove_file(files, root, kStagedMarkerLockPath);
   remove_file(files, root, kHitsPath);
-  remove_durably(files, root, kStageJournalPath);
+  if (found.files.empty()) {
+    remove_durably(files, root, kStageJournalPath);
+  } else {
+    StageJournal::rewrite(files, io::join_path(folder, kStageJournalPath), found);  // they still take space
+  }
   root.remove_if_empty(kPartialFolderPath);
   root.remove_if_empty(kLeaseFolderPath);
   remove_empty_folders(root, journal);
@@ -219,7 +225,7 @@ Survey fitting_survey(const std::string& root, const RoomWanted& wanted, system:
   Survey survey = survey_of(root, wanted, now, stop);
   if (wanted.bytes > survey.bound) throw NeverFits(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
   const std::uint64_t left = survey.bound - wanted.bytes;
-  if (survey.held > left + held_bytes(to_evict(survey.others, left, now), now)) {
+  if (survey.held > left + freed_bytes(to_evict(survey.others, left, now))) {
     throw Error(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
   }
   return survey;
@@ -246,7 +252,7 @@ std::string own_file(const std::string& root, const char* name) {
 /// A line with time, bytes, folder and source. Best effort.
 void log_eviction(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now) {
   if (folder.path == root) return;  // not a cache of several
-  std::string line = fmt::format("{}\t{}\t", system::rfc3339(now), folder.present_bytes());
+  std::string line = fmt::format("{}\t{}\t", system::rfc3339(now), folder.removable_bytes());
   formats::append_escaped(line, folder.path);
   line += '\t';
   formats::append_escaped(line, folder.source);
@@ -313,7 +319,12 @@ std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint
       const auto found = std::ranges::find(folders, folder.path, &StagedFolder::path);
       std::string refusal;
       if (evict(folder, refusal)) {
-        folders.erase(found);
+        if (folder.found_bytes == 0) {
+          folders.erase(found);
+        } else {
+          found->bytes = found->found_bytes;
+          found->partial_bytes = 0;
+        }
         gone.push_back(std::move(folder));
       } else {
         keep(*found, refusal);
@@ -329,7 +340,7 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
   std::vector<StagedFolder> leaving;
   for (StagedFolder& folder : folders) {
     if (held <= limit) break;
-    held -= folder.held_bytes(now);
+    held -= folder.removable_bytes();
     leaving.push_back(std::move(folder));
   }
   return leaving;
@@ -338,7 +349,7 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
 bool is_evictable(const StagedFolder& folder, system::WallTime now) {
   // Without a journal it is unknown which files belong to the stage.
   return folder.state != StagedState::unreadable && !folder.at_work && !folder.is_leased(now) &&
-         !folder.source.empty() && folder.files + folder.partial_bytes > 0;
+         !folder.source.empty() && folder.files + folder.partial_bytes > 0 && folder.removable_bytes() > 0;
 }
 
 std::string describe_use(const StagedFolder& folder, system::WallTime now) {
@@ -357,6 +368,7 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   if (!use.empty()) return start + use;
   if (folder.state == StagedState::unreadable)
     return fmt::format("{} is not accessible to this user ({})", start, folder.fault);
+  if (folder.found_bytes > 0) return start + " has only files that were there before it was staged: they stay";
   return start + " has no journal of its files and their source";
 }
 
@@ -376,6 +388,12 @@ std::string release_advice(const std::vector<StagedFolder>& folders, system::Wal
   if (leased == folders.end()) return {};
   return fmt::format("; end leases that are no longer needed, for example with {}",
                      remedy::in_text(remedy::release(leased->path)));
+}
+
+std::uint64_t freed_bytes(const std::vector<StagedFolder>& evicted) {
+  std::uint64_t sum = 0;
+  for (const StagedFolder& folder : evicted) sum += folder.removable_bytes();
+  return sum;
 }
 
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now) {

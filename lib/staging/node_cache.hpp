@@ -93,7 +93,7 @@ std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint
 /// Folders to evict to reach `limit` in total, in that order; fewer if others are in use.
 std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, system::WallTime now);
 
-/// True if a folder may be evicted.
+/// True if a folder may be evicted, and that frees something.
 bool is_evictable(const StagedFolder& folder, system::WallTime now);
 
 /// Why a folder stays: "'/cache/a' (1.2 GiB) is leased by job-7 until 2026-01-02T03:04:05Z and by 2 more", with the
@@ -106,6 +106,9 @@ std::string describe_uses(const std::vector<StagedFolder>& folders, system::Wall
 /// "; end leases that are no longer needed, for example with `shardctl cache release /cache/a --all`": for the first
 /// folder that is leased at `now`. Empty if there is none.
 std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now);
+
+/// Bytes that evictions of these folders free.
+std::uint64_t freed_bytes(const std::vector<StagedFolder>& evicted);
 
 /// Bytes that count towards a limit, of all.
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now);

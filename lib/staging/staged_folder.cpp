@@ -82,6 +82,7 @@ void take_journal(const StageJournal::State& journal, StagedFolder& folder) {
   folder.files = journal.files.size();
   for (const auto& [name, file] : journal.files) {
     folder.bytes += file.bytes;
+    folder.found_bytes += file.found ? file.bytes : 0;
     folder.damaged += file.is_damaged() ? 1 : 0;
     folder.last_used = std::max(folder.last_used, last_read(io::join_path(folder.path, name)));
   }

@@ -34,6 +34,7 @@ struct StagedFolder {
   std::optional<StagedMarker> marker;  ///< empty: incomplete, or the marker is damaged
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;          ///< of the files in the journal
+  std::uint64_t found_bytes = 0;    ///< of those that were there before they were staged: they are never removed
   std::uint64_t partial_bytes = 0;  ///< on disk, of files without a final name
   std::uint64_t announced = 0;      ///< final size according to its journal
   std::uint64_t damaged = 0;        ///< files marked as damaged, until a stage fetches them again
@@ -44,6 +45,8 @@ struct StagedFolder {
   std::string fault;              ///< why it is unreadable, or the fault of its marker; empty: none
 
   std::uint64_t present_bytes() const { return bytes + partial_bytes; }
+  /// Bytes that an eviction frees.
+  std::uint64_t removable_bytes() const { return present_bytes() - found_bytes; }
   bool is_leased(system::WallTime now) const;
   /// Bytes that count towards a limit: for a stage in progress, or one that will be continued, the announced size.
   std::uint64_t held_bytes(system::WallTime now) const;

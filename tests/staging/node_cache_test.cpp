@@ -55,6 +55,27 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("files that were there before they were staged are not counted as freed, and stay in the cache's size") {
+  const Cache cache;
+  const std::string journal = cache.dir.path("old/.shardkit/stage.journal");
+  write_file(cache.dir.path("old/2.tar"), std::string(50, 'y'));
+  StageJournal::State state = StageJournal::read(journal);
+  state.files["2.tar"] = {50, "pin", {}, true, seen_at(cache.dir.path("old/2.tar"))};
+  StageJournal::rewrite(*cache.files, journal, state);
+  CHECK(look_at_staged(cache.dir.path("old"))->removable_bytes() == 100);
+
+  SUBCASE("another set goes when the rest of the oldest is not enough") {
+    CHECK(cache.make_room_for(cache.wanted(100, 250)) == Names{"old", "sub/middle"});
+    CHECK(std::filesystem::exists(cache.dir.path("old/2.tar")));
+    CHECK(held_bytes(staged_folders(cache.dir.path(), {}), kNow) == 150);
+  }
+  SUBCASE("what stays is refused as space, and described") {
+    CHECK_THROWS_WITH(cache.make_room_for(cache.wanted(100, 140)), doctest::Contains("100 B are needed"));
+    cache.make_room_for(cache.wanted(1, 51));
+    CHECK_THROWS_WITH(cache.make_room_for(cache.wanted(2, 51)), doctest::Contains("they stay"));
+  }
+}
+
 TEST_CASE("nothing is evicted when all fits") {
   const Cache cache;
   CHECK(cache.make_room_for(cache.wanted(100, 400)).empty());

@@ -14,7 +14,7 @@ namespace shardkit::dataset {
 namespace {
 
 CacheGcFolder row_of(const staging::StagedFolder& folder) {
-  return {folder.path, folder.source, folder.present_bytes(), system::rfc3339(folder.last_used)};
+  return {folder.path, folder.source, folder.removable_bytes(), system::rfc3339(folder.last_used)};
 }
 
 class Collection {
@@ -34,6 +34,7 @@ class Collection {
     if (options_.limit) evict_to(*options_.limit);
     result_.folders_left = folders_.size();
     result_.bytes_left = staging::held_bytes(folders_, now_);
+    if (options_.dry_run) result_.bytes_left -= std::min(result_.bytes_left, result_.leftover_bytes);
     if (options_.limit && result_.bytes_left > *options_.limit) throw limit_not_reached();
     return std::move(result_);
   }
@@ -65,10 +66,9 @@ class Collection {
       if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' was not evicted: {}", folder.path, refusal));
       return goes;
     };
-    for (const staging::StagedFolder& folder : staging::evict_to(folders_, limit, now_, evict)) {
-      result_.evicted.push_back(row_of(folder));
-      result_.evicted_bytes += folder.present_bytes();
-    }
+    const auto gone = staging::evict_to(folders_, limit, now_, evict);
+    std::ranges::transform(gone, std::back_inserter(result_.evicted), row_of);
+    result_.evicted_bytes = staging::freed_bytes(gone);
   }
 
   Error limit_not_reached() const {
@@ -107,12 +107,19 @@ CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
     folder->last_used = now;
   }
   if (!folder) throw Error(ErrorCode::not_found, fmt::format("'{}' contains no staged set to remove", path), path);
-  const bool are_files_known = std::filesystem::exists(io::join_path(path, staging::kStageJournalPath)) ||
-                               !std::filesystem::exists(io::join_path(path, staging::kStagedMarkerPath));
-  if (are_files_known && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) return row_of(*folder);
+  const bool are_files_known = !folder->marker || folder->files >= folder->marker->files;
+  if (are_files_known && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) {
+    if (folder->found_bytes > 0) {
+      ctx.warn("files_kept", "{} in '{}' were there before it was staged: remove them yourself",
+               format_size(folder->found_bytes), path);
+    }
+    return row_of(*folder);
+  }
   const auto use = staging::look_at_staged(path).value_or(*folder);
   throw Error(use.at_work || use.is_leased(now) ? ErrorCode::in_use : ErrorCode::conflict,
-              staging::describe_use(use, now) + staging::release_advice({use}, now), path);
+              are_files_known ? staging::describe_use(use, now) + staging::release_advice({use}, now)
+                              : fmt::format("'{}' has no journal of its files; remove them yourself", path),
+              path);
 }
 
 void CacheRmOptions::describe(FieldVisitor& v) {
@@ -130,14 +137,14 @@ void CacheGcOptions::describe(FieldVisitor& v) {
 void CacheGcFolder::describe(FieldVisitor& v) {
   v.field({"path", "the staged folder"}, path);
   v.field({"source", "source of its files"}, source);
-  v.field({"bytes", Unit::bytes, "bytes of its files"}, bytes);
+  v.field({"bytes", Unit::bytes, "bytes that were removed, or with --dry-run would be"}, bytes);
   v.field({"last_used", "last time that it was used, RFC 3339"}, last_used);
 }
 
 void CacheGcResult::describe(FieldVisitor& v) {
   v.field({"dry_run", "true if nothing was removed, only reported"}, dry_run);
   v.field({"evicted", "folders evicted, in that order"}, evicted);
-  v.field({"evicted_bytes", Unit::bytes, "bytes of these folders"}, evicted_bytes);
+  v.field({"evicted_bytes", Unit::bytes, "bytes removed from these folders"}, evicted_bytes);
   v.field({"leftover_files", Unit::count,
            "leases that had expired, temporary files, and incomplete files that no stage will continue"},
           leftover_files);

@@ -200,7 +200,7 @@ void CacheShare::take_room(std::uint64_t need) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
     staging::make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
                        ctx_.stop_token(), [&](const staging::StagedFolder& folder) {
-                         report_evicted(folder.path, folder.present_bytes(), folder.source);
+                         report_evicted(folder.path, folder.removable_bytes(), folder.source);
                        });
   }
   warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, ctx_);
@@ -237,7 +237,7 @@ void CacheShare::replace(const Replacement& replacement) {
   check_replace(replacement);
   if (replacement.is_update) return;
   const auto found = staging::look_at_staged(target_.folder());
-  report_evicted(target_.folder(), found ? found->present_bytes() : 0, replacement.found.source);
+  report_evicted(target_.folder(), found ? found->removable_bytes() : 0, replacement.found.source);
 }
 
 void CacheShare::report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source) {
