@@ -12,6 +12,7 @@
 #include "catalog/image_source.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "io/publish.hpp"
 
 namespace fs = std::filesystem;
@@ -224,8 +225,8 @@ formats::Manifest read_set_manifest(std::string_view text, const std::string& pa
     return formats::read_manifest(text, path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    throw Error(error.code(), At{path}, "{}; restore it from a copy, or delete it to continue without its checksums",
-                error.what());
+    throw Error(error.code(), At{path}, "{}; restore it from a copy{}", error.what(),
+                is_http_url(path) ? "" : ", or delete it to continue without its checksums");
   }
 }
 

@@ -43,8 +43,9 @@ int exit_code(ErrorCode code, int signal) {
 
 std::string system_error_text(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
-  return "the system allows no more threads or processes; use fewer --threads, or raise the limit on processes (ulimit "
-         "-u, pids.max of the container)";
+  return "the system allows no more threads or processes; use a lower --threads or --concurrency, or raise the limit "
+         "on "
+         "processes (ulimit -u, pids.max of the container)";
 }
 
 }  // namespace

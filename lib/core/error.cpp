@@ -50,9 +50,10 @@ namespace {
 
 /// Hints for errors whose kernel text does not say what to change.
 std::string_view remedy_of(int error_number) {
-  if (error_number == EMFILE) return "; raise the limit of open files with 'ulimit -n', or use fewer --threads";
+  if (error_number == EMFILE)
+    return "; raise the limit of open files with 'ulimit -n', or use a lower --threads or --concurrency";
   if (error_number == ENFILE) return "; raise the system limit of open files, fs.file-max";
-  if (error_number == EFBIG) return "; raise the limit of file sizes with 'ulimit -f unlimited', or use another disk";
+  if (error_number == EFBIG) return "; raise the limit of file sizes with 'ulimit -f unlimited'";
   return {};
 }
 

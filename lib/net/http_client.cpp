@@ -343,7 +343,9 @@ std::shared_ptr<void> HttpPool::trust(const Url& url) {
 std::string HttpPool::fault_of(const HttpRequest& request, Transfer& transfer, system::Seconds waited) {
   const StallLimit& stall = options_.stall;
   if (transfer.stall.waited(waited)) {
-    if (stall.bytes_per_second <= 1) return fmt::format("almost no data arrived for {:.0f} s", stall.window.count());
+    constexpr double kAlmostNothing = 1024;  // bytes
+    if (transfer.stall.bytes() < kAlmostNothing)
+      return fmt::format("almost no data arrived for {:.0f} s", stall.window.count());
     return fmt::format("the connection is too slow: less than {} for {:.0f} s", format_rate(stall.bytes_per_second),
                        stall.window.count());
   }

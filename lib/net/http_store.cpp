@@ -11,9 +11,11 @@ namespace shardkit::net {
 namespace {
 
 constexpr const char* kLoginRemedy =
-    "; give a bearer token with --token-file or in SHARDKIT_TOKEN (sent only over https), or a login in ~/.netrc";
+    "; give a bearer token with --token-file or in SHARDKIT_TOKEN (sent only over https, or to this machine), or a "
+    "login in ~/.netrc";
 
-const char* remedy_for(int status) {
+const char* remedy_for(int status, bool has_login) {
+  if (status == 401 && has_login) return "; the server refuses the login or token that was sent: correct it";
   if (status == 403) return "; the server denies it: check the token or login, and who may read this file there";
   return status == 401 ? kLoginRemedy : "";
 }
@@ -94,7 +96,7 @@ class HttpStore final : public RemoteStore {
     if (answer.verdict.remedy != AnswerRemedy::done) {
       answer.error.emplace(answer.verdict.code,
                            fmt::format("'{}': the server answered with status {}{}", name, answer.response.status,
-                                       remedy_for(answer.response.status)),
+                                       remedy_for(answer.response.status, !token_.empty() || !base_.user.empty())),
                            name);
     }
     return answer;

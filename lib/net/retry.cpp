@@ -106,6 +106,12 @@ void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::opt
                          error.what(),      failures_,
                          verdict.answered,  most,
                          error.path(),      retry_after};
+  if (retry_after && *retry_after > options_.longest_retry_after) {
+    throw Error(error.code(),
+                fmt::format("{}; the server asks to wait {}: run the same command again then", error.what(),
+                            format_duration(retry_after->count())),
+                error.path(), error.offset());
+  }
   if (failures_ >= most || (options_.may_retry && !options_.may_retry(event))) {
     throw Error(error.code(), fmt::format("{} (after {})", error.what(), format_count(failures_, "attempt")),
                 error.path(), error.offset());

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "net/aws_profile.hpp"
 #include "net/aws_xml.hpp"
 #include "system/clock.hpp"
@@ -24,6 +25,10 @@ bool is_host_label(const std::string& bucket) {
 }
 
 Url parse_endpoint(const std::string& text) {
+  if (!is_http_url(text)) {
+    throw usage_error(
+        "the endpoint (--endpoint-url, AWS_ENDPOINT_URL or endpoint_url of the profile) is not an http or https URL");
+  }
   Url endpoint = parse_url(text);
   if (endpoint.query.empty() && endpoint.user.empty()) return endpoint;
   throw Error(ErrorCode::usage, fmt::format("the endpoint '{}' must not contain a login or query", endpoint.display()));
@@ -97,11 +102,12 @@ void make_canonical(Url& url) {
   url.path = percent_encode_path(percent_decode(url.path));
 }
 
-const char* remedy_for(const S3ErrorBody& body, int status) {
+const char* remedy_for(const S3ErrorBody& body, int status, bool is_anonymous) {
   if (body.code == "SignatureDoesNotMatch" || body.code == "InvalidAccessKeyId") {
     return "; the keys are wrong for this store";
   }
   if (body.code == "InvalidObjectState") return "; it is archived and must be restored first";
+  if (status == 403 && is_anonymous) return "; it may not be read without credentials (--anonymous), or does not exist";
   if (status == 403)
     return "; these credentials may not read it, or it does not exist and they may not list the bucket";
   if (status == 401) return "; the store needs credentials";
@@ -252,10 +258,11 @@ class S3Store final : public RemoteStore {
     const std::string name = request.key.empty() ? location_ : name_of(request.key);
     const S3Settings now = settings();
     const std::string at = now.endpoint ? fmt::format(" at '{}'", now.endpoint->display()) : "";
-    return Error(verdict.code,
-                 fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
-                             body.message.empty() ? "" : ": ", body.message, remedy_for(body, status)),
-                 name);
+    return Error(
+        verdict.code,
+        fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
+                    body.message.empty() ? "" : ": ", body.message, remedy_for(body, status, credentials_ == nullptr)),
+        name);
   }
 
   /// True if the response names another region, which is then used.

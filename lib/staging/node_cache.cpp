@@ -209,14 +209,16 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, system::Wall
 }
 
 std::string no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
-  const std::string bound =
-      survey.by_disk ? fmt::format("the disk of cache '{}' has space for {}", root, format_size(survey.bound))
-                     : fmt::format("--limit allows {} in cache '{}'", exact_size(survey.bound), root);
-  const std::string used = describe_uses(survey.others, now);
+  const std::string start =
+      fmt::format("{} are needed for '{}', but ", format_size(wanted.bytes), wanted.folder) +
+      (survey.by_disk ? fmt::format("the disk of cache '{}' has space for {}", root, format_size(survey.bound))
+                      : fmt::format("--limit allows {} in cache '{}'", exact_size(survey.bound), root));
+  const char* remedy = survey.by_disk ? "choose a larger disk" : "give a higher --limit";
+  if (wanted.bytes > survey.bound) return fmt::format("{}; {}", start, remedy);  // also without all others
   const std::string release = release_advice(survey.others, now);
-  return fmt::format("{} are needed for '{}', but {}{}{}{}; {}{}", format_size(wanted.bytes), wanted.folder, bound,
-                     used.empty() ? "" : "; ", used, release, release.empty() ? "" : "or ",
-                     survey.by_disk ? "choose a larger disk" : "give a higher --limit");
+  return fmt::format("{}, of which others need {}: {}{}; {}{}", start,
+                     format_size(survey.held - freed_bytes(to_evict(survey.others, 0, now))),
+                     describe_uses(survey.others, now), release, release.empty() ? "" : "or ", remedy);
 }
 
 /// Throws if the wanted files cannot fit, even after all evictions.

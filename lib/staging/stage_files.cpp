@@ -1,6 +1,9 @@
+#include <cerrno>
 #include <cstddef>
 #include <string_view>
 #include <utility>
+
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "formats/shard_index.hpp"
@@ -16,7 +19,8 @@ constexpr unsigned kLookUps = 32;  // at a time
 bool is_offered(io::ObjectSource& source, StageFile& index) try {
   const auto found = source.find(index.object.name);
   if (found && !index.hash) index.object = *found;
-  return found.has_value();
+  const bool is_denied = ::access(source.address_of(index.object.name).c_str(), R_OK) != 0 && errno == EACCES;
+  return found.has_value() && !is_denied;  // a local file, which is not opened yet
 } catch (const Error& error) {
   if (error.code() != ErrorCode::denied) throw;
   return false;

@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/fields.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
@@ -43,6 +44,16 @@ std::string text_of(io::ObjectSource& source, const std::string& name, const std
   if (!object) refuse_missing(source, name);
   std::string text = io::fetch_text(source, *object, kLargestManifest, stop);
   return formats::is_foreign_manifest(text) ? std::string() : text;
+}
+
+/// HTTP lists no files, so only a manifest of ours could.
+void refuse_unlisted(const std::string& manifest) {
+  if (!is_http_url(manifest)) return;
+  throw Error(
+      ErrorCode::unsupported, At{manifest},
+      "'{}' is not a shardkit manifest, but another program's file or a page of the server; give the files as a "
+      "pattern x-{{000..146}}.tar or a list (*.txt), because HTTP has no listing",
+      manifest);
 }
 
 /// Names of a target's own state files: a list or a pattern may name them in a staged folder.
@@ -162,18 +173,19 @@ StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const st
   } else if (!wanted.manifest_name.empty()) {
     std::string text = text_of(source, wanted.manifest_name, stop);
     if (!text.empty()) add_set("", std::move(text), source.address_of(wanted.manifest_name));
+    if (text.empty() && !has_manifest() && !wanted.names) refuse_unlisted(source.address_of(wanted.manifest_name));
   }
   if (wanted.names) {
-    take_named(source, *wanted.names, stop);
+    take_named(source, *wanted.names, wanted.keep_going, stop);
   } else {
     take_all(source, wanted, stop);
   }
-  const std::vector<std::string> names = this->names();
-  catalog::check_names(names, source.location());
-  refuse_own_state(names, source);
   for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));
   std::ranges::sort(whole_);
   filter(wanted, source.location());
+  const std::vector<std::string> names = this->names();
+  catalog::check_names(names, source.location());
+  refuse_own_state(names, source);
   hash_ = compute_hash();
 }
 
@@ -184,7 +196,7 @@ void StageSet::add_set(const std::string& folder, std::string manifest, const st
 }
 
 /// Those that the manifest lists, and the others as they are.
-void StageSet::take_named(io::ObjectSource& source, const std::vector<std::string>& names,
+void StageSet::take_named(io::ObjectSource& source, const std::vector<std::string>& names, bool keep_going,
                           const std::stop_token& stop) {
   order_ = names;
   std::vector<std::string> others = names;
@@ -201,9 +213,15 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
   }
   const auto found = catalog::find_all(source, others, stop);
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i]) refuse_missing(source, others[i]);
-    objects_.push_back(*found[i]);
+    if (found[i]) {
+      objects_.push_back(*found[i]);
+    } else if (keep_going) {
+      missing_.push_back(others[i]);
+    } else {
+      refuse_missing(source, others[i]);
+    }
   }
+  std::erase_if(order_, [&](const std::string& name) { return std::ranges::find(missing_, name) != missing_.end(); });
 }
 
 /// All files below the source, by their manifests if they have one.
@@ -286,11 +304,18 @@ void StageSet::filter(const StageWanted& wanted, const std::string& location) {
            std::ranges::none_of(wanted.exclude, matches);
   };
   const std::vector<std::string> before = names();
+  for (const auto* patterns : {&wanted.include, &wanted.exclude}) {
+    std::ranges::copy_if(*patterns, std::back_inserter(unused_patterns_), [&](const std::string& pattern) {
+      return std::ranges::none_of(before,
+                                  [&](const auto& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; });
+    });
+  }
   keep(is_wanted);
   std::erase_if(objects_, [&](const io::ObjectInfo& object) { return !is_wanted(object.name); });
   std::ranges::copy_if(before, std::back_inserter(left_out_), std::not_fn(is_wanted));
   if (!names().empty()) return;
-  throw Error(ErrorCode::not_found, fmt::format("--include and --exclude leave no file of '{}'", location), location);
+  throw Error(ErrorCode::not_found, At{location},
+              "--include and --exclude leave no file of '{}'; patterns match whole names, such as 'train/*'", location);
 }
 
 /// Keeps the listed shards for which `is_kept` is true, and their indexes.
@@ -348,6 +373,7 @@ std::vector<ShardGroup> StageSet::groups() const {
   std::vector<ShardGroup> all;
   for (auto& [folder, group] : groups) {
     if (group.shards.empty()) continue;
+    group.folder = folder.substr(0, folder.find_last_not_of('/') + 1);
     const auto is_counted = [&](const std::string& shard) { return samples.contains(shard); };
     if (std::ranges::all_of(group.shards, is_counted)) {
       for (const std::string& shard : group.shards) group.samples.push_back(samples.at(shard));

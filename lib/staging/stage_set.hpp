@@ -54,6 +54,7 @@ struct StageWanted {
   bool only_manifest = false;                          ///< without files that no manifest lists
   std::vector<std::string> include = {};               ///< shell patterns of names; empty: all
   std::vector<std::string> exclude = {};
+  bool keep_going = false;  ///< without the named files that are missing
 };
 
 /// A manifest of the source and its shards.
@@ -69,6 +70,7 @@ struct ManifestSet {
 
 /// Shards that a loader divides among its ranks, in the order in which it gets them.
 struct ShardGroup {
+  std::string folder;                  ///< relative to the source; empty: the source itself
   std::vector<std::string> shards;     ///< relative to the source
   std::vector<std::uint64_t> samples;  ///< of each; empty if they are not known
 };
@@ -98,6 +100,10 @@ class StageSet {
   bool is_part() const { return is_part_; }
   /// Names of files that are below the source, but not to be staged.
   const std::vector<std::string>& left_out() const { return left_out_; }
+  /// Patterns of --include and --exclude that match no file.
+  const std::vector<std::string>& unused_patterns() const { return unused_patterns_; }
+  /// Named files that the source lacks, with keep_going.
+  const std::vector<std::string>& missing() const { return missing_; }
   /// Updates objects that have changed since the set was listed.
   void update(const std::vector<io::ObjectInfo>& changed);
 
@@ -113,7 +119,8 @@ class StageSet {
 
  private:
   void add_set(const std::string& folder, std::string manifest, const std::string& path);
-  void take_named(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop);
+  void take_named(io::ObjectSource& source, const std::vector<std::string>& names, bool keep_going,
+                  const std::stop_token& stop);
   void take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
   std::vector<io::ObjectInfo> beside_manifest(io::ObjectSource& source, const std::stop_token& stop);
   void find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects, const std::stop_token& stop);
@@ -128,6 +135,8 @@ class StageSet {
   std::vector<std::string> order_;       ///< of named files; empty for a listing
   std::vector<std::string> whole_;
   std::vector<std::string> left_out_;
+  std::vector<std::string> unused_patterns_;
+  std::vector<std::string> missing_;
   bool is_part_ = false;
   Hash128 hash_;
 };

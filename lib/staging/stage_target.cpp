@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "formats/manifest.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/node_cache.hpp"
@@ -26,6 +27,14 @@ void add_once(std::vector<std::string>& all, const std::vector<std::string>& mor
     if (std::ranges::find(all, item) == all.end()) all.push_back(item);
   }
 }
+
+std::map<std::string, std::string> pins_of(const std::vector<StageFile>& files) {
+  std::map<std::string, std::string> pins;
+  for (const StageFile& file : files) pins.emplace(file.object.name, file.pin());
+  return pins;
+}
+
+bool is_manifest(const std::string& name) { return name.substr(name.rfind('/') + 1) == formats::kManifestName; }
 
 std::string weaker(const std::string& a, const std::string& b) {
   return std::ranges::find(kVerifiedLevels, a) < std::ranges::find(kVerifiedLevels, b) ? a : b;
@@ -102,7 +111,9 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
                         const CheckReplace& check_replace) {
   const auto found = marker();
   StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
-  if (found && !(found->manifest == set.hash)) {
+  if (only_grows(state, wanted)) {
+    // Nothing that anybody reads is replaced or removed.
+  } else if (found && !(found->manifest == set.hash)) {
     check_replace(*found, true);
   } else if (!found && state.set && !state.set->is(set)) {
     check_replace({.source = state.set->source, .manifest = state.set->hash}, false);
@@ -131,13 +142,22 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
 
 /// Removes files of a copy of another set that these files do not need. Only files named in the journal are ours.
 void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted) {
-  std::map<std::string, std::string> pins;
-  for (const StageFile& file : wanted) pins.emplace(file.object.name, file.pin());
+  const bool grows = only_grows(state, wanted);
+  const auto pins = pins_of(wanted);
   std::erase_if(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
     if (pin != pins.end() && pin->second == item.second.pin) return false;
+    if (grows && is_manifest(item.first)) return false;  // the newer one will replace it
     if (!item.second.found) remove_staged_file(files_, *contained_, item.first);
     return true;
+  });
+}
+
+bool StageTarget::only_grows(const StageJournal::State& state, const std::vector<StageFile>& wanted) {
+  const auto pins = pins_of(wanted);
+  return !state.files.empty() && std::ranges::all_of(state.files, [&](const auto& item) {
+    const auto pin = pins.find(item.first);
+    return is_manifest(item.first) || (pin != pins.end() && pin->second == item.second.pin);
   });
 }
 

@@ -35,9 +35,14 @@ class StageTarget {
   /// Creates the folder and joins the processes that fill it with `set`, or takes it over for that set: removes
   /// leftovers of an unfinished copy of another set that `wanted` does not replace, and a wrong marker. Waits while it
   /// is filled with another set. A finished copy of another set is removed if `check_replace`, which is called while no
-  /// other process can work or take a lease, does not throw for its marker. The announced size of the set is 0.
+  /// other process can work or take a lease, does not throw for its marker; it is not called if the copy only grows.
+  /// The announced size of the set is 0.
   void join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
             const std::stop_token& stop);
+
+  /// Whether all files that stages brought here are also those of `wanted`: then it only adds files, and replaces
+  /// manifests. False for a folder without such files.
+  static bool only_grows(const StageJournal::State& journal, const std::vector<StageFile>& wanted);
 
   /// Ends join(): other processes may evict the folder again, or fill it with another set.
   void leave();

@@ -117,7 +117,8 @@ bool StagedFolder::is_leased(system::WallTime now) const {
 
 std::uint64_t StagedFolder::held_bytes(system::WallTime now) const {
   const bool comes_back = state != StagedState::complete && is_leased(now);
-  return at_work || comes_back ? std::max(present_bytes(), announced) : present_bytes();
+  // Without partial files: with their logs and whole blocks they take more than was announced.
+  return (at_work || comes_back) && announced > 0 ? std::max(bytes, announced) : present_bytes();
 }
 
 std::optional<StagedFolder> look_at_staged(const std::string& path) {

@@ -106,12 +106,15 @@ TEST_CASE("the netrc file is that of NETRC, else the one at home") {
 
 TEST_CASE("a server that wants a login gets the remedy, and no error has the token") {
   Servers servers;
-  servers.server.next({ObjectServer::answer(401)});
+  servers.server.next({ObjectServer::answer(401), ObjectServer::answer(401)});
   StoreOpener opener(servers.options);
+  const auto refusal = [&] { return failure_of([&] { opener.open(servers.server.url("/x")).store->find("", {}); }); };
+  const Failure without = refusal();
+  CHECK(without == ErrorCode::denied);
+  CHECK(without.says("--token-file"));
   opener.trust(parse_url(servers.server.url()));
-  const Failure refused = failure_of([&] { opener.open(servers.server.url("/x")).store->find("", {}); });
-  CHECK(refused == ErrorCode::denied);
-  CHECK(refused.says("--token-file"));
+  const Failure refused = refusal();
+  CHECK(refused.says("refuses the login or token that was sent"));
   CHECK_FALSE(refused.says("hush"));
 }
 

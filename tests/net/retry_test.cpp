@@ -101,8 +101,11 @@ TEST_CASE("Retry-After is the least wait, within bounds") {
   Attempts attempts(options, stop);
   attempts.failed(kError, kRetry, Seconds(7));
   attempts.failed(kError, kRetry, Seconds(0));
-  attempts.failed(kError, kRetry, Seconds(86'400));
+  attempts.failed(kError, kRetry, Seconds(120));
   CHECK(clock.sleeps() == std::vector<double>{7, 1, 120});
+  const auto busy = failure_of([&] { attempts.failed(kError, kRetry, Seconds(3600)); });
+  CHECK(busy == ErrorCode::network);
+  CHECK(busy.says("the server asks to wait 1 h 00 min: run the same command again then"));
 }
 
 TEST_CASE("progress starts the count again") {

@@ -71,8 +71,10 @@ TEST_CASE("a stage under way, or one whose owner will be back, counts with all t
   CHECK(folder.held_bytes(kNow + 1h) == 15);
   folder.at_work = true;
   CHECK(folder.held_bytes(kNow + 1h) == 100);
+  folder.partial_bytes = 4096;  // of a log
+  CHECK(folder.held_bytes(kNow) == 100);
   folder.announced = 1;
-  CHECK(folder.held_bytes(kNow) == 15);
+  CHECK(folder.held_bytes(kNow) == 10);
   folder = {};
   folder.state = StagedState::complete;
   folder.bytes = 10;

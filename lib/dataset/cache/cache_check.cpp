@@ -174,12 +174,12 @@ class CacheCheck {
     const std::string source = folder.source.empty() ? "SRC" : shell_word(folder.source);
     const bool is_part = folder.marker && !folder.marker->subsets.empty();
     if (is_part || folder.source.empty() || (folder.source.ends_with(" more") && !fs::exists(folder.source))) {
-      return fmt::format("# then stage {} again with its original options: {} of {}", target,
+      return fmt::format("# run the command again that staged {}: {} of {}", target,
                          is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
     }
     const bool by_size = folder.marker && folder.marker->verified == "size";
     return remedy::stage(folder.source, folder.path, folder.path == options_.folder ? "" : options_.folder, by_size) +
-           "  # with its original options: fetches what is missing";
+           "  # fetches what is missing; add the options of its first stage";
   }
 
   void add(std::string code, Severity severity, const std::string& path, std::string text) {

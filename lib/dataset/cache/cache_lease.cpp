@@ -122,11 +122,22 @@ void refuse_cache(const std::string& folder, Context& ctx) {
               folder);
 }
 
+/// Throws if another command ended the lease of this process. Requires the lock of the folder.
+void require_held(const std::string& folder, const staging::Lease& lease) {
+  const auto is_ours = [&](const staging::LeaseFile& file) { return file.lease && file.lease->holder == lease.holder; };
+  if (std::ranges::any_of(staging::read_leases(folder), is_ours)) return;
+  throw Error(ErrorCode::not_found, At{folder},
+              "another command ended the lease of this process, such as `shardctl cache release --all`, and '{}' may "
+              "have been evicted since; stage it again",
+              folder);
+}
+
 /// Takes or renews the lease of a running process.
-void hold(io::FileSystem& files, const std::string& folder, staging::Lease lease, double seconds,
+void hold(io::FileSystem& files, const std::string& folder, staging::Lease lease, double seconds, bool is_held,
           const std::stop_token& stop) {
   files.create_directories(io::join_path(folder, staging::kStateFolderPath));
   const io::FolderLock lock = shared_lock(folder, stop);
+  if (is_held) require_held(folder, lease);
   lease.taken_at = system::system_clock().now();
   lease.expires_at = staging::lease_end(lease.taken_at, seconds);
   staging::take_lease(files, folder, lease);
@@ -153,15 +164,16 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
   CacheHoldResult result{lease.owner};
   for (; !stop.stop_requested(); sleep(options.lease / 3, stop)) {
     try {
-      hold(*files, options.folder, lease, options.lease, stop);
+      hold(*files, options.folder, lease, options.lease, result.renewals > 0, stop);
       if (result.renewals++ > 0 || ctx.output() == nullptr) continue;
       ctx.output()->write(as_bytes(fmt::format("holding '{}' as {} until SIGTERM\n", options.folder, lease.owner)));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) break;
-      if (result.renewals == 0) throw;
+      if (result.renewals == 0 || error.code() == ErrorCode::not_found) throw;
       ctx.warn("not_renewed", error.what());  // it is tried again before the lease ends
     }
   }
+  if (result.renewals > 0) require_held(options.folder, lease);
   staging::release_holder(*files, options.folder, lease);
   return result;
 }

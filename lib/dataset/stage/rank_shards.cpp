@@ -36,8 +36,8 @@ RankShards for_webdataset(std::size_t count, const Ranks& ranks, const std::stri
     throw Error(
         ErrorCode::usage,
         fmt::format(
-            "rank {} of {} gets no shard: there {} {}, and webdataset stops if it finds no samples; {} writes enough",
-            ranks.last, ranks.world, count == 1 ? "is" : "are", format_count(count, "shard"),
+            "rank {} of {} gets no shard: '{}' has {}, and webdataset stops if it finds no samples; {} writes enough",
+            ranks.last, ranks.world, source, format_count(count, "shard"),
             remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world))));
   }
   if (are_all(ranks)) return {all_shards(count), {}};

@@ -97,7 +97,9 @@ class Stage {
     keep_ranks();
     const staging::StagedSetId id{set_.hash(), 0, source_.location()};
     const auto holds_all = [&] { return target_.holds(id, set_.expected()); };
-    if (!is_to_compare_again() && holds_all() && (options_.dry_run || share_.keep(holds_all))) {
+    const bool is_in_place = !is_to_compare_again() && holds_all();
+    if (is_in_place) share_.check_limit(result_in_place().bytes);
+    if (is_in_place && set_.missing().empty() && (options_.dry_run || share_.keep(holds_all))) {
       StageResult result = result_in_place();
       if (result.verified == "size") warn_of_missing_manifest();
       return result;
@@ -109,7 +111,8 @@ class Stage {
     share_.check_limit(bytes_in_the_end(id));
     if (options_.dry_run) {
       share_.check_room(bytes_in_the_end(id));
-      if (const auto found = target_.marker(); found && !(found->manifest == id.hash))
+      if (const auto found = target_.marker();
+          found && !(found->manifest == id.hash) && !staging::StageTarget::only_grows(journal(), wanted_))
         share_.check_replace({*found, id, true, is_update(*found)});
       return dry_run_result();
     }
@@ -123,13 +126,17 @@ class Stage {
       if (is_bad_file(error.code()) || error.code() == ErrorCode::no_space) share_.drop_lease();
       if (error.code() != ErrorCode::no_space) throw;
       throw Error(ErrorCode::no_space,
-                  fmt::format("{}; {} of the set are missing: free space, then run the same command again",
+                  fmt::format("{}; {} of the set are missing: make that possible, then run the same command again",
                               error.what(), format_size(missing_bytes(target_, wanted_))),
                   error.path());
     }
   }
 
  private:
+  staging::StageJournal::State journal() const {
+    return staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
+  }
+
   std::uint64_t bytes_in_the_end(const staging::StagedSetId& id) const {
     return dataset::bytes_in_the_end(target_, id, wanted_, set_.sets());
   }
@@ -185,6 +192,10 @@ class Stage {
 
   /// Files that --only-manifest, --include and --exclude leave out are named, so that none is missed later.
   void warn_of_left_out() {
+    for (const std::string& pattern : set_.unused_patterns()) {
+      ctx_.warn("pattern_unused", "no file of '{}' matches '{}'; patterns match whole names, such as 'train/*'",
+                source_.location(), pattern);
+    }
     const std::vector<std::string>& left_out = set_.left_out();
     if (left_out.empty()) return;
     ctx_.warn("files_left_out",
@@ -205,7 +216,8 @@ class Stage {
       ctx_.warn("nothing_to_divide",
                 fmt::format("--rank has no effect: '{}' has no shards (*.tar)", source_.location()));
     for (const staging::ShardGroup& group : groups) {
-      RankShards part = shards_of_ranks(group.shards.size(), group.samples, *ranks, split, source_.location());
+      const std::string where = group.folder.empty() ? source_.location() : source_.address_of(group.folder);
+      RankShards part = shards_of_ranks(group.shards.size(), group.samples, *ranks, split, where);
       for (const std::size_t number : part.shards) kept.push_back(group.shards[number]);
       for (Warning& warning : part.warnings) {
         if (warned.insert(warning.text).second) ctx_.warn(std::move(warning.code), std::move(warning.text));
@@ -219,8 +231,8 @@ class Stage {
   /// removed with a whole source that no longer has them.
   bool is_update(const staging::StagedMarker& found) const {
     if (set_.has_manifest() || found.source != source_.location()) return false;
-    const staging::StageJournal::State state = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
-    return all_of_one_source_ || std::ranges::all_of(state.files, [&](const auto& item) {
+    const auto files = journal().files;
+    return all_of_one_source_ || std::ranges::all_of(files, [&](const auto& item) {
              return std::ranges::binary_search(set_.whole(), item.first);
            });
   }
@@ -245,14 +257,15 @@ class Stage {
     for (const io::ObjectInfo& now : copier.changed())
       std::ranges::find_if(wanted_, [&](const auto& file) { return file.object.name == now.name; })->object = now;
     const staging::StagedMarker marker = this->marker();
-    if (copier.failures().empty()) {
+    const std::map<std::string, Error> failures = with_missing(copier.failures());
+    if (failures.empty()) {
       target_.finish(set_.sets(), marker, wanted_, set_.whole());
     } else {
       target_.sync_names(wanted_);
     }
     share_.take_lease();
     StageResult result = this->result();
-    result.take(copier.failures());
+    result.take(failures);
     if (!result.failure) result.verified_at = marker.verified_at;
     result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
     result.bytes_from_peers = source_.bytes();
@@ -265,9 +278,18 @@ class Stage {
     return result;
   }
 
+  /// With the named files that the source lacks.
+  std::map<std::string, Error> with_missing(std::map<std::string, Error> failures) const {
+    for (const std::string& name : set_.missing()) {
+      const std::string path = source_.address_of(name);
+      failures.try_emplace(name, ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
+    }
+    return failures;
+  }
+
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
   StageResult dry_run_result() {
-    const auto journal = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
+    const staging::StageJournal::State journal = this->journal();
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {
       if (file.object.size == 0 || target_.bytes_present(file, journal) < file.object.size) missing.push_back(&file);
@@ -355,7 +377,7 @@ class Stage {
       result.verified = marker->verified;
       if (!marker->verified_at.empty()) result.verified_at = marker->verified_at;
     }
-    const auto journal = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
+    const staging::StageJournal::State journal = this->journal();
     result.files_by_size = static_cast<std::uint64_t>(std::ranges::count_if(files, [&](const auto& file) {
       Hash128 hash;
       return file.pin && !parse_hex(*file.pin, hash) && journal.files.at(file.name).pin == *file.pin;

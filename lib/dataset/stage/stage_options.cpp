@@ -57,7 +57,7 @@ void check(const StageOptions& options) {
     throw Error(ErrorCode::usage, "--only-manifest and --manifest none exclude each other");
   }
   for (const std::string& peer : options.peers) {
-    if (!is_http_url(peer)) throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", peer);
+    if (!is_http_url(peer)) throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", without_secrets(peer));
   }
   check_apart(options);
 }
@@ -85,6 +85,7 @@ staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions
   wanted.only_manifest = options.only_manifest;
   wanted.include = options.include;
   wanted.exclude = options.exclude;
+  wanted.keep_going = options.keep_going;
   wanted.use_manifests = options.manifest != "none";
   wanted.manifest_problem = set.manifest_problem;
   if (!wanted.use_manifests) return wanted;
@@ -230,7 +231,9 @@ void StageResult::describe(FieldVisitor& v) {
           files_by_size);
   v.field({"evicted", "sets that were evicted for this one, also the previous one in DST: folder, bytes, source"},
           evicted);
-  v.field({"left_out", Unit::count, "files below the source that were not staged, by the options"}, left_out);
+  v.field({"left_out", Unit::count,
+           "shards and other files below the source that the options leave out; indexes follow their shards"},
+          left_out);
   v.field({"failed", Unit::count, "files that failed and were left out, with --keep-going"}, failed);
   v.field({"failed_files", "the first 1000 of them"}, failed_files);
   v.field(

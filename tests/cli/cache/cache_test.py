@@ -403,6 +403,20 @@ class Releasing(CacheTest):
         self.assertEqual(run("shardctl", "cache", "rm", self.cache / "a").returncode, 0)
         self.assertEqual(self.listed(), {})
 
+    def test_a_hold_whose_lease_another_command_ended_says_so(self):
+        self.stage_well("a", "--lease", "0")
+        for end_early in (True, False):
+            holder = subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "2s"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(holder.kill)
+            holder.stdout.readline()
+            self.assertEqual(self.verb("release", "--all").returncode, 0)
+            if end_early:
+                holder.terminate()
+            stderr = holder.communicate(timeout=20)[1]
+            self.assertEqual(holder.returncode, 4, stderr)
+            self.assertIn("another command ended the lease of this process", stderr)
+
     def test_a_killed_hold_protects_its_set_no_longer_than_its_lease(self):
         self.stage_well("a", "--lease", "0")
         holder = subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "2s"],

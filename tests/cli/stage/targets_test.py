@@ -78,6 +78,44 @@ class Targets(StageTest):
         return self.mounted(f"mount -t tmpfs none /proc && mkdir /proc/self && "
                             f"printf '{lines}' > /proc/self/mountinfo && {{stage}} {options} --lease 0 --json -")
 
+    def test_a_limit_below_what_is_in_place_is_exit_5(self):
+        self.assertEqual(self.stage(self.source, self.out, "--manifest", "none").returncode, 0)
+        finished = self.stage(self.source, self.out, "--manifest", "none", "--limit", "1MB")
+        self.assertEqual(finished.returncode, 5, finished.stderr)
+        self.assertIn("--limit allows 1MB", finished.stderr)
+
+    def test_an_unfinished_copy_of_another_source_is_not_replaced_without_limit(self):
+        shards = self.make_shards(per_class=20)
+        (shards / "shard-000001.tar").unlink()
+        self.assertEqual(self.stage(shards, self.out).returncode, 4)
+        finished = self.stage(self.source, self.out, "--manifest", "none")
+        self.assertEqual(finished.returncode, 4, finished.stderr)
+        self.assertIn("an unfinished copy of another set", finished.stderr)
+        self.assertEqual(self.stage(self.source, self.out, "--manifest", "none", "--limit", "1GB").returncode, 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_an_index_that_this_user_may_not_read_is_left_out(self):
+        shards = self.make_shards(per_class=20)
+        (shards / ".shardkit/shard-000000.tar.index").chmod(0o600)
+        self.folder.chmod(0o777)
+        finished = self.stage(shards, self.out, user=ANOTHER_USER)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertEqual([warning["code"] for warning in result_of(finished)["warnings"]], ["indexes_missing"])
+
+    def test_a_pattern_that_matches_nothing_is_a_warning(self):
+        finished = self.stage(self.source, self.out, "--manifest", "none", "--exclude", "val")
+        self.assertEqual([warning["code"] for warning in result_of(finished)["warnings"]], ["pattern_unused"])
+
+    def test_with_keep_going_a_missing_file_of_a_list_does_not_stop_the_others(self):
+        wanted = self.folder / "list.txt"
+        wanted.write_text("source/x.bin\nsource/absent.bin\n")
+        finished = self.stage(wanted, self.out, "--manifest", "none", "--keep-going")
+        self.assertEqual(finished.returncode, 4, finished.stderr)
+        result = result_of(finished)["result"]
+        self.assertEqual([(file["path"], file["code"]) for file in result["failed_files"]], [("absent.bin", "not_found")])
+        self.assertTrue((self.out / "x.bin").exists())
+        self.assertFalse((self.out / ".shardkit/staged.json").exists())
+
     def test_a_network_file_system_of_fuse_is_a_warning_and_nothing_is_evicted_there(self):
         for kind, source in (("fuse.rclone", "remote:"), ("fuse.juicefs", "JuiceFS:x"), ("fuse.ceph-fuse", "ceph-fuse"),
                              ("fuse.glusterfs", "host:/v"), ("fuse.s3fs", "s3fs"), ("fuse.sshfs", "me@host:/"),

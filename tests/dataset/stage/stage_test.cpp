@@ -133,7 +133,7 @@ TEST_CASE("a folder that holds something else is refused") {
   SUBCASE("a finished copy of another set") {
     run(source, options);
     Manifest manifest = read_manifest(source.content.at("manifest.json"), "");
-    manifest.options["shuffle"] = "7";
+    manifest.shards[0].xxh3_128 = {7, 7};
     source.content["manifest.json"] = write_manifest(manifest);
     CHECK(failure(source, options).code() == ErrorCode::conflict);
     CHECK(staged_content(options.target) == shards.content);
@@ -157,6 +157,30 @@ TEST_CASE("a folder that holds something else is refused") {
     CHECK(failure(source, options).code() == ErrorCode::conflict);
     CHECK(std::filesystem::is_symlink(link));
   }
+}
+
+TEST_CASE("a set that only grew is updated, also while other jobs lease it") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  Manifest whole = read_manifest(source.content.at("manifest.json"), "");
+  Manifest part = whole;
+  part.samples -= part.shards.back().samples;
+  part.bytes -= part.shards.back().bytes;
+  part.shards.pop_back();
+  source.content["manifest.json"] = write_manifest(part);
+  source.content.erase(whole.shards.back().name);
+  source.content.erase(shard_index_path(whole.shards.back().name));
+  StageOptions options = into(shards.dir.path("out"));
+  options.share.lease = 3600;
+  options.share.lease_id = "job-1";
+  run(source, options);
+
+  source.content = shards.content;
+  options.share.lease_id = "job-2";
+  const StageResult result = run(source, options);
+  CHECK(staged_content(options.target) == shards.content);
+  CHECK(result.bytes_reused > 0);
+  CHECK(result.evicted.empty());
 }
 
 TEST_CASE("right bytes that something else copied are taken over, not fetched") {
