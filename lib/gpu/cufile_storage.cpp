@@ -104,8 +104,7 @@ class CufileStorage final : public DirectStorage {
     CUfileHandle_t handle = nullptr;
     const CUfileError_t result = cufile_.handle_register(&handle, &description);
     if (result.err != CU_FILE_SUCCESS) {
-      throw Error(ErrorCode::unsupported, fmt::format("cuFile does not support '{}': {}", path, cufile_text(result)),
-                  path);
+      throw Error(ErrorCode::unsupported, At{path}, "cuFile does not support '{}': {}", path, cufile_text(result));
     }
     return std::make_unique<CufileFile>(cufile_, device_, handle, path);
   }

@@ -221,7 +221,7 @@ class ProfileCredentials {
                          {},
                          source};
     }
-    if (seen) throw Error(ErrorCode::usage, fmt::format("{} refers to itself by source_profile", source));
+    if (seen) throw usage_error("{} refers to itself by source_profile", source);
     if (const std::string command = setting("credential_process"); !command.empty()) {
       return credentials_of_json(around_.run(command, stop), "SessionToken",
                                  fmt::format("the credential_process of {}", source));

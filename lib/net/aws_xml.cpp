@@ -38,7 +38,7 @@ class Document {
 std::string text_of(const pugi::xml_node& parent, const char* name) { return parent.child_value(name); }
 
 [[noreturn]] void refuse(const std::string& url, std::string_view what) {
-  throw Error(ErrorCode::corrupt, fmt::format("'{}' did not answer with a listing of objects: {}", url, what), url);
+  throw Error(ErrorCode::corrupt, At{url}, "'{}' did not answer with a listing of objects: {}", url, what);
 }
 
 io::ObjectInfo read_object(const pugi::xml_node& entry, bool is_encoded, const std::string& url) {

@@ -106,8 +106,8 @@ Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRe
                                    const std::string& token_file, const std::stop_token& stop) {
   auto token = around.file(token_file);
   if (!token) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("the web identity token '{}' of {} does not exist", token_file, role.source), token_file);
+    throw Error(ErrorCode::not_found, At{token_file}, "the web identity token '{}' of {} does not exist", token_file,
+                role.source);
   }
   while (token->ends_with('\n')) token->pop_back();
   const HttpRequest request =
@@ -134,8 +134,7 @@ CredentialProvider environment_provider(const CloudSurroundings& around, const s
     const auto key = around.environment(key_name);
     if (!id && !key) return std::nullopt;
     if (!id || !key) {
-      throw Error(ErrorCode::usage, fmt::format("{} is set but {} is not; set both or none", id ? id_name : key_name,
-                                                id ? key_name : id_name));
+      throw usage_error("{} is set but {} is not; set both or none", id ? id_name : key_name, id ? key_name : id_name);
     }
     const std::string token = around.environment(prefix + "_SESSION_TOKEN").value_or("");
     return Credentials{{*id, Secret(*key), Secret(token)}, {}, kName};
@@ -201,8 +200,7 @@ std::optional<Url> container_address(const CloudSurroundings& around) {
 std::string container_authorization(const CloudSurroundings& around) {
   if (const auto path = around.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
     const auto token = around.file(*path);
-    if (!token)
-      throw Error(ErrorCode::not_found, fmt::format("the token '{}' of {} does not exist", *path, kContainer), *path);
+    if (!token) throw Error(ErrorCode::not_found, At{*path}, "the token '{}' of {} does not exist", *path, kContainer);
     return without_line_end(*token);
   }
   return around.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or("");

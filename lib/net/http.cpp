@@ -105,7 +105,7 @@ bool AnswerReader::refused() const {
 bool AnswerReader::take_header(std::string_view line) {
   header_bytes_ += line.size();
   if (header_bytes_ > limits_.bytes || response_.headers.size() >= limits_.fields) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends too many headers", request_.url.display()),
+    throw Error(ErrorCode::corrupt, At{request_.url.display()}, "'{}': the server sends too many headers",
                 request_.url.display());
   }
   if (head_done_) return true;  // behind the body of a chunked answer

@@ -64,12 +64,11 @@ std::shared_ptr<X509_STORE> read_authorities(const HttpOptions& options) {
   const std::string folder = path_of(options.ca_folder, CURLINFO_CAPATH);
   if (store == nullptr || (!file.empty() && X509_STORE_load_file(store.get(), file.c_str()) != 1) ||
       (!folder.empty() && X509_STORE_load_path(store.get(), folder.c_str()) != 1)) {
-    throw Error(ErrorCode::denied,
-                fmt::format("cannot read the certificates of authorities in '{}'{} and '{}'{}; correct or unset what "
-                            "names them",
-                            file, options.ca_name.empty() ? "" : fmt::format(" ({})", options.ca_name), folder,
-                            options.ca_folder.empty() ? "" : " (SSL_CERT_DIR)"),
-                file);
+    throw Error(ErrorCode::denied, At{file},
+                "cannot read the certificates of authorities in '{}'{} and '{}'{}; correct or unset what "
+                "names them",
+                file, options.ca_name.empty() ? "" : fmt::format(" ({})", options.ca_name), folder,
+                options.ca_folder.empty() ? "" : " (SSL_CERT_DIR)");
   }
   X509_STORE_set_flags(store.get(), X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN);
   return store;

@@ -46,12 +46,10 @@ class HttpStore final : public RemoteStore {
   std::string name_of(const std::string& key) const override { return url_of(key).display(); }
   void list(const std::string& /*prefix*/, const std::string& /*delimiter*/,
             const std::function<void(const ObjectPage&)>& /*each*/, const std::stop_token& /*stop*/) override {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("'{}': HTTP has no listing. Put a manifest.json next to the shards (`shardctl index` creates one) "
-                    "or give the files as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
-                    location_),
-        location_);
+    throw Error(ErrorCode::unsupported, At{location_},
+                "'{}': HTTP has no listing. Put a manifest.json next to the shards (`shardctl index` creates one) "
+                "or give the files as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
+                location_);
   }
 
   /// By a request for the first byte: not every server supports HEAD, and a presigned URL is only valid for GET. Throws
@@ -124,10 +122,9 @@ class HttpStore final : public RemoteStore {
     if (!is_packed_for_the_way(response.headers, url_of(key).path)) {
       if (const auto size = size_in(response)) return {key, *size, object_version(response.headers)};
     }
-    throw Error(ErrorCode::unsupported,
-                fmt::format("'{}': the server does not report the size of the file, so an incomplete copy would go "
-                            "unnoticed; turn off compression (gzip) on the server",
-                            name),
+    throw Error(ErrorCode::unsupported, At{name},
+                "'{}': the server does not report the size of the file, so an incomplete copy would go "
+                "unnoticed; turn off compression (gzip) on the server",
                 name);
   }
 

@@ -146,10 +146,9 @@ Url next_url(const Url& from, std::string_view location) {
     Url next = resolve_location(from, location);
     if (from.scheme != "https" || next.scheme == "https") return next;
   } catch (const Error&) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects to an invalid URL", from.display()), from.display());
+    throw Error(ErrorCode::corrupt, At{from.display()}, "'{}' redirects to an invalid URL", from.display());
   }
-  throw Error(ErrorCode::denied, fmt::format("'{}' redirects to an address without TLS", from.display()),
-              from.display());
+  throw Error(ErrorCode::denied, At{from.display()}, "'{}' redirects to an address without TLS", from.display());
 }
 
 }  // namespace
@@ -210,8 +209,7 @@ io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::func
     if (is_other) return {};
     return [&, write = start()](Bytes bytes) {
       received += bytes.size();
-      if (received > object.size)
-        throw Error(ErrorCode::corrupt, fmt::format("'{}' is longer than before", name), name);
+      if (received > object.size) throw Error(ErrorCode::corrupt, At{name}, "'{}' is longer than before", name);
       write(bytes);
     };
   };
@@ -261,7 +259,7 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
     next = next_url(request.url, *location);
     is_moved = true;
   }
-  throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects in circles", first.display()), first.display());
+  throw Error(ErrorCode::corrupt, At{first.display()}, "'{}' redirects in circles", first.display());
 }
 
 std::optional<Url> RemoteStore::redirected(const std::string& request) {

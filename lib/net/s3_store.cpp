@@ -31,7 +31,7 @@ Url parse_endpoint(const std::string& text) {
   }
   Url endpoint = parse_url(text);
   if (endpoint.query.empty() && endpoint.user.empty()) return endpoint;
-  throw Error(ErrorCode::usage, fmt::format("the endpoint '{}' must not contain a login or query", endpoint.display()));
+  throw usage_error("the endpoint '{}' must not contain a login or query", endpoint.display());
 }
 
 }  // namespace
@@ -143,8 +143,8 @@ class S3Store final : public RemoteStore {
       each(listing.page);
       if (listing.next_token.empty()) return;
       if (listing.next_token == token) {
-        throw Error(ErrorCode::corrupt,
-                    fmt::format("'{}': the store sent the same page of its listing again", location_), location_);
+        throw Error(ErrorCode::corrupt, At{location_}, "'{}': the store sent the same page of its listing again",
+                    location_);
       }
       token = std::move(listing.next_token);
     }
@@ -161,8 +161,7 @@ class S3Store final : public RemoteStore {
     const HttpHeaders& headers = answer.response.headers;
     if (const auto size = answer.response.content_length())
       return io::ObjectInfo{key, *size, object_version(headers), object_checksum(headers)};
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not report its size", name_of(key)),
-                name_of(key));
+    throw Error(ErrorCode::corrupt, At{name_of(key)}, "'{}': the store does not report its size", name_of(key));
   }
 
   bool knows_checksums() const override { return location_.starts_with("s3:"); }

@@ -142,8 +142,8 @@ Secret bearer_token(const std::string& file, const system::EnvironmentLookup& en
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
   const auto is_visible = [](char c) { return c > ' ' && c < '\x7f'; };
   if ((file.empty() || !text.empty()) && std::ranges::all_of(text, is_visible)) return Secret(text);
-  throw Error(ErrorCode::usage, fmt::format("the bearer token in {} is empty or not one word",
-                                            file.empty() ? "SHARDKIT_TOKEN" : fmt::format("'{}'", file)));
+  throw usage_error("the bearer token in {} is empty or not one word",
+                    file.empty() ? "SHARDKIT_TOKEN" : fmt::format("'{}'", file));
 }
 
 StoreOpener::StoreOpener(StoreOptions options) : options_(std::move(options)) {
@@ -168,10 +168,8 @@ void StoreOpener::trust(const Url& url) {
 
 OpenStore StoreOpener::open(const std::string& address) {
   if (const StoreScheme* scheme = find_store_scheme(address)) return scheme->open(*this, address);
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("'{}' is not an address of a store; use s3://bucket/key, gs://bucket/key or http(s)://host/path",
-                  without_secrets(address)));
+  throw usage_error("'{}' is not an address of a store; use s3://bucket/key, gs://bucket/key or http(s)://host/path",
+                    without_secrets(address));
 }
 
 OpenStore StoreOpener::open(const Url& url) {

@@ -71,9 +71,8 @@ Error transfer_error(int curl_code, const char* detail, const Url& url, const Ht
                      const TransferFailure& failure) {
   const auto code = static_cast<CURLcode>(curl_code);
   if (is_without_tls(code, detail)) {
-    return Error(ErrorCode::unsupported,
-                 fmt::format("'{}': this port of the server does not use TLS; use http://", url.display()),
-                 url.display());
+    return Error(ErrorCode::unsupported, At{url.display()},
+                 "'{}': this port of the server does not use TLS; use http://", url.display());
   }
   const ErrorCode kind = error_code_of_curl(code);
   std::string what = everyday_words(code, failure.os_error);

@@ -44,9 +44,7 @@ std::optional<char> decoded_byte(std::string_view digits) {
   return static_cast<char>(value);
 }
 
-[[noreturn]] void refuse(std::string_view what) {
-  throw Error(ErrorCode::usage, fmt::format("{}; expected http(s)://host[:port]/path", what));
-}
+[[noreturn]] void refuse(std::string_view what) { throw usage_error("{}; expected http(s)://host[:port]/path", what); }
 
 std::uint16_t parse_port(std::string_view text) {
   std::uint16_t port = 0;
@@ -169,8 +167,7 @@ S3Location parse_s3_location(std::string_view text) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
   constexpr std::string_view point = ":accesspoint/";
   if (!has_scheme(text, "s3://") && !has_scheme(text, "gs://")) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is not an s3:// address; expected s3://bucket/key", without_secrets(text)));
+    throw usage_error("'{}' is not an s3:// address; expected s3://bucket/key", without_secrets(text));
   }
   text.remove_prefix(5);
   const bool is_arn = text.starts_with("arn:");
@@ -192,8 +189,8 @@ S3Location parse_s3_location(std::string_view text) {
   }
   if (bucket.size() < 3 || bucket.size() > kLongestBucket ||
       bucket.find_first_not_of(allowed) != std::string_view::npos || bucket.front() == '.') {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is not a bucket name: use 3 to {} letters, digits, '.', '-' or '_'",
-                                              bucket, kLongestBucket));
+    throw usage_error("'{}' is not a bucket name: use 3 to {} letters, digits, '.', '-' or '_'", bucket,
+                      kLongestBucket);
   }
   return location;
 }

@@ -57,10 +57,9 @@ bool something_stands_at(const std::string& path) {
 }
 
 Error stranger_error(const std::string& path) {
-  return Error(ErrorCode::conflict,
-               fmt::format("'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
-                           "checked; remove it or choose an empty folder",
-                           path),
+  return Error(ErrorCode::conflict, At{path},
+               "'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
+               "checked; remove it or choose an empty folder",
                path);
 }
 

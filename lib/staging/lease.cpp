@@ -32,7 +32,7 @@ std::string file_name_of(const std::string& owner, const std::string& holder = {
 system::WallTime time_in(const Json& root, const char* field, const std::string& path) {
   const auto text = root.at(field).get<std::string>();
   if (const auto time = system::parse_iso8601(text)) return *time;
-  throw Error(ErrorCode::corrupt, fmt::format("'{}': {} '{}' is not an RFC 3339 time in UTC", path, field, text), path);
+  throw Error(ErrorCode::corrupt, At{path}, "'{}': {} '{}' is not an RFC 3339 time in UTC", path, field, text);
 }
 
 /// The start of a file: all of it if it is a lease.
@@ -119,13 +119,13 @@ std::string write_lease(const Lease& lease) {
 
 Lease read_lease(std::string_view text, const std::string& path) {
   const auto damaged = [&](std::string_view why) {
-    return Error(ErrorCode::corrupt, fmt::format("'{}' is damaged ({}); remove it", path, why), path);
+    return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({}); remove it", path, why);
   };
   const Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
   try {
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a lease of version {}", path, kVersion), path);
+      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a lease of version {}", path, kVersion);
     }
     return {root.at("owner").get<std::string>(), root.at("purpose").get<std::string>(), time_in(root, "taken_at", path),
             time_in(root, "expires_at", path), root.value("holder", "")};

@@ -15,18 +15,13 @@ namespace shardkit::staging {
 namespace {
 
 Error busy_error(const std::string& path) {
-  return Error(
-      ErrorCode::io,
-      fmt::format("'{}' changed twice while being copied; run the same command again when no process writes to it",
-                  path),
-      path);
+  return Error(ErrorCode::io, At{path},
+               "'{}' changed twice while being copied; run the same command again when no process writes to it", path);
 }
 
 Error corrupt_error(const std::string& path, const std::string& what) {
-  return Error(
-      ErrorCode::corrupt,
-      fmt::format("'{}' has wrong content, even after a second read: {}; {}", path, what, advice_for_source(path)),
-      path);
+  return Error(ErrorCode::corrupt, At{path}, "'{}' has wrong content, even after a second read: {}; {}", path, what,
+               advice_for_source(path));
 }
 
 /// Distinguishes a file that was removed after it was listed from one that a manifest lists and that is missing.
@@ -37,10 +32,9 @@ io::ObjectInfo find_again(io::ObjectSource& source, const FileCopy& copy) {
   } catch (const Error& error) {
     const bool existed = !file.hash || copy.stored_bytes() > 0;
     if (error.code() != ErrorCode::not_found || !existed) throw;
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' was removed from the source after it was listed; run the same command again to stage "
-                            "the files that exist then",
-                            source.address_of(file.object.name)),
+    throw Error(ErrorCode::io, At{source.address_of(file.object.name)},
+                "'{}' was removed from the source after it was listed; run the same command again to stage "
+                "the files that exist then",
                 source.address_of(file.object.name));
   }
 }

@@ -41,7 +41,7 @@ std::string write_staged_marker(const StagedMarker& marker) {
 
 StagedMarker read_staged_marker(std::string_view text, const std::string& path) {
   const auto damaged = [&](std::string_view why) {
-    return Error(ErrorCode::corrupt, fmt::format("'{}' is damaged ({}); remove it", path, why), path);
+    return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({}); remove it", path, why);
   };
   const Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
@@ -52,7 +52,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
   StagedMarker marker;
   try {
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a staged marker of version {}", path, kVersion), path);
+      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a staged marker of version {}", path, kVersion);
     }
     root.at("source").get_to(marker.source);
     root.at("verified").get_to(marker.verified);
@@ -61,7 +61,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
     marker.bytes = count("bytes");
     if (root.contains("subsets")) root.at("subsets").get_to(marker.subsets);
     if (!parse_hex(root.at("manifest_xxh3_128").get<std::string>(), marker.manifest)) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}': manifest_xxh3_128 is not 32 hexadecimal digits", path), path);
+      throw Error(ErrorCode::corrupt, At{path}, "'{}': manifest_xxh3_128 is not 32 hexadecimal digits", path);
     }
   } catch (const Json::exception& error) {
     throw damaged(error.what());

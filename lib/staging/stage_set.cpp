@@ -35,7 +35,7 @@ constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
 [[noreturn]] void refuse_missing(const io::ObjectSource& source, const std::string& name) {
   const std::string path = source.address_of(name);
-  throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
+  throw Error(ErrorCode::not_found, At{path}, "'{}' is missing", path);
 }
 
 /// Empty without one: another program's is a file like any.
@@ -61,8 +61,8 @@ void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSou
   const auto found = std::ranges::find_if(names, &StageTarget::is_own_state);
   if (found == names.end()) return;
   const std::string path = source.address_of(*found);
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' is a name that stage uses itself; leave it out of the files to stage", path), path);
+  throw Error(ErrorCode::unsupported, At{path},
+              "'{}' is a name that stage uses itself; leave it out of the files to stage", path);
 }
 
 /// Whether the folder lacks shards of its plan. One of which every sample was left out has only an index.
@@ -230,14 +230,12 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
   if (wanted.use_manifests) refuse_unfinished(source, objects, stop);
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (objects.empty() && !has_manifest()) {
-    throw Error(ErrorCode::not_found, fmt::format("'{}' contains no files", source.location()), source.location());
+    throw Error(ErrorCode::not_found, At{source.location()}, "'{}' contains no files", source.location());
   }
   if (wanted.use_manifests) find_sets(source, objects, stop);
   if (wanted.only_manifest && !has_manifest()) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("--only-manifest: '{}' has no manifest; leave the option out to stage all files",
-                            source.location()),
-                source.location());
+    throw Error(ErrorCode::not_found, At{source.location()},
+                "--only-manifest: '{}' has no manifest; leave the option out to stage all files", source.location());
   }
   std::unordered_set<std::string> covered;
   for (ExpectedFile& file : expected()) covered.insert(std::move(file.name));

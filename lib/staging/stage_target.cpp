@@ -199,11 +199,8 @@ void StageTarget::check_manifest_place(const ManifestSet& set) const {
   const std::string path = path_of(set.name());
   if (journal_->find(set.name()) || !size_on_disk(path)) return;
   if (io::read_text_file(path) == set.text) return;
-  throw Error(
-      ErrorCode::conflict,
-      fmt::format("'{}' already exists and was not created by shardctl stage; remove it or choose an empty folder",
-                  path),
-      path);
+  throw Error(ErrorCode::conflict, At{path},
+              "'{}' already exists and was not created by shardctl stage; remove it or choose an empty folder", path);
 }
 
 void StageTarget::sync_names(const std::vector<StageFile>& wanted) {

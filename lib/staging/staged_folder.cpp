@@ -160,7 +160,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
 
 std::vector<StagedFolder> staged_folders(const std::string& root, const std::stop_token& stop) {
   if (!fs::is_directory(root)) {
-    throw Error(ErrorCode::not_found, fmt::format("folder '{}' does not exist", root), root);
+    throw Error(ErrorCode::not_found, At{root}, "folder '{}' does not exist", root);
   }
   std::vector<StagedFolder> found;
   if (auto staged = look_at_staged(root)) found.push_back(std::move(*staged));
@@ -179,15 +179,14 @@ void require_local_folder(const std::string& folder, Context& ctx, bool evicts) 
                        system::fuse_kind(facts.file_system, facts.source) != system::FuseKind::unknown;
   if (is_fuse && !evicts) {
     return ctx.warn("network_target",
-                    fmt::format("'{}' is on a network file system ({}), whose locks do not reach other machines: use "
-                                "it from one machine at a time, or choose a folder on a disk of this machine",
-                                folder, facts.file_system));
+                    "'{}' is on a network file system ({}), whose locks do not reach other machines: use "
+                    "it from one machine at a time, or choose a folder on a disk of this machine",
+                    folder, facts.file_system);
   }
   if (!is_fuse && facts.storage_class != system::StorageClass::network) return;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' is on a network file system ({}); choose a folder on a disk of this machine", folder,
-                          facts.file_system),
-              folder);
+  throw Error(ErrorCode::unsupported, At{folder},
+              "'{}' is on a network file system ({}); choose a folder on a disk of this machine", folder,
+              facts.file_system);
 }
 
 }  // namespace shardkit::staging

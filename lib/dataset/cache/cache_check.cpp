@@ -38,8 +38,8 @@ class CacheCheck {
     const auto start = std::chrono::steady_clock::now();
     look_at_folders();
     if (result_.folders == 0) {
-      ctx_.warn("nothing_staged", fmt::format("there is no staged folder in '{}', or up to {} levels below it",
-                                              options_.folder, staging::kDeepestStagedFolder));
+      ctx_.warn("nothing_staged", "there is no staged folder in '{}', or up to {} levels below it", options_.folder,
+                staging::kDeepestStagedFolder);
     }
     files_ = cache_files(folders_);
     result_.files = files_.size();
@@ -151,8 +151,8 @@ class CacheCheck {
         continue;
       }
       const auto use = staging::look_at_staged(folder);
-      ctx_.warn("not_repaired",
-                fmt::format("{}: its damaged files were not marked", use ? staging::describe_use(*use, now) : folder));
+      ctx_.warn("not_repaired", "{}: its damaged files were not marked",
+                use ? staging::describe_use(*use, now) : folder);
     }
   }
 

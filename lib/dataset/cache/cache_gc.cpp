@@ -49,7 +49,7 @@ class Collection {
       } catch (const Error& error) {
         if (error.code() == ErrorCode::not_found) continue;  // somebody removed all of it
         if (error.code() != ErrorCode::denied) throw;
-        ctx_.warn("not_swept", fmt::format("'{}' was skipped: {}", folder.path, error.what()));
+        ctx_.warn("not_swept", "'{}' was skipped: {}", folder.path, error.what());
       }
     }
     result_.leftover_files = leftovers.files;
@@ -63,7 +63,7 @@ class Collection {
       const bool goes =
           options_.dry_run || staging::try_evict(*files_, options_.folder, folder, now_, ctx_.stop_token(), refusal);
       if (goes) ++ctx_.progress().items;
-      if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' was not evicted: {}", folder.path, refusal));
+      if (!refusal.empty()) ctx_.warn("not_evicted", "'{}' was not evicted: {}", folder.path, refusal);
       return goes;
     };
     const auto gone = staging::evict_to(folders_, limit, now_, evict);
@@ -77,11 +77,10 @@ class Collection {
             ? ""
             : fmt::format("{} {} of {}, but ", options_.dry_run ? "would evict" : "evicted",
                           format_count(result_.evicted.size(), "folder"), format_size(result_.evicted_bytes));
-    return Error(ErrorCode::no_space,
-                 fmt::format("{}{} remain, more than --limit {}: {}{}; or give a higher --limit", evicted,
-                             format_size(result_.bytes_left), exact_size(*options_.limit),
-                             staging::describe_uses(folders_, now_), staging::release_advice(folders_, now_)),
-                 options_.folder);
+    return Error(ErrorCode::no_space, At{options_.folder},
+                 "{}{} remain, more than --limit {}: {}{}; or give a higher --limit", evicted,
+                 format_size(result_.bytes_left), exact_size(*options_.limit), staging::describe_uses(folders_, now_),
+                 staging::release_advice(folders_, now_));
   }
 
   const CacheGcOptions& options_;
@@ -106,7 +105,7 @@ CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
     folder->path = path;
     folder->last_used = now;
   }
-  if (!folder) throw Error(ErrorCode::not_found, fmt::format("'{}' contains no staged set to remove", path), path);
+  if (!folder) throw Error(ErrorCode::not_found, At{path}, "'{}' contains no staged set to remove", path);
   const bool are_files_known = !folder->marker || folder->files >= folder->marker->files;
   if (are_files_known && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) {
     if (folder->found_bytes > 0) {

@@ -34,10 +34,9 @@ std::string no_lease(const std::string& id, const std::string& where,
 
 Error not_released(const CacheReleaseResult& result, std::uint64_t failed, const std::string& refusals,
                    const std::string& folder) {
-  return Error(ErrorCode::denied,
-               fmt::format("{} ended, but in {} leases could not be ended: {}; their owners or root can end them",
-                           format_count(result.released, "lease"), format_count(failed, "folder"), refusals),
-               folder);
+  return Error(ErrorCode::denied, At{folder},
+               "{} ended, but in {} leases could not be ended: {}; their owners or root can end them",
+               format_count(result.released, "lease"), format_count(failed, "folder"), refusals);
 }
 
 /// Whether the folder has a lease of the job, live or not.
@@ -102,10 +101,9 @@ CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx) {
     ++result.renewed;
   }
   if (result.renewed > 0) return result;
-  throw Error(ErrorCode::not_found,
-              fmt::format("{}; if its set was evicted, run the same `shardctl stage` again, which takes a lease",
-                          no_lease(result.owner, options.folder, folders)),
-              options.folder);
+  throw Error(ErrorCode::not_found, At{options.folder},
+              "{}; if its set was evicted, run the same `shardctl stage` again, which takes a lease",
+              no_lease(result.owner, options.folder, folders));
 }
 
 namespace {
@@ -116,10 +114,8 @@ void refuse_cache(const std::string& folder, Context& ctx) {
   if (!std::filesystem::is_directory(folder) || staging::look_at_staged(folder)) return;
   const auto sets = staging::staged_folders(folder, ctx.stop_token());
   if (sets.empty()) return;  // its stage has not begun
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' is a cache of several sets; give the folder of each set, such as '{}'", folder,
-                          sets.front().path),
-              folder);
+  throw Error(ErrorCode::usage, At{folder},
+              "'{}' is a cache of several sets; give the folder of each set, such as '{}'", folder, sets.front().path);
 }
 
 /// Throws if another command ended the lease of this process. Requires the lock of the folder.

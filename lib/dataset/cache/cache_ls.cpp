@@ -52,8 +52,7 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
   ctx.progress().start("look at the page cache", folders.size());
   for (const staging::StagedFolder& folder : folders) {
     if (folder.state == staging::StagedState::unreadable) {
-      ctx.warn("unreadable",
-               fmt::format("'{}' is listed without files that this user may not read: {}", folder.path, folder.fault));
+      ctx.warn("unreadable", "'{}' is listed without files that this user may not read: {}", folder.path, folder.fault);
     }
     CacheLsFolder row = folder_row(folder, now);
     Residency of_folder;

@@ -62,9 +62,10 @@ void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t cho
   for (const WarmFile& item : files) after += residency_of(item.file);
   const auto reached = after.ratio();
   if (!reached || *reached >= kWarm) return;
-  ctx.warn("memory_too_small", fmt::format("of {} read, only {:.0f} % is in memory: the rest was evicted again; give a "
-                                           "smaller --memory, or more memory to this container",
-                                           format_size(chosen_bytes), *reached * 100));
+  ctx.warn("memory_too_small",
+           "of {} read, only {:.0f} % is in memory: the rest was evicted again; give a "
+           "smaller --memory, or more memory to this container",
+           format_size(chosen_bytes), *reached * 100);
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   std::ranges::stable_sort(folders, std::ranges::greater(), &staging::StagedFolder::last_used);
   for (const staging::StagedFolder& folder : folders) {
     if (folder.state != staging::StagedState::unreadable) continue;
-    ctx.warn("unreadable", fmt::format("'{}' was skipped: {}", folder.path, folder.fault));
+    ctx.warn("unreadable", "'{}' was skipped: {}", folder.path, folder.fault);
   }
   const std::vector<CacheFile> all = cache_files(folders);
   CacheWarmResult result;
@@ -96,10 +97,9 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   result.residency_after_ratio = residency_of(all, ctx).ratio();
   warn_of_little_memory(chosen, result.bytes_warmed, ctx);
   if (chosen.size() < all.size()) {
-    ctx.warn("budget_reached",
-             fmt::format("{} of {} fit into the budget of {}; set another one with --memory",
-                         format_size(result.bytes_warmed), format_size(result.bytes),
-                         options.memory ? exact_size(*options.memory) : format_size(result.budget_bytes)));
+    ctx.warn("budget_reached", "{} of {} fit into the budget of {}; set another one with --memory",
+             format_size(result.bytes_warmed), format_size(result.bytes),
+             options.memory ? exact_size(*options.memory) : format_size(result.budget_bytes));
   }
   return result;
 }

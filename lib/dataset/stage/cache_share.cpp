@@ -43,9 +43,10 @@ void warn_of_umask(const std::string& cache, Context& ctx) {
   const mode_t mask = ::umask(077);
   ::umask(mask);
   if ((mask & S_IWGRP) == 0) return;
-  ctx.warn("not_shared", fmt::format("'{}' is shared by a group, but with umask {:03o} its members can neither evict "
-                                     "nor update this set; use umask 002",
-                                     cache, mask));
+  ctx.warn("not_shared",
+           "'{}' is shared by a group, but with umask {:03o} its members can neither evict "
+           "nor update this set; use umask 002",
+           cache, mask);
 }
 
 }  // namespace
@@ -81,11 +82,10 @@ std::uint64_t check_free_space(const staging::StageTarget& target, const std::ve
   const std::uint64_t need = missing_bytes(target, wanted);
   const std::uint64_t free = system::free_bytes(target.folder());
   if (need <= free) return free;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
-                          "a larger disk, or evict old sets with --cache",
-                          format_size(need), target.folder(), format_size(free)),
-              target.folder());
+  throw Error(ErrorCode::no_space, At{target.folder()},
+              "{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
+              "a larger disk, or evict old sets with --cache",
+              format_size(need), target.folder(), format_size(free));
 }
 
 void CacheShareOptions::describe(FieldVisitor& v) {
@@ -113,17 +113,15 @@ void CacheShareOptions::describe(FieldVisitor& v) {
 void check(const CacheShareOptions& options, const std::string& target) {
   check_ranges(options);
   if (!options.cache.empty() && depth_in(options.cache, target) == 0) {
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is the cache itself; give a folder for the set in it, such as '{}'",
-                            target, io::join_path(target, "train")),
-                target);
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is the cache itself; give a folder for the set in it, such as '{}'", target,
+                io::join_path(target, "train"));
   }
   if (!options.cache.empty() && depth_in(options.cache, target) < 0) {
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is not inside the cache '{}' at most {} levels down without hidden "
-                            "folders, so --limit could not count it",
-                            target, options.cache, staging::kDeepestStagedFolder),
-                target);
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is not inside the cache '{}' at most {} levels down without hidden "
+                "folders, so --limit could not count it",
+                target, options.cache, staging::kDeepestStagedFolder);
   }
 }
 
@@ -143,9 +141,10 @@ bool CacheShare::keep(const std::function<bool()>& still_holds) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::denied && error.code() != ErrorCode::no_space) throw;
     if (!lease_)
-      ctx_.warn("not_leased", fmt::format("the set is complete, but it may be evicted, because no lease could be taken "
-                                          "or renewed (--lease 0 takes none): {}",
-                                          error.what()));
+      ctx_.warn("not_leased",
+                "the set is complete, but it may be evicted, because no lease could be taken "
+                "or renewed (--lease 0 takes none): {}",
+                error.what());
   }
   staging::mark_used(target_.folder());
   return true;
@@ -183,10 +182,9 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
 
 void CacheShare::check_limit(std::uint64_t need) const {
   if (need <= options_.limit.value_or(need)) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
-                          exact_size(*options_.limit)),
-              target_.folder());
+  throw Error(ErrorCode::no_space, At{target_.folder()},
+              "{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
+              exact_size(*options_.limit));
 }
 
 void CacheShare::check_room(std::uint64_t need) const {
@@ -227,11 +225,10 @@ void CacheShare::check_replace(const Replacement& replacement) const {
                 target_.folder());
   }
   if (!needs_eviction) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("{}; choose another folder, or when it is no longer in use evict it with `{}{}`; with "
-                          "--limit, a set without leases of others is replaced",
-                          what, release, evict),
-              target_.folder());
+  throw Error(ErrorCode::conflict, At{target_.folder()},
+              "{}; choose another folder, or when it is no longer in use evict it with `{}{}`; with "
+              "--limit, a set without leases of others is replaced",
+              what, release, evict);
 }
 
 void CacheShare::replace(const Replacement& replacement) {

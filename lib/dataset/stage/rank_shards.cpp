@@ -33,12 +33,10 @@ std::vector<std::size_t> dealt_in_turn(std::size_t count, const Ranks& ranks) {
 
 RankShards for_webdataset(std::size_t count, const Ranks& ranks, const std::string& source) {
   if (ranks.last >= count) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format(
-            "rank {} of {} gets no shard: '{}' has {}, and webdataset stops if it finds no samples; {} writes enough",
-            ranks.last, ranks.world, source, format_count(count, "shard"),
-            remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world))));
+    throw usage_error(
+        "rank {} of {} gets no shard: '{}' has {}, and webdataset stops if it finds no samples; {} writes enough",
+        ranks.last, ranks.world, source, format_count(count, "shard"),
+        remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world)));
   }
   if (are_all(ranks)) return {all_shards(count), {}};
   return {
@@ -56,15 +54,15 @@ std::uint64_t first_sample(std::uint64_t samples, std::uint64_t rank, std::uint6
 RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks,
                     const std::string& source) {
   if (samples_per_shard.empty()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--split dali needs the number of samples in each shard, which only a manifest has; {} "
-                            "creates one",
-                            remedy::in_text(remedy::index({source}))));
+    throw usage_error(
+        "--split dali needs the number of samples in each shard, which only a manifest has; {} "
+        "creates one",
+        remedy::in_text(remedy::index({source})));
   }
   const auto samples = std::accumulate(samples_per_shard.begin(), samples_per_shard.end(), std::uint64_t{0});
   if (samples < ranks.world) {
-    throw Error(ErrorCode::usage, fmt::format("{} cannot be divided among {}: DALI needs a sample for each",
-                                              format_count(samples, "sample"), format_count(ranks.world, "rank")));
+    throw usage_error("{} cannot be divided among {}: DALI needs a sample for each", format_count(samples, "sample"),
+                      format_count(ranks.world, "rank"));
   }
   if (are_all(ranks)) return {all_shards(samples_per_shard.size()), {}};
   const std::uint64_t begin = first_sample(samples, ranks.first, ranks.world);
@@ -114,15 +112,14 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
   const bool read = parse_number(std::string_view(*rank).substr(0, dash), ranks.first) &&
                     (dash == std::string::npos || parse_number(std::string_view(*rank).substr(dash + 1), ranks.last));
   if (!read) {
-    throw Error(ErrorCode::usage, fmt::format("--rank '{}': expected R, such as 3, or R-S, such as 0-7", *rank));
+    throw usage_error("--rank '{}': expected R, such as 3, or R-S, such as 0-7", *rank);
   }
   if (dash == std::string::npos) ranks.last = ranks.first;
   if (ranks.last < ranks.first) {
-    throw Error(ErrorCode::usage, fmt::format("--rank '{}': the last rank is less than the first", *rank));
+    throw usage_error("--rank '{}': the last rank is less than the first", *rank);
   }
   if (ranks.last >= *world) {
-    throw Error(ErrorCode::usage, fmt::format("--rank '{}' of --world {}: ranks count from 0, so the last is {}", *rank,
-                                              *world, *world - 1));
+    throw usage_error("--rank '{}' of --world {}: ranks count from 0, so the last is {}", *rank, *world, *world - 1);
   }
   return ranks;
 }

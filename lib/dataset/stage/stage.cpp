@@ -39,8 +39,8 @@ void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".tar") || name.starts_with('.') || entry.is_directory() || state.files.contains(name))
       continue;
-    ctx.warn("extra_shard",
-             fmt::format("'{}' does not belong to the set, but readers of *.tar will read it", entry.path().string()));
+    ctx.warn("extra_shard", "'{}' does not belong to the set, but readers of *.tar will read it",
+             entry.path().string());
   }
 }
 
@@ -125,10 +125,9 @@ class Stage {
       // No repetition can copy it, or only when there is space again.
       if (is_bad_file(error.code()) || error.code() == ErrorCode::no_space) share_.drop_lease();
       if (error.code() != ErrorCode::no_space) throw;
-      throw Error(ErrorCode::no_space,
-                  fmt::format("{}; {} of the set are missing: make that possible, then run the same command again",
-                              error.what(), format_size(missing_bytes(target_, wanted_))),
-                  error.path());
+      throw Error(ErrorCode::no_space, At{error.path()},
+                  "{}; {} of the set are missing: make that possible, then run the same command again", error.what(),
+                  format_size(missing_bytes(target_, wanted_)));
     }
   }
 
@@ -160,7 +159,7 @@ class Stage {
       const std::string to = target_.path_of(file.object.name);
       std::error_code error;
       if (!std::filesystem::equivalent(from, to, error) || std::filesystem::is_symlink(to, error)) continue;
-      throw Error(ErrorCode::usage, fmt::format("'{}' would be staged onto itself; choose another folder", from), from);
+      throw Error(ErrorCode::usage, At{from}, "'{}' would be staged onto itself; choose another folder", from);
     }
   }
 
@@ -168,14 +167,14 @@ class Stage {
     if (set_.has_manifest() || options_.manifest == "none") return;
     if (!manifest_problem_.empty()) {
       return ctx_.warn("manifest_unknown",
-                       fmt::format("the source did not say whether it has a manifest, so bytes are only checked by "
-                                   "size and version: {}",
-                                   manifest_problem_));
+                       "the source did not say whether it has a manifest, so bytes are only checked by "
+                       "size and version: {}",
+                       manifest_problem_);
     }
     ctx_.warn("no_manifest",
-              fmt::format("'{}' has no shardkit manifest, so stage cannot tell whether the bytes are correct: files "
-                          "are pinned only by size and version; 'shardctl index' creates one for shards",
-                          source_.location()));
+              "'{}' has no shardkit manifest, so stage cannot tell whether the bytes are correct: files "
+              "are pinned only by size and version; 'shardctl index' creates one for shards",
+              source_.location());
   }
 
   /// Copies made without dot files lack them. The manifest has the right bytes of the shards.
@@ -183,11 +182,10 @@ class Stage {
     if (!set_.has_manifest()) return;
     const std::size_t missing = set_.expected().size() - set_.sets().size() - wanted_.size();
     if (missing == 0) return;
-    ctx_.warn(
-        "indexes_missing",
-        fmt::format("'{}' lacks, or denies, {} that its manifest names: staged without; shards are still compared "
-                    "with the manifest",
-                    source_.location(), format_count(missing, "file")));
+    ctx_.warn("indexes_missing",
+              "'{}' lacks, or denies, {} that its manifest names: staged without; shards are still compared "
+              "with the manifest",
+              source_.location(), format_count(missing, "file"));
   }
 
   /// Files that --only-manifest, --include and --exclude leave out are named, so that none is missed later.
@@ -198,10 +196,9 @@ class Stage {
     }
     const std::vector<std::string>& left_out = set_.left_out();
     if (left_out.empty()) return;
-    ctx_.warn("files_left_out",
-              fmt::format("{} of '{}' not staged: {}{}", format_count(left_out.size(), "file"), source_.location(),
-                          fmt::join(left_out | std::views::take(kMostNamed), ", "),
-                          left_out.size() > kMostNamed ? ", ..." : ""));
+    ctx_.warn("files_left_out", "{} of '{}' not staged: {}{}", format_count(left_out.size(), "file"),
+              source_.location(), fmt::join(left_out | std::views::take(kMostNamed), ", "),
+              left_out.size() > kMostNamed ? ", ..." : "");
   }
 
   /// Each set below the source is divided by itself, as a loader reads it.
@@ -213,8 +210,7 @@ class Stage {
     std::set<std::string> warned;
     const std::vector<staging::ShardGroup> groups = set_.groups();
     if (groups.empty())
-      ctx_.warn("nothing_to_divide",
-                fmt::format("--rank has no effect: '{}' has no shards (*.tar)", source_.location()));
+      ctx_.warn("nothing_to_divide", "--rank has no effect: '{}' has no shards (*.tar)", source_.location());
     for (const staging::ShardGroup& group : groups) {
       const std::string where = group.folder.empty() ? source_.location() : source_.address_of(group.folder);
       RankShards part = shards_of_ranks(group.shards.size(), group.samples, *ranks, split, where);
@@ -308,8 +304,8 @@ class Stage {
 
   void warn_of_repeated_work(std::uint64_t left) const {
     const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that were received and discarded are in both
-    ctx_.warn("read_again", fmt::format("the next run reads {}, {} of that again", format_size(left),
-                                        format_size(counted - std::min(counted, bytes()))));
+    ctx_.warn("read_again", "the next run reads {}, {} of that again", format_size(left),
+              format_size(counted - std::min(counted, bytes())));
   }
 
   staging::StagedMarker marker() const {
@@ -426,11 +422,10 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   ctx.progress().start("look up the source");
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
   if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
-    throw Error(ErrorCode::usage,
-                fmt::format("--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
-                            "'{}' lists, or give the files as a pattern or a list",
-                            set.source->address_of(set.manifest)),
-                set.source->location());
+    throw Error(ErrorCode::usage, At{set.source->location()},
+                "--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
+                "'{}' lists, or give the files as a pattern or a list",
+                set.source->address_of(set.manifest));
   }
   const bool remote = set.source->location().find("://") != std::string::npos;
   staging::CopyLimits limits = copy_limits(options, remote);
@@ -441,8 +436,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
     return Stage(*files, std::move(from), wanted_of(set, options, ctx), options, std::move(limits), ctx).run();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt || options.manifest.empty() || options.manifest == "none") throw;
-    throw Error(ErrorCode::corrupt, fmt::format("{}; or --manifest is that of another set", error.what()),
-                error.path());
+    throw Error(ErrorCode::corrupt, At{error.path()}, "{}; or --manifest is that of another set", error.what());
   }
 }
 

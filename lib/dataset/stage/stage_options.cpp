@@ -24,8 +24,7 @@ void check_apart(const StageOptions& options) {
     std::error_code error;
     if (!std::filesystem::is_directory(operand, error)) continue;
     if (!system::is_below(target, std::filesystem::canonical(operand))) continue;
-    throw Error(ErrorCode::usage,
-                fmt::format("the target '{}' is inside the source; choose another folder", options.target),
+    throw Error(ErrorCode::usage, At{options.target}, "the target '{}' is inside the source; choose another folder",
                 options.target);
   }
 }
@@ -57,7 +56,8 @@ void check(const StageOptions& options) {
     throw Error(ErrorCode::usage, "--only-manifest and --manifest none exclude each other");
   }
   for (const std::string& peer : options.peers) {
-    if (!is_http_url(peer)) throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", without_secrets(peer));
+    if (!is_http_url(peer))
+      throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", without_secrets(peer));
   }
   check_apart(options);
 }
