@@ -1,7 +1,6 @@
 #include "staging/stage_set.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include "catalog/object_location.hpp"
 #include "catalog/object_set.hpp"
@@ -19,7 +17,6 @@
 #include "core/fields.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
-#include "formats/index_kinds.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
@@ -33,15 +30,15 @@ namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
-[[noreturn]] void refuse_missing(const io::ObjectSource& source, const std::string& name) {
+Error missing_error(const io::ObjectSource& source, const std::string& name) {
   const std::string path = source.address_of(name);
-  throw Error(ErrorCode::not_found, At{path}, "'{}' is missing", path);
+  return {ErrorCode::not_found, At{path}, "'{}' is missing", path};
 }
 
 /// Empty without one: another program's is a file like any.
 std::string text_of(io::ObjectSource& source, const std::string& name, const std::stop_token& stop) {
   const auto object = source.find(name);
-  if (!object) refuse_missing(source, name);
+  if (!object) throw missing_error(source, name);
   std::string text = io::fetch_text(source, *object, kLargestManifest, stop);
   return formats::is_foreign_manifest(text) ? std::string() : text;
 }
@@ -119,15 +116,6 @@ constexpr std::string_view kPinnedChecksum = " checksum ";
 
 bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
 
-/// The files beside a shard for its readers.
-std::vector<std::string> companions(const std::string& shard) {
-  std::vector<std::string> names;
-  for (const formats::IndexKind& kind : formats::index_kinds()) {
-    if (kind.shard_file != nullptr) names.push_back(kind.shard_file(shard));
-  }
-  return names;
-}
-
 }  // namespace
 
 std::string StageFile::pin() const {
@@ -148,7 +136,7 @@ bool is_same_version(std::string_view pin, std::string_view version) {
 io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
   auto object = source.find(file.object.name);
   if (!file.hash) {
-    if (!object) refuse_missing(source, file.object.name);
+    if (!object) throw missing_error(source, file.object.name);
     return *std::move(object);
   }
   if (object && object->size == file.object.size) return *std::move(object);
@@ -216,12 +204,12 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
     if (found[i]) {
       objects_.push_back(*found[i]);
     } else if (keep_going) {
-      missing_.push_back(others[i]);
+      missing_.try_emplace(others[i], missing_error(source, others[i]));
     } else {
-      refuse_missing(source, others[i]);
+      throw missing_error(source, others[i]);
     }
   }
-  std::erase_if(order_, [&](const std::string& name) { return std::ranges::find(missing_, name) != missing_.end(); });
+  std::erase_if(order_, [&](const std::string& name) { return missing_.contains(name); });
 }
 
 /// All files below the source, by their manifests if they have one.
@@ -294,44 +282,6 @@ void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectI
   }
 }
 
-void StageSet::filter(const StageWanted& wanted, const std::string& location) {
-  if (wanted.include.empty() && wanted.exclude.empty()) return;
-  const auto is_wanted = [&](const std::string& name) {
-    const auto matches = [&](const std::string& pattern) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };
-    return (wanted.include.empty() || std::ranges::any_of(wanted.include, matches)) &&
-           std::ranges::none_of(wanted.exclude, matches);
-  };
-  const std::vector<std::string> before = names();
-  for (const auto* patterns : {&wanted.include, &wanted.exclude}) {
-    std::ranges::copy_if(*patterns, std::back_inserter(unused_patterns_), [&](const std::string& pattern) {
-      return std::ranges::none_of(before,
-                                  [&](const auto& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; });
-    });
-  }
-  keep(is_wanted);
-  std::erase_if(objects_, [&](const io::ObjectInfo& object) { return !is_wanted(object.name); });
-  std::ranges::copy_if(before, std::back_inserter(left_out_), std::not_fn(is_wanted));
-  if (!names().empty()) return;
-  throw Error(ErrorCode::not_found, At{location},
-              "--include and --exclude leave no file of '{}'; patterns match whole names, such as 'train/*'", location);
-}
-
-/// Keeps the listed shards for which `is_kept` is true, and their indexes.
-void StageSet::keep(const std::function<bool(const std::string& shard)>& is_kept) {
-  std::unordered_set<std::string> gone;
-  for (ManifestSet& set : sets_) {
-    const auto erased = std::erase_if(set.shards, [&](const formats::ManifestShard& shard) {
-      if (is_kept(set.folder + shard.name)) return false;
-      for (const std::string& name : companions(shard.name)) gone.insert(set.folder + name);
-      return true;
-    });
-    is_part_ = is_part_ || erased > 0;
-    std::erase_if(set.files, [&](const auto& file) { return gone.contains(set.folder + file.name); });
-  }
-  std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });
-  std::erase_if(sets_, [](const ManifestSet& set) { return set.shards.empty(); });
-}
-
 Hash128 StageSet::compute_hash() const {
   if (sets_.empty()) return hash_of(objects_);
   if (sets_.size() == 1 && sets_.front().folder.empty()) return sets_.front().hash;
@@ -379,21 +329,6 @@ std::vector<ShardGroup> StageSet::groups() const {
     all.push_back(std::move(group));
   }
   return all;
-}
-
-void StageSet::keep_shards(const std::vector<std::string>& kept) {
-  const std::unordered_set<std::string_view> names(kept.begin(), kept.end());
-  std::unordered_set<std::string> gone;
-  for (const ShardGroup& group : groups()) {
-    for (const std::string& shard : group.shards) {
-      if (!names.contains(shard)) gone.insert(shard);
-    }
-  }
-  keep([&](const std::string& shard) { return !gone.contains(shard); });
-  for (const std::string& shard : std::vector(gone.begin(), gone.end())) {
-    for (std::string& companion : companions(shard)) gone.insert(std::move(companion));
-  }
-  std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });
 }
 
 std::vector<ExpectedFile> StageSet::expected() const {

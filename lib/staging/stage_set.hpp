@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "formats/manifest.hpp"
 #include "io/object_source.hpp"
 
@@ -100,10 +102,11 @@ class StageSet {
   bool is_part() const { return is_part_; }
   /// Names of files that are below the source, but not to be staged.
   const std::vector<std::string>& left_out() const { return left_out_; }
+  std::uint64_t manifest_bytes() const;
   /// Patterns of --include and --exclude that match no file.
   const std::vector<std::string>& unused_patterns() const { return unused_patterns_; }
-  /// Named files that the source lacks, with keep_going.
-  const std::vector<std::string>& missing() const { return missing_; }
+  /// With keep_going: the errors of named files that the source lacks, by name.
+  const std::map<std::string, Error>& missing() const { return missing_; }
   /// Updates objects that have changed since the set was listed.
   void update(const std::vector<io::ObjectInfo>& changed);
 
@@ -136,7 +139,7 @@ class StageSet {
   std::vector<std::string> whole_;
   std::vector<std::string> left_out_;
   std::vector<std::string> unused_patterns_;
-  std::vector<std::string> missing_;
+  std::map<std::string, Error> missing_;
   bool is_part_ = false;
   Hash128 hash_;
 };

@@ -63,6 +63,9 @@ class StageTarget {
   void finish(const std::vector<ManifestSet>& sets, StagedMarker marker, const std::vector<StageFile>& wanted,
               const std::vector<std::string>& whole);
 
+  /// Warns of shards in the folder that no stage brought: a loader that opens *.tar would read them as well.
+  void warn_of_strangers(Context& ctx);
+
   std::string path_of(const std::string& name) const;
   /// Path of a file before it gets its name, and of its part log.
   std::string partial_path(const std::string& name) const;

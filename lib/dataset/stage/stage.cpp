@@ -13,9 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "formats/brace_pattern.hpp"
 #include "net/retry.hpp"
-#include "net/store_source.hpp"
 #include "staging/peer_source.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
@@ -31,19 +29,6 @@ constexpr unsigned kMostFolderReads = 32;
 constexpr std::size_t kMostNamed = 20;
 constexpr double kSlowShare = 0.25;  // of the usual rate of a connection
 
-/// A loader that opens *.tar would read these as well.
-void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
-  target.journal().refresh();
-  const staging::StageJournal::State state = target.journal().state();
-  for (const auto& entry : std::filesystem::directory_iterator(target.folder())) {
-    const std::string name = entry.path().filename();
-    if (!name.ends_with(".tar") || name.starts_with('.') || entry.is_directory() || state.files.contains(name))
-      continue;
-    ctx.warn("extra_shard", "'{}' does not belong to the set, but readers of *.tar will read it",
-             entry.path().string());
-  }
-}
-
 void wait_jitter(double longest, Context& ctx) {
   if (longest <= 0) return;
   std::random_device device;
@@ -58,21 +43,6 @@ struct StageSource {
   std::vector<std::unique_ptr<io::ObjectSource>> peers;
   const std::atomic<std::uint64_t>& retries;  ///< of requests, so far
 };
-
-/// A peer is in the same cluster, and there is another source: it is given little time.
-std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std::string>& patterns,
-                                                          net::StoreOptions options, const std::stop_token& stop) {
-  options.http.connect_timeout = system::Seconds(3);
-  options.http.stall = {256 << 10, system::Seconds(5)};
-  options.retry.attempts = 1;
-  net::StoreOpener opener(std::move(options));
-  std::vector<std::unique_ptr<io::ObjectSource>> peers;
-  for (const std::string& pattern : patterns) {
-    for (const std::string& address : formats::expand_braces(pattern))
-      peers.push_back(net::store_source(opener.open(address), stop));
-  }
-  return peers;
-}
 
 /// One call of stage, from a source that is open.
 class Stage {
@@ -248,12 +218,13 @@ class Stage {
       throw;
     }
     source_.warn_of_useless();
-    warn_of_strangers(target_, ctx_);
+    target_.warn_of_strangers(ctx_);
     set_.update(copier.changed());
     for (const io::ObjectInfo& now : copier.changed())
       std::ranges::find_if(wanted_, [&](const auto& file) { return file.object.name == now.name; })->object = now;
     const staging::StagedMarker marker = this->marker();
-    const std::map<std::string, Error> failures = with_missing(copier.failures());
+    std::map<std::string, Error> failures = copier.failures();
+    failures.insert(set_.missing().begin(), set_.missing().end());
     if (failures.empty()) {
       target_.finish(set_.sets(), marker, wanted_, set_.whole());
     } else {
@@ -263,7 +234,7 @@ class Stage {
     StageResult result = this->result();
     result.take(failures);
     if (!result.failure) result.verified_at = marker.verified_at;
-    result.bytes_fetched = copier.bytes_fetched() + manifest_bytes();
+    result.bytes_fetched = copier.bytes_fetched() + set_.manifest_bytes();
     result.bytes_from_peers = source_.bytes();
     result.bytes_reused = copier.bytes_reused();
     if (const auto kept = copier.files_reused(); kept > 0)
@@ -272,15 +243,6 @@ class Stage {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();
     return result;
-  }
-
-  /// With the named files that the source lacks.
-  std::map<std::string, Error> with_missing(std::map<std::string, Error> failures) const {
-    for (const std::string& name : set_.missing()) {
-      const std::string path = source_.address_of(name);
-      failures.try_emplace(name, ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
-    }
-    return failures;
   }
 
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
@@ -294,8 +256,9 @@ class Stage {
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified.clear();
-    result.dry_run = DryRun{missing.size() + set_.sets().size(), 0, missing_bytes(target_, wanted_) + manifest_bytes(),
-                            check_free_space(target_, wanted_)};
+    result.dry_run =
+        DryRun{missing.size() + set_.sets().size(), 0, missing_bytes(target_, wanted_) + set_.manifest_bytes(),
+               check_free_space(target_, wanted_)};
     for (const staging::StageFile* file : missing)
       result.dry_run->shards += file->object.name.ends_with(".tar") ? 1 : 0;
     result.bytes_reused = result.bytes - std::min(result.bytes, result.dry_run->bytes);
@@ -334,14 +297,8 @@ class Stage {
     return std::ranges::all_of(wanted_, has_checksum) ? "store_checksum" : "size";
   }
 
-  std::uint64_t manifest_bytes() const {
-    std::uint64_t sum = 0;
-    for (const staging::ManifestSet& set : set_.sets()) sum += set.text.size();
-    return sum;
-  }
-
   std::uint64_t bytes() const {
-    std::uint64_t sum = manifest_bytes();
+    std::uint64_t sum = set_.manifest_bytes();
     for (const staging::StageFile& file : wanted_) sum += file.object.size;
     return sum;
   }
@@ -421,12 +378,6 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   };
   ctx.progress().start("look up the source");
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
-  if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
-    throw Error(ErrorCode::usage, At{set.source->location()},
-                "--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
-                "'{}' lists, or give the files as a pattern or a list",
-                set.source->address_of(set.manifest));
-  }
   const bool remote = set.source->location().find("://") != std::string::npos;
   staging::CopyLimits limits = copy_limits(options, remote);
   limits.throttled = [&] { return throttled.exchange(false); };

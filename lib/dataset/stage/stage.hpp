@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,10 @@ void check(const StageOptions& options);
 
 /// How many requests, how large and how fast, to a source that is `remote` or a folder.
 staging::CopyLimits copy_limits(const StageOptions& options, bool remote);
+
+/// The copies of --peer, by name or pattern. Requests to them are given up soon.
+std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std::string>& patterns,
+                                                          net::StoreOptions options, const std::stop_token& stop);
 
 /// What to stage from an opened source. Reads the manifest of --manifest.
 staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx);

@@ -10,7 +10,9 @@
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
 #include "dataset/stage/stage.hpp"
+#include "formats/brace_pattern.hpp"
 #include "net/retry.hpp"
+#include "net/store_source.hpp"
 #include "system/limits.hpp"
 #include "system/storage.hpp"
 
@@ -79,7 +81,28 @@ staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
   return limits;
 }
 
+/// A peer is in the same cluster, and there is another source: it is given little time.
+std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std::string>& patterns,
+                                                          net::StoreOptions options, const std::stop_token& stop) {
+  options.http.connect_timeout = system::Seconds(3);
+  options.http.stall = {256 << 10, system::Seconds(5)};
+  options.retry.attempts = 1;
+  net::StoreOpener opener(std::move(options));
+  std::vector<std::unique_ptr<io::ObjectSource>> peers;
+  for (const std::string& pattern : patterns) {
+    for (const std::string& address : formats::expand_braces(pattern))
+      peers.push_back(net::store_source(opener.open(address), stop));
+  }
+  return peers;
+}
+
 staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
+  if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
+    throw Error(ErrorCode::usage, At{set.source->location()},
+                "--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
+                "'{}' lists, or give the files as a pattern or a list",
+                set.source->address_of(set.manifest));
+  }
   staging::StageWanted wanted;
   if (set.listed) wanted.names = set.names;
   wanted.only_manifest = options.only_manifest;
