@@ -130,6 +130,28 @@ std::uint64_t receive_buffer(const StageOptions& options) {
 
 namespace {
 
+void describe_choice(FieldVisitor& v, StageOptions& options) {
+  v.field({"only-manifest", "copy only what a manifest lists, with its indexes; report other files below SRC"},
+          options.only_manifest);
+  v.field({"include",
+           "copy only shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
+           "manifests follow their shards; may be repeated",
+           "GLOB"},
+          options.include);
+  v.field({"exclude",
+           "leave out shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
+           "manifests follow their shards; may be repeated",
+           "GLOB"},
+          options.exclude);
+  v.field({"rank", "copy only the shards that these ranks of the job read: all ranks of this node", "R|R-S"},
+          options.rank);
+  v.field({"world", Unit::count, "ranks of the whole job, for --rank", at_least(1)}, options.world);
+  v.field(
+      {"split",
+       "loader that divides shards among ranks, for --rank: webdataset (default), dali or hf (Hugging Face datasets)"},
+      options.split);
+}
+
 void describe_speed(FieldVisitor& v, StageOptions& options) {
   v.topic("Speed and memory");
   v.field({"concurrency", Unit::count,
@@ -172,24 +194,7 @@ void StageOptions::describe(FieldVisitor& v) {
            "only by size and version",
            Role::input_file, "FILE|none"},
           manifest);
-  v.field({"only-manifest", "copy only what a manifest lists, with its indexes; report other files below SRC"},
-          only_manifest);
-  v.field({"include",
-           "copy only shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
-           "manifests follow their shards; may be repeated",
-           "GLOB"},
-          include);
-  v.field({"exclude",
-           "leave out shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
-           "manifests follow their shards; may be repeated",
-           "GLOB"},
-          exclude);
-  v.field({"rank", "copy only the shards that these ranks of the job read: all ranks of this node", "R|R-S"}, rank);
-  v.field({"world", Unit::count, "ranks of the whole job, for --rank", at_least(1)}, world);
-  v.field(
-      {"split",
-       "loader that divides shards among ranks, for --rank: webdataset (default), dali or hf (Hugging Face datasets)"},
-      split);
+  describe_choice(v, *this);
   share.describe(v);
   describe_speed(v, *this);
   v.topic("What is copied");
