@@ -304,7 +304,8 @@ void RunRequirement::describe(FieldVisitor& v) {
 }
 
 void PredictedSupply::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "samples that all stages deliver", derived_metric(Better::higher)},
+  v.field({"samples_per_second", Unit::per_second, "samples that the node feeds, as in the verdict",
+           derived_metric(Better::higher)},
           samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
   v.field({"of_measured_ratio", Unit::factor, "rate predicted from the host's stages divided by the pipeline's rate"},
@@ -331,7 +332,8 @@ void Verdict::describe(FieldVisitor& v) {
 void RunResult::describe(FieldVisitor& v) {
   v.field({"verdict", "verdict and remedy"}, conclusion.verdict);
   v.field({"requirement", "what the job needs"}, conclusion.requirement);
-  v.field({"predicted", "all stages together; predicted, not measured"}, conclusion.predicted);
+  v.field({"predicted", "what the node feeds: the pipeline's rate, else predicted from the stages"},
+          conclusion.predicted);
   v.field({"ladder", "the table of stages: required, measured, headroom"}, conclusion.ladder);
   v.field({"loader", "settings for a PyTorch DataLoader"}, conclusion.loader);
   v.field({"presets", "without a requirement: published workloads and how many of their GPUs this node can feed"},
