@@ -129,7 +129,7 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
       rate(own.samples_per_second));
   fmt::format_to(to, "step timer overhead {}\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
-    fmt::format_to(to, "{} could not be decoded and were left out: {}\n", format_count(result.failures.total, "image"),
+    fmt::format_to(to, "{} left out: {}\n", format_count(result.failures.total, "image"),
                    bench::kinds_text(result.failures));
   }
   if (result.trace)

@@ -43,10 +43,11 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
   }
   if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("found no images in {}", named), path);
   if (run.tally.decoded == 0) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty)",
-                            format_count(seen, "image"), named, run.tally.failures.not_jpeg),
-                path);
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty)",
+                    format_count(seen, "image"), named, run.tally.failures.not_jpeg + run.tally.failures.other_format),
+        path);
   }
   if (run.log.steps() == 0) {
     throw usage_error("--drop-last: {} do not fill one step of {} x {}; use a smaller --batch",
