@@ -79,6 +79,8 @@ TEST_CASE("where nobody can tell whether the rate was steady the report says why
   result.augment.emplace().augment_seconds = 0.25;
   CHECK(says(result, "only 3 ms were measured"));
   CHECK(says(result, "only 0.25 s were measured"));
+  result.decode_seconds = 3;
+  CHECK(says(result, "  steady   unknown, each pass over the data took less than 1 s\n"));
   result.steady = false;
   CHECK(says(result, "  steady   no\n"));
 }

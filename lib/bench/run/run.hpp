@@ -85,9 +85,6 @@ std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::opti
 /// cores that all stages share, and by these threads, which do both one after the other.
 std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
-/// Steps for the rate of a pipeline; the first one only fills it.
-inline constexpr std::uint64_t kLeastSteps = 5;
-
 /// A pipeline reads through the page cache. With direct reading it measures storage only if it found the cache empty.
 bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline);
 
