@@ -238,7 +238,10 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const std::uint64_t cores = result.environment.usable_threads;
   if (const auto node = measure(options, input, cores, gpus, context, result)) {
     result.conclusion = conclude(*node, requirement, loader_of(options));
-    if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
+    if (result.decode) {
+      warn_of_failures(result.decode->failures, result.decode->tried(), context);
+      warn_of_shared_cores(*result.decode, node->cores, context);
+    }
     warn_of_loader(options, result, context);
     warn_of_pipeline(result, context);
   }

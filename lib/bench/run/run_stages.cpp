@@ -322,8 +322,6 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   result.decode = measure_decode(options, input, cores, context);
   context.throw_if_stopped();
   if (!result.decode) return;
-  const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
-  warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
   if (options.crop == 0) {
     context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");
     return;
