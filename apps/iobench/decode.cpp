@@ -35,8 +35,8 @@ std::string rate_line(const bench::DecodeResult& result) {
     line += fmt::format("; augmenting alone {}/s", format_rounded_count(result.augment->samples_per_second));
   }
   if (result.failures.total > 0) {
-    line += fmt::format("; {} of {} cannot be decoded", format_count(result.failures.total),
-                        format_count(result.tried(), "image"));
+    line += fmt::format("; {} of {} left out: {}", format_count(result.failures.total),
+                        format_count(result.tried(), "image"), bench::kinds_text(result.failures));
   }
   return line;
 }
@@ -46,7 +46,7 @@ std::string rate_line(const bench::DecodeResult& result) {
 cli::Answer answer_decode(const bench::DecodeResult& result) {
   cli::Answer answer{.headline = rate_line(result)};
   answer.facts = {
-      {"decoded", fmt::format("{} of {}, {} of CPU each", format_count(result.tried()),
+      {"decoded", fmt::format("{} of {}, {} of CPU each", format_count(result.tried() - result.failures.total),
                               format_count(result.images, "image"), format_duration(result.cpu_seconds_per_sample))},
       {"rate", fmt::format("{} megapixels/s, {} compressed", format_rounded_count(result.megapixels_per_second),
                            format_rate(result.bytes_per_second))},

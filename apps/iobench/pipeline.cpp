@@ -31,9 +31,9 @@ void summary(const bench::PipelineResult& result, std::string& out) {
       result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
   fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
                  format_rate(result.bytes_per_second));
-  const std::string au = result.au_ratio ? fmt::format(", AU {}", percent(result.au_ratio)) : "";
-  fmt::format_to(to, "steps:         {} of at most {} x {}{}, waiting {}\n", result.steps, result.gpus,
-                 format_count(result.batch, "sample"), au, percent(result.stall_ratio));
+  fmt::format_to(to, "steps:         {}, each {} x {} or less; after the first batch AU {}, waiting {}\n", result.steps,
+                 result.gpus, format_count(result.batch, "sample"), percent(result.au_ratio),
+                 percent(result.stall_ratio));
   if (result.samples_dropped > 0) {
     fmt::format_to(to, "left out:      {} in incomplete batches\n", format_count(result.samples_dropped, "sample"));
   }
@@ -129,7 +129,7 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
       rate(own.samples_per_second));
   fmt::format_to(to, "step timer overhead {}\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
-    fmt::format_to(to, "{} could not be decoded and were left out: {}\n", format_count(result.failures.total, "image"),
+    fmt::format_to(to, "{} left out: {}\n", format_count(result.failures.total, "image"),
                    bench::kinds_text(result.failures));
   }
   if (result.trace)

@@ -136,7 +136,10 @@ std::string ProgressLine::numbers(const ProgressSample& now, double seconds) con
   std::string text;
   if (now.items > 0 || now.items_total > 0) {
     text += "  " + format_count(now.items);
-    if (now.items_total > 0) text += "/" + format_count(now.items_total);
+    if (now.items_total > 0)
+      text += "/" + format_count(now.items_total);
+    else if (!now.noun.empty())
+      text += fmt::format(" {}", now.noun);
   }
   const double elapsed = seconds - phase_start_;
   double left = now.budget_seconds > elapsed ? now.budget_seconds - elapsed : 0;

@@ -168,7 +168,8 @@ std::string answer_text(const Answer& answer, double elapsed_seconds, bool color
 
 std::string steady_text(const std::optional<bool>& steady, double seconds) {
   if (steady) return *steady ? "yes" : "no";
-  return fmt::format("unknown, only {} were measured", format_duration(seconds));
+  return seconds < 1 ? fmt::format("unknown, only {} were measured", format_duration(seconds))
+                     : "unknown, each pass over the data took less than 1 s";
 }
 
 std::string count_text(std::uint64_t count, std::string_view noun) {

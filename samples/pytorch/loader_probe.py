@@ -379,9 +379,12 @@ def worker_list(text):
 
 
 def seconds_from(text):
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
     if not 0 <= value < 3600:
-        raise argparse.ArgumentTypeError("expected seconds, 0 to 3600")
+        raise argparse.ArgumentTypeError(f"expected seconds, 0 to 3600, such as 0.2, not '{text}'")
     return value
 
 
@@ -421,7 +424,7 @@ def main(arguments=None):
     except ProbeError as failure:
         error, exit_code = str(failure), failure.exit_code
     except KeyboardInterrupt:
-        return 130
+        error, exit_code = "stopped by SIGINT", 130
     except Exception as failure:  # the user's loader may raise anything
         error, exit_code = f"the loader failed: {failure!r}", EXIT_FAILED
     if error:

@@ -54,9 +54,14 @@ TEST_CASE("one thread and one image are in the singular, and what failed stands 
   result.threads = 1;
   result.samples_per_second = 1.2;
   result.samples_per_second_per_core = 1.3;
+  result.decoded = 1985;
   result.failures.total = 15;
+  result.failures.truncated = 12;
+  result.failures.other_format = 3;
   CHECK(first_line(result) ==
-        "1 image/s on 1 thread, 1/s per core; whole images of 0.22 megapixels; 15 of 2,000 images cannot be decoded");
+        "1 image/s on 1 thread, 1/s per core; whole images of 0.22 megapixels; 15 of 2,000 images left out: 12 "
+        "truncated, 3 of other formats than JPEG");
+  CHECK(says(result, "  decoded  1,985 of 2,000 images"));
 }
 
 TEST_CASE("a GPU that decoded is named in place of cores") {
@@ -74,6 +79,8 @@ TEST_CASE("where nobody can tell whether the rate was steady the report says why
   result.augment.emplace().augment_seconds = 0.25;
   CHECK(says(result, "only 3 ms were measured"));
   CHECK(says(result, "only 0.25 s were measured"));
+  result.decode_seconds = 3;
+  CHECK(says(result, "  steady   unknown, each pass over the data took less than 1 s\n"));
   result.steady = false;
   CHECK(says(result, "  steady   no\n"));
 }

@@ -128,6 +128,19 @@ TEST_CASE("help, manual and reference of a verb name the page that explains it")
   CHECK(contains(shardkit::cli::reference_pages({app})[1].second, "\nMore: [explain/work.md](../explain/work.md).\n"));
 }
 
+TEST_CASE("an option that only some verbs have is not listed as one of every verb") {
+  const std::string text =
+      shardkit::cli::reference_pages({shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()})[0].second;
+  const std::size_t some = text.find("Only some verbs have these:");
+  REQUIRE(some != std::string::npos);
+  for (const char* option : {"--prometheus", "--junit", "--markdown", "--verbose", "--soft-fail"}) {
+    CHECK(text.find(std::string("| `") + option) > some);
+  }
+  CHECK(text.find("| `--json FILE` |") < some);
+  CHECK(contains(text, "the error is still reported | stage |\n"));
+  CHECK(contains(text, "before the summary | all but ls, cat |\n"));
+}
+
 TEST_CASE("the verbs of both programs keep the house rules for texts") {
   for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
     for (const shardkit::cli::Command& command : app.commands) {

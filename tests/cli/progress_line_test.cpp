@@ -105,7 +105,7 @@ TEST_CASE("a phase with a time budget shows the elapsed share of it, and the tim
   ProgressSample now{"decode", 0, 0, 0, 0, "images", 20};
   CHECK(line.update(now, 0) == "\rdecode [------------------------] 0 %  ETA 20 s\x1b[K");
   now.items = 2000;
-  CHECK(line.update(now, 5) == "\rdecode [######------------------] 25 %  2,000  400 images/s  ETA 15 s\x1b[K");
+  CHECK(line.update(now, 5) == "\rdecode [######------------------] 25 %  2,000 images  400 images/s  ETA 15 s\x1b[K");
   CHECK(line.update(now, 30).find("100 %") != std::string::npos);
 }
 

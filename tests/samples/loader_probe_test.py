@@ -202,12 +202,23 @@ class Command(unittest.TestCase):
                 ([f"{self.loader}:fixed", "--cache", "cold"], 2, "needs --data"),
                 ([f"{self.loader}:fixed", "--data", "/absent"], 4, "neither a file nor a folder"),
                 ([f"{self.loader}:fixed", "--turns", "0"], 2, "more than 0"),
+                ([f"{self.loader}:fixed", "--step-time", "200ms"], 2, "such as 0.2, not '200ms'"),
                 ([f"{self.loader}:broken", "--json", "/absent/probe.json"], 4, "'/absent/probe.json' cannot be written"),
                 ([f"{self.loader}:broken", "--json", self.folder], 4, "cannot be written"),
                 ([f"{self.loader}:fixed", "--node", self.loader], 4, "no result of iobench run")):
             done = self.run_probe(*arguments)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)
+
+    def test_an_interruption_is_in_the_envelope_too(self):
+        loader = self.folder / "interrupted.py"
+        loader.write_text("def make_loader():\n    raise KeyboardInterrupt\n")
+        done = self.run_probe(f"{loader}:make_loader", "--json", "-")
+        self.assertEqual(done.returncode, 130, done.stderr)
+        self.assertEqual(done.stderr, "loader_probe: stopped by SIGINT\n")
+        result = json.loads(done.stdout)
+        jsonschema.validate(result, SCHEMA)
+        self.assertEqual((result["status"], result["exit_code"]), ("failed", 130))
 
     def test_a_failure_is_in_the_envelope_too(self):
         done = self.run_probe(f"{self.loader}:broken", "--json", "-")

@@ -66,12 +66,22 @@ bool is_wanted(const ComparedField& metric, const CompareOptions& options) {
   return options.metric.empty() || std::ranges::find(options.metric, metric.name()) != options.metric.end();
 }
 
-/// Results of two verbs have only the last part of the name in common: "samples_per_second".
+constexpr std::string_view kLoaderProbe = "loader-probe";
+
+/// Start of the names of metrics of what a node or a loader delivers; empty for verbs that measure only a stage.
+std::string_view delivered_by(std::string_view verb) {
+  if (verb == kLoaderProbe) return "loader-probe.";
+  if (verb == "pipeline") return "pipeline.";
+  return verb == "run" ? "run.predicted." : "";
+}
+
+/// Results of two verbs have metrics of the same name in common. A loader is also compared with what a node delivers.
 std::string name_in_base(const ComparedField& metric, const Measurements& base, const Measurements& changed) {
   const std::string name = metric.name();
-  if (base.verb == changed.verb || base.values.contains(name)) return name;
-  const std::string predicted = fmt::format("{}.predicted.{}", base.verb, metric.path);  // the capacity of a node
-  return base.values.contains(predicted) ? predicted : fmt::format("{}.{}", base.verb, metric.path);
+  if (base.values.contains(name) || (base.verb != kLoaderProbe && changed.verb != kLoaderProbe)) return name;
+  const std::string_view start = delivered_by(changed.verb);
+  if (start.empty() || !name.starts_with(start)) return name;
+  return fmt::format("{}{}", delivered_by(base.verb), name.substr(start.size()));
 }
 
 std::vector<Pair> common_metrics(const CompareOptions& options, const Measurements& base, const Measurements& changed) {
@@ -214,8 +224,10 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
   const bool comparable =
       std::ranges::none_of(result.differences, [](const Difference& d) { return d.decisive && !d.allowed; });
   std::vector<Pair> pairs = common_metrics(options, base, changed);
-  if (pairs.empty() && comparable) {
-    throw Error(ErrorCode::usage, fmt::format("'{}' and '{}' have no metric in common", *options.base, options.changed),
+  if (pairs.empty() && (comparable || base.verb != changed.verb)) {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}', a result of {}, and '{}', one of {}, have no metric in common", *options.base,
+                            base.verb, options.changed, changed.verb),
                 options.changed);
   }
   set_what_counts(options, thresholds, pairs);
@@ -261,6 +273,8 @@ CompareResult compare(const CompareOptions& options, Context& context) {
     warn_of_small_baseline(result.changed.repetitions, context);
   }
   result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);
+  if (options.save_baseline && !keep)
+    result.text += fmt::format("; not saved as baseline in {}", *options.save_baseline);
   return result;
 }
 

@@ -89,7 +89,7 @@ struct CompareRow {
   double threshold = 0;
   double floor = 0;      ///< values below count as this; 0: none
   bool derived = false;  ///< follows from the others and does not count
-  std::string text;      ///< "-9.8 %: 1.20 GB/s to 1.08 GB/s"
+  std::string text;      ///< "typically -9.8 %, medians 1.20 GB/s to 1.08 GB/s"
 
   void describe(FieldVisitor& v);
 };
@@ -113,7 +113,7 @@ struct CompareResult {
 /// invalid combinations of options, and the errors of read_measurements(), read_baseline() and read_gate().
 CompareResult compare(const CompareOptions& options, Context& context);
 
-/// "-9.8 %: 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
+/// "typically -9.8 %, medians 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
 std::string change_text(const CompareRow& row, Unit unit);
 
 /// The first line of every report: the verdict and its reason.

@@ -73,9 +73,10 @@ double share(const std::string& text, const std::string& whole) {
 }  // namespace
 
 std::string change_text(const CompareRow& row, Unit unit) {
-  const std::string values = fmt::format("{} to {}", metric_text(row.base, unit), metric_text(row.changed, unit));
+  const std::string values =
+      fmt::format("medians {} to {}", metric_text(row.base, unit), metric_text(row.changed, unit));
   if (!row.change.ratio) return values;
-  std::string text = fmt::format("{}: {}", percent(*row.change.ratio), values);
+  std::string text = fmt::format("typically {}, {}", percent(*row.change.ratio), values);
   if (row.change.interval) {
     text += fmt::format(", between {} and {}", percent(row.change.interval->low), percent(row.change.interval->high));
   }

@@ -77,7 +77,7 @@ class GateReader {
   }
 
   const std::string& path_;
-  std::string where_ = "the whole";
+  std::string where_ = "the file";
 };
 
 /// The state of the cache in which a stage was measured; empty if unknown.

@@ -62,7 +62,8 @@ class DecodeWork {
 
   DecodeFailures failures() const {
     DecodeFailures counts;
-    for (const auto& failure : failures_) counts.add(failure.load(std::memory_order_relaxed));
+    for (std::size_t i = 0; i < failures_.size(); ++i)
+      counts.add(failures_[i].load(std::memory_order_relaxed), store_.image(i));
     return counts;
   }
 
@@ -159,7 +160,7 @@ void add_failures(const DecodeFailures& failures, std::uint64_t tried, const Inp
   throw Error(ErrorCode::corrupt,
               fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
                           "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
-                          format_count(tried, "image"), named_text(input), failures.not_jpeg,
+                          format_count(tried, "image"), named_text(input), failures.not_jpeg + failures.other_format,
                           result.samples_used.first.front()),
               first_named(input));
 }

@@ -54,7 +54,8 @@ class DeviceDecodeWork {
 
   DecodeFailures failures() const {
     DecodeFailures counts;
-    for (const Fate& fate : fates_) counts.add(fate.failure.load(std::memory_order_relaxed));
+    for (std::size_t i = 0; i < fates_.size(); ++i)
+      counts.add(fates_[i].failure.load(std::memory_order_relaxed), store_.image(i));
     return counts;
   }
 

@@ -56,8 +56,11 @@ void workers(const Environment& environment, const std::optional<LoaderJob>& job
       {"workers_above_cores", kWarning,
        fmt::format("{} loader processes, {}", job->processes(), format_count(environment.usable_threads, "core")),
        "at most as many loader processes as cores",
-       fmt::format("num_workers={} for each of {}", std::max<std::uint64_t>(1, environment.usable_threads / job->gpus),
-                   format_count(job->gpus, "GPU")),
+       environment.usable_threads < job->gpus
+           ? fmt::format("give the job a core or more for each of its {}, or use fewer GPUs",
+                         format_count(job->gpus, "GPU"))
+           : fmt::format("num_workers={} for each of {}", environment.usable_threads / job->gpus,
+                         format_count(job->gpus, "GPU")),
        fmt::format("{} loader processes share {}: more processes than cores add memory, not speed", job->processes(),
                    format_count(environment.usable_threads, "core"))});
 }

@@ -103,7 +103,8 @@ class InputFinder {
 
   void add_named_file(const catalog::NamedInput& named) {
     if (!is_local(named.path)) unmeasured_.push_back(input_.files.size());
-    if (named.path == named.named_by && (named.path.ends_with(".txt") || named.path.ends_with(".json"))) {
+    const auto ends = [&](std::string_view extension) { return named.path.ends_with(extension); };
+    if (named.path == named.named_by && (ends(".txt") || ends(".json") || ends(".csv") || ends(".tsv"))) {
       context_.warn("no_list", fmt::format("'{}' lists no files, so it is measured as data", named.path));
     }
     add_file(named.path, 0, catalog::is_tar_name(file_name(named.path)));

@@ -63,9 +63,9 @@ bool has_objects(std::span<const InputFile> files);
 
 /// The files of operands (catalog/operands.hpp): shards, any other files, or folders of either. In a folder without
 /// shards of its own, shards at any depth are used, or if there are none all files that are not hidden. Links are
-/// followed. The same applies to a folder in a bucket. For one behind HTTP, its manifest is used. A local .txt or .json
-/// that lists no files is data, with a warning. Throws Error{not_found} if there is nothing to read, Error{usage} for
-/// pipes, devices and sockets, Error{cancelled} on a stop, and the errors of resolve_operands().
+/// followed. The same applies to a folder in a bucket. For one behind HTTP, its manifest is used. A local .txt, .csv,
+/// .tsv or .json that lists no files is data, with a warning. Throws Error{not_found} if there is nothing to read,
+/// Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop, and the errors of resolve_operands().
 InputSet find_input(const std::vector<std::string>& operands, Context& context,
                     const catalog::StoreAccess& access = {});
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,14 +43,17 @@ static_assert(kByKind.size() + 1 == kEnumNames<image::DecodeFailure>.size());
 
 }  // namespace
 
-void DecodeFailures::add(image::DecodeFailure failure) {
+void DecodeFailures::add(image::DecodeFailure failure, Bytes image) {
   if (failure == image::DecodeFailure::none) return;
-  ++(this->*kByKind[static_cast<std::size_t>(failure) - 1]);
+  const bool is_image =
+      failure == image::DecodeFailure::not_jpeg && image::sniff_image(image) != image::ImageKind::unknown;
+  ++(is_image ? other_format : this->*kByKind[static_cast<std::size_t>(failure) - 1]);
   if (failure != image::DecodeFailure::warned) ++total;
 }
 
 void DecodeFailures::add(const DecodeFailures& other) {
   total += other.total;
+  other_format += other.other_format;
   for (const auto kind : kByKind) this->*kind += other.*kind;
 }
 
@@ -62,19 +66,31 @@ std::string kinds_text(const DecodeFailures& failures) {
                         kEnumNames<image::DecodeFailure>[kind + 1]);
   }
   std::ranges::replace(text, '_', ' ');
-  return text;
+  if (failures.other_format == 0) return text;
+  return fmt::format("{}{}{} of other formats than JPEG", text, text.empty() ? "" : ", ",
+                     format_count(failures.other_format));
 }
 
 void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Context& context) {
-  if (failures.total == 0) return;
-  context.warn(
-      "images_failed",
-      fmt::format(
-          "{} of {} ({:.1f} %: {}) cannot be decoded and were left out. Broken files take less time, so the rates are "
-          "higher than those of intact data; `shardctl verify --depth decode` finds them in shards, `shardctl convert "
-          "--validate decode` in folders",
-          format_count(failures.total), format_count(tried, "image"),
-          100 * static_cast<double>(failures.total) / static_cast<double>(tried), kinds_text(failures)));
+  const auto share = [&](std::uint64_t count) {
+    return fmt::format("{} of {} ({:.1f} %", format_count(count), format_count(tried, "image"),
+                       100 * static_cast<double>(count) / static_cast<double>(tried));
+  };
+  DecodeFailures broken = failures;
+  broken.total -= std::exchange(broken.other_format, 0);
+  if (broken.total > 0) {
+    context.warn("images_failed",
+                 fmt::format("{}: {}) cannot be decoded and were left out. Broken files take less time, so the rates "
+                             "are higher than those of intact data; `shardctl verify --depth decode` finds them in "
+                             "shards, `shardctl convert --validate decode` in folders",
+                             share(broken.total), kinds_text(broken)));
+  }
+  if (failures.other_format > 0) {
+    context.warn("images_of_other_formats",
+                 fmt::format("{}) have other formats than JPEG, such as PNG, and were left out: iobench decodes only "
+                             "JPEG, so the rates are those of the JPEGs",
+                             share(failures.other_format)));
+  }
 }
 
 void DecodeFailures::describe(FieldVisitor& v) {
@@ -82,10 +98,12 @@ void DecodeFailures::describe(FieldVisitor& v) {
   v.field({"warned", Unit::count, "decoded, but libjpeg found damage"}, warned);
   v.field({"truncated", Unit::count, "the file ends before the image does"}, truncated);
   v.field({"corrupt", Unit::count, "libjpeg reported an error"}, corrupt);
-  v.field({"not_jpeg", Unit::count, "another format, or an empty file"}, not_jpeg);
+  v.field({"not_jpeg", Unit::count, "not an image, or an empty file"}, not_jpeg);
   v.field({"zero_pixels", Unit::count, "width or height is 0"}, zero_pixels);
   v.field({"too_large", Unit::count, "more than 2^28 pixels"}, too_large);
   v.field({"too_many_scans", Unit::count, "progressive, with more than 500 scans"}, too_many_scans);
+  v.field({"other_format", Unit::count, "images of other formats, such as PNG, which iobench does not decode"},
+          other_format);
 }
 
 void ImageMix::describe(FieldVisitor& v) {

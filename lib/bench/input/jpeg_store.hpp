@@ -28,17 +28,20 @@ struct DecodeFailures {
   std::uint64_t zero_pixels = 0;
   std::uint64_t too_large = 0;
   std::uint64_t too_many_scans = 0;
+  std::uint64_t other_format = 0;  ///< intact or not: formats that iobench does not decode
 
-  void add(image::DecodeFailure failure);
+  /// Counts the failure of `image`.
+  void add(image::DecodeFailure failure, Bytes image);
   void add(const DecodeFailures& other);
 
   void describe(FieldVisitor& v);
 };
 
-/// "2 truncated, 1 not jpeg": those that could not be decoded; empty if there are none.
+/// "2 truncated, 1 not jpeg, 6 of other formats than JPEG": images that were left out; empty if there are none.
 std::string kinds_text(const DecodeFailures& failures);
 
-/// Warns of images that cannot be decoded: their share of `tried`, their kinds, and the effect on rates.
+/// Warns of images that cannot be decoded: their share of `tried`, their kinds, and the effect on rates. Warns of other
+/// formats than JPEG separately, because such files need no repair.
 void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Context& context);
 
 /// Properties of the images of a store, from their headers.

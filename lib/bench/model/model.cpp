@@ -222,7 +222,12 @@ ModelResult model(const ModelOptions& given, Context& context) {
   check_ranges(given);
   MeasuredNodeResult measured;
   if (given.from) measured = read_measured(*given.from);
-  const ModelOptions options = measured.checkpoint ? with_checkpoint(given, *measured.checkpoint, context) : given;
+  ModelOptions options = measured.checkpoint ? with_checkpoint(given, *measured.checkpoint, context) : given;
+  const auto& stored = measured.supply.measured_sample_bytes;
+  const auto sample = stored ? stored : measured.supply.decoded_sample_bytes;
+  if (sample && !options.preset && !options.sample_bytes && options.batch && options.step_time) {
+    options.sample_bytes = static_cast<std::uint64_t>(*sample);
+  }
   check_partners(options);
   const Supply supply = given_supply(options, measured.supply, context);
   const auto requirement = job_requirement(options);
@@ -238,7 +243,8 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.topic("Training job");
   v.field({"list-presets", "list the presets and the input rate that each needs"}, list_presets);
   JobOptions::describe(v);
-  v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
+  v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample; default: that of --from", at_least(1)},
+          sample_bytes);
   v.topic("Loader");
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
   v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);

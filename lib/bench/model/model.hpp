@@ -44,7 +44,7 @@ struct Supply {
     v.field({"pipeline_stage", "the bottleneck of these stages"}, pipeline_stage);
     v.field({"cache_state", "page cache state when reading was measured"}, cache_state);
     v.field({"measured_sample_bytes", Unit::bytes, "mean size of the measured samples"}, measured_sample_bytes);
-    v.field({"decoded_sample_bytes", Unit::bytes, "mean size of the images in the decoding measurement"},
+    v.field({"decoded_sample_bytes", Unit::bytes, "mean compressed size of the images in the decoding measurement"},
             decoded_sample_bytes);
   }
 };

@@ -44,9 +44,13 @@ std::string rates_text(const ModelResult& result, double sample_bytes) {
 }
 
 /// Supply against demand, worded like the verdict of a run.
-std::string verdict_text(const ModelResult& result, double sample_bytes) {
-  const std::string rates = rates_text(result, sample_bytes);
+std::string verdict_text(const ModelResult& result, const JobRequirement& requirement) {
+  std::string rates = rates_text(result, requirement.job.sample_bytes);
   if (result.requirement == RequirementState::undecided) {
+    if (*result.headroom_ratio < 1) {
+      rates += fmt::format(", AU {:.0f} %, of which {:.0f} % are required", *result.predicted_au_ratio * 100,
+                           requirement.min_au * 100);
+    }
     return fmt::format("{} is enough: {}; {}", measured_supplier(result), rates, gap_text(result));
   }
   const std::string numbers =
@@ -145,7 +149,7 @@ ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& mea
 std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
   if (requirement) {
     const std::string text =
-        result.requirement ? verdict_text(result, requirement->job.sample_bytes) : demand_text(result, *requirement);
+        result.requirement ? verdict_text(result, *requirement) : demand_text(result, *requirement);
     const auto& cost = result.required->checkpoint;
     if (!cost) return text;
     return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;

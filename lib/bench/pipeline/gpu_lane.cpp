@@ -196,7 +196,7 @@ void GpuLane::decode_returned(const OutgoingBatch& batch, std::size_t first, std
     RawSample& sample = batch.raw[first + i];
     if (!sample.route || jpegs_->pixels(i) != nullptr) continue;
     const image::Decoded decoded = decoder_.decode_resized_crop(sample.jpeg.bytes(), sample.box, settings_.crop);
-    handed.failures.add(decoded.failure);
+    handed.failures.add(decoded.failure, sample.jpeg.bytes());
     if (!decoded.has_pixels()) continue;
     std::memcpy(batch.memory.bytes().data() + (first + i) * crop_bytes, decoded.pixels.bytes.data(), crop_bytes);
     returned_[i] = true;

@@ -39,7 +39,7 @@ class SampleMaker {
     }
     if (settings_.decode != DecodeKind::null) {
       decoded_ = decoder_.decode_random_crop(image.bytes(), prng_, settings_.crop);
-      failures.add(decoded_.failure);
+      failures.add(decoded_.failure, image.bytes());
     }
     buffers_.give_back(std::move(image));
     return settings_.decode == DecodeKind::null || decoded_.has_pixels();
@@ -94,7 +94,7 @@ class ReaderOutlet final : public SampleOutlet {
     clock_.enter(Activity::read);
     return wanted;
   }
-  void pass_over() override { failures_.add(image::DecodeFailure::too_large); }
+  void pass_over() override { failures_.add(image::DecodeFailure::too_large, {}); }
 
  private:
   SampleFlow& flow_;

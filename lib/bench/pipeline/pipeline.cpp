@@ -30,7 +30,7 @@ double mean_sample_bytes(const InputSet& input) {
 }
 
 /// That there was something to measure.
-void check_samples(const PipelineRun& run, const InputSet& input, std::optional<double> budget, Context& context) {
+void check_samples(const PipelineRun& run, const InputSet& input, std::optional<double> budget) {
   const bool has_data = !input.files.empty();
   const std::string path = has_data ? first_named(input) : "";
   const std::string named = has_data ? named_text(input) : "nothing";
@@ -43,19 +43,15 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
   }
   if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("found no images in {}", named), path);
   if (run.tally.decoded == 0) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty)",
-                            format_count(seen, "image"), named, run.tally.failures.not_jpeg),
-                path);
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty)",
+                    format_count(seen, "image"), named, run.tally.failures.not_jpeg + run.tally.failures.other_format),
+        path);
   }
   if (run.log.steps() == 0) {
     throw usage_error("--drop-last: {} do not fill one step of {} x {}; use a smaller --batch",
                       format_count(run.tally.decoded, "sample"), run.loader.gpus, run.loader.batch);
-  }
-  if (run.log.steps() == 1) {
-    context.warn("one_step", fmt::format("{} made only one step, so the rates are imprecise and utilization is "
-                                         "unknown; use a smaller --batch or more data",
-                                         format_count(run.log.samples(), "sample")));
   }
 }
 
@@ -154,7 +150,7 @@ class PipelineBench {
   /// The result is about the run `last`. After a stop it contains what was measured until then.
   void describe(const PipelineRun& calibration, const PipelineRun& last, PipelineResult& result) {
     result.interrupted = is_stopped();
-    check_samples(last, input_, options_.budget, context_);
+    check_samples(last, input_, options_.budget);
     result.prefetches.push_back(prefetch_row(last));
     result.source = source_->form();
     if (!input_.files.empty()) result.files = source_->most_readers();  // each is read by one
@@ -239,6 +235,12 @@ PipelineResult pipeline(const PipelineOptions& options, Context& context) {
   PipelineResult result = pipeline(options, reads ? find_input(options.paths, context, options.access) : InputSet{},
                                    here.machine(), context);
   warn_of_failures(result.failures, result.images_tried, context);
+  if (result.steps < kLeastSteps) {
+    context.warn("few_steps",
+                 fmt::format("{} made only {}, but {} are needed for a rate: rates, utilization and "
+                             "bottleneck are imprecise; use more --epochs, a smaller --batch or more data",
+                             format_count(result.samples, "sample"), format_count(result.steps, "step"), kLeastSteps));
+  }
   return result;
 }
 

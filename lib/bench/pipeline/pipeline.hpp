@@ -230,6 +230,9 @@ struct PipelineRates {
   void describe(FieldVisitor& v);
 };
 
+/// Steps for the rate of a pipeline; the first one only fills it.
+inline constexpr std::uint64_t kLeastSteps = 5;
+
 struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   std::vector<StageRow> stages;
   double cpu_seconds_per_sample = 0;

@@ -47,6 +47,12 @@ void check_result(const Json& envelope, const std::string& path) {
     throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a result of iobench: it has no member \"result\"", path),
                 path);
   }
+  const auto tool = text_at(envelope, "tool.name");
+  if (tool && *tool == "shardctl") {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is a result of shardctl {}; give a result of iobench", path, verb_of(envelope)),
+                path);
+  }
   const bool failed = envelope.value("status", Json()) == "failed" || envelope.value("error", Json()).is_object();
   if (envelope["result"].is_object() && !failed) return;
   const auto text = text_at(envelope, "error.text");

@@ -284,22 +284,21 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   const std::vector<StageRate> rates = stage_rates(node, requirement);
   const double on_host = std::ranges::min_element(rates, {}, &StageRate::samples_per_second)->samples_per_second;
   const auto transfer = transfer_rate(node, requirement, loader.tensor_bytes);
-  const double predicted = transfer ? std::min(on_host, transfer->samples_per_second) : on_host;
   const std::vector<StageRate> host = judged_rates(node, requirement, rates);
   std::vector<StageRate> judged = host;
   if (transfer) judged.push_back(*transfer);
   Conclusion conclusion;
   conclusion.ladder = ladder(node, requirement, rates, on_host, transfer);
   conclusion.loader = loader_advice(node, requirement, loader);
-  conclusion.predicted.samples_per_second = predicted;
-  conclusion.predicted.bytes_per_second = predicted * sample_bytes(node, requirement);
+  const StageRate slowest = *std::ranges::min_element(judged, {}, &StageRate::samples_per_second);
+  conclusion.predicted.samples_per_second = slowest.samples_per_second;
+  conclusion.predicted.bytes_per_second = slowest.samples_per_second * sample_bytes(node, requirement);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
     conclusion.predicted.of_measured_ratio = on_host / *node.pipeline_samples_per_second;
   }
   if (!requirement) {
     conclusion.presets = presets_fed(node, host.back().samples_per_second);
-    const auto slowest = std::ranges::min_element(judged, {}, &StageRate::samples_per_second);
-    conclusion.verdict = verdict_without_job(node, *slowest, host);
+    conclusion.verdict = verdict_without_job(node, slowest, host);
     return conclusion;
   }
   const Judgment judgment = judge(requirement->job, requirement->min_au, judged);

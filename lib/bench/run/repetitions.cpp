@@ -105,7 +105,7 @@ void RunTurn::describe(FieldVisitor& v) {
   v.field({"decode", "decoding"}, decode);
   v.field({"pipeline", "all stages together; measured"}, pipeline);
   v.field({"transfer", "copies of batches to the GPUs"}, transfer);
-  v.field({"predicted", "all stages together; predicted"}, predicted);
+  v.field({"predicted", "what the node feeds"}, predicted);
 }
 
 void ShownTurns::describe(FieldVisitor& v) {

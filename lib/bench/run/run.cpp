@@ -238,7 +238,10 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const std::uint64_t cores = result.environment.usable_threads;
   if (const auto node = measure(options, input, cores, gpus, context, result)) {
     result.conclusion = conclude(*node, requirement, loader_of(options));
-    if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
+    if (result.decode) {
+      warn_of_failures(result.decode->failures, result.decode->tried(), context);
+      warn_of_shared_cores(*result.decode, node->cores, context);
+    }
     warn_of_loader(options, result, context);
     warn_of_pipeline(result, context);
   }
@@ -304,7 +307,8 @@ void RunRequirement::describe(FieldVisitor& v) {
 }
 
 void PredictedSupply::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "samples that all stages deliver", derived_metric(Better::higher)},
+  v.field({"samples_per_second", Unit::per_second, "samples that the node feeds, as in the verdict",
+           derived_metric(Better::higher)},
           samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
   v.field({"of_measured_ratio", Unit::factor, "rate predicted from the host's stages divided by the pipeline's rate"},
@@ -331,7 +335,8 @@ void Verdict::describe(FieldVisitor& v) {
 void RunResult::describe(FieldVisitor& v) {
   v.field({"verdict", "verdict and remedy"}, conclusion.verdict);
   v.field({"requirement", "what the job needs"}, conclusion.requirement);
-  v.field({"predicted", "all stages together; predicted, not measured"}, conclusion.predicted);
+  v.field({"predicted", "what the node feeds: the pipeline's rate, else predicted from the stages"},
+          conclusion.predicted);
   v.field({"ladder", "the table of stages: required, measured, headroom"}, conclusion.ladder);
   v.field({"loader", "settings for a PyTorch DataLoader"}, conclusion.loader);
   v.field({"presets", "without a requirement: published workloads and how many of their GPUs this node can feed"},

@@ -37,7 +37,7 @@ struct MeasuredNode {
   double sample_bytes = 0;          ///< mean stored size
   double read_bytes_per_second = 0;
   std::optional<stats::Interval> read_interval;  ///< of that
-  double read_cpu_seconds = 0;                ///< CPU time per sample
+  double read_cpu_seconds = 0;                   ///< CPU time per sample
   CacheState cache_state = CacheState::none;
   std::optional<double> decode_samples_per_second;
   std::optional<stats::Interval> decode_interval;
@@ -46,9 +46,9 @@ struct MeasuredNode {
   std::optional<stats::Interval> augment_interval;
   double augment_cpu_seconds = 0;                     ///< CPU time per sample
   std::optional<double> pipeline_samples_per_second;  ///< of all stages at once
-  std::optional<stats::Interval> pipeline_interval;      ///< of repetitions; absent for one
+  std::optional<stats::Interval> pipeline_interval;   ///< of repetitions; absent for one
   std::optional<double> transfer_bytes_per_second;    ///< pinned host memory to the slowest GPU
-  std::optional<stats::Interval> transfer_interval;      ///< of that
+  std::optional<stats::Interval> transfer_interval;   ///< of that
   std::uint64_t transfer_gpus = 0;                    ///< GPUs that were measured
   double transfer_copy_bytes = 0;                     ///< of one copy
   double megapixels = 0;                              ///< mean stored size of an image
@@ -84,9 +84,6 @@ std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::opti
 /// Reading first, then the threads that decode and augment, named by the slower of both. Their rate is limited by the
 /// cores that all stages share, and by these threads, which do both one after the other.
 std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
-
-/// Steps for the rate of a pipeline; the first one only fills it.
-inline constexpr std::uint64_t kLeastSteps = 5;
 
 /// A pipeline reads through the page cache. With direct reading it measures storage only if it found the cache empty.
 bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline);
@@ -124,8 +121,8 @@ struct RunRequirement {
   void describe(FieldVisitor& v);
 };
 
-/// What the stages deliver together, predicted from each: they share the cores and are assumed to overlap. The
-/// utilizations use the pipeline's measured rate if there is one.
+/// What the node feeds, as in the verdict: the rate of the pipeline if it was measured and no link is slower, else
+/// predicted from each stage. The stages share the cores and are assumed to overlap.
 struct PredictedSupply {
   double samples_per_second = 0;
   double bytes_per_second = 0;

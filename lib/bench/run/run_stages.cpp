@@ -31,6 +31,7 @@ constexpr std::array kWordings{
     Wording{"--workers", "--threads"},  // run's workers are processes of the loader it advises
     Wording{" or more --readers", ""},
     Wording{"--pinned on, --normalize gpu or a smaller --dtype", "a smaller --dtype"},
+    Wording{"a smaller --batch, --prefetch, --gpus or --dtype", "--dtype u8 or a smaller --crop, or allow more memory"},
 };
 /// Settings that run does not have, or means otherwise.
 constexpr std::array<std::string_view, 5> kForeign{"--decode", "--normalize", "--pinned", "--prefetch", "--readers"};
@@ -255,6 +256,7 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
     return result;
   } catch (const Error& error) {
     using enum ErrorCode;  // usage: no image was read in its share of the budget; earlier measurements stay
+    if (error.code() == no_space) throw Error(no_space, in_words_of_run({error.what()}).front());
     const auto codes = {not_found, corrupt, unsupported, usage};
     if (std::ranges::find(codes, error.code()) == codes.end() || is_gone(input)) throw;
     context.warn("no_pipeline", fmt::format("the pipeline was not measured: {}", error.what()));
@@ -320,8 +322,6 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   result.decode = measure_decode(options, input, cores, context);
   context.throw_if_stopped();
   if (!result.decode) return;
-  const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
-  warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
   if (options.crop == 0) {
     context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");
     return;

@@ -23,12 +23,19 @@ bool memory_is_short(const WatchRow& row) {
 }
 
 /// A few waiting tasks are normal if many read; waits count if all tasks wait, or many compared with those that
-/// work.
+/// work. That all tasks of the node wait does not show that the job does.
 bool storage_is_short(const WatchRow& row) {
   const PressureShares pressure = felt_pressure(row);
   const bool many_wait = is_at_least(blocked_share(row), kBlockedShare);
   if (!pressure.io) return many_wait;
-  return *pressure.io >= kIoPressure && (many_wait || is_at_least(pressure.io_full, kIoPressureFull));
+  const bool all_wait = is_at_least(pressure.io_full, kIoPressureFull) && (!row.job || has_own_pressure(row));
+  return *pressure.io >= kIoPressure && (many_wait || all_wait);
+}
+
+/// A job that neither runs nor waits has no bottleneck, whatever other processes of its node or control group do.
+bool is_idle(const WatchRow& row) {
+  return row.job && row.job->blocked_threads == 0 && is_known_below(row.job->cores, kIdleCores) &&
+         row.job->queued_threads.value_or(0) < kIdleCores;
 }
 
 /// A job that keeps busy all that it may use gains by more of them, also when it has no more threads than these.
@@ -86,9 +93,10 @@ std::optional<double> link_use(const GpuRow& gpu) {
   return rate ? std::optional(*gpu.intake / *rate) : std::nullopt;
 }
 
+bool has_own_pressure(const WatchRow& row) { return row.job && row.group.pressure.io && row.group.pressure.memory; }
+
 PressureShares felt_pressure(const WatchRow& row) {
-  const bool has_own = row.job && row.group.pressure.io && row.group.pressure.memory;
-  return has_own ? row.group.pressure : row.node.pressure;
+  return has_own_pressure(row) ? row.group.pressure : row.node.pressure;
 }
 
 std::optional<double> blocked_share(const WatchRow& row) {
@@ -101,6 +109,7 @@ std::optional<double> blocked_share(const WatchRow& row) {
 
 Shortage shortage_of(const WatchRow& row) {
   if (is_at_least(mean_gpu_busy(row), kGpuBusy)) return Shortage::compute;
+  if (is_idle(row)) return Shortage::nothing;
   if (is_at_least(row.group.throttled, kThrottled)) return Shortage::cpu_limit;
   if (memory_is_short(row)) return Shortage::memory;
   if (cores_are_short(row) && !waits_more_for_storage(row)) return Shortage::cores;

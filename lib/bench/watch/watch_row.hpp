@@ -222,6 +222,7 @@ inline constexpr double kCoresBusy = 0.9;       ///< of the processors that the 
 inline constexpr double kCoresWanted = 0.5;  ///< cores in use and waited for: a job that needs less does not lack any
 inline constexpr double kQueuedShare = 0.1;  ///< threads that wait for a core, of these and those that run
 inline constexpr double kCpuPressure = 0.1;  ///< of the time, at least one task; without the former
+inline constexpr double kIdleCores = 0.01;   ///< cores in use or waited for: a job with less does nothing
 inline constexpr double kLinkBusy = 0.8;     ///< of what a GPU's link carries
 inline constexpr double kIoPressure = 0.2;   ///< of the time, at least one task, if available
 inline constexpr double kIoPressureFull = 0.1;  ///< of the time, all tasks
@@ -240,7 +241,10 @@ std::optional<double> mean_gpu_busy(const WatchRow& row);
 /// Received bytes as share of the current rate of its link; empty if the driver does not report both.
 std::optional<double> link_use(const GpuRow& gpu);
 
-/// Pressure of the control group of the watched process if available, else of the node.
+/// Whether the pressure of the control group of the watched process is known.
+bool has_own_pressure(const WatchRow& row);
+
+/// That pressure if it is known, else that of the node.
 PressureShares felt_pressure(const WatchRow& row);
 
 /// Threads that wait for storage, as share of these and the cores at work: of the job, else of the node. Empty if

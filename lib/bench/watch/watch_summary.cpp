@@ -47,6 +47,7 @@ void add_levels(const WatchRow& row, WatchSummary& sum) {
   sum.most_gpus_in_use = std::max(sum.most_gpus_in_use, in_use);
   if (!row.job) return;
   sum.has_job = true;
+  sum.has_own_pressure = has_own_pressure(row);
   sum.hides_bytes = sum.hides_bytes || !row.job->asked_bytes;
   sum.processors = row.job->processors;
   sum.most_processes = std::max(sum.most_processes, row.job->processes);

@@ -52,6 +52,7 @@ struct WatchSummary {
   std::optional<std::uint64_t> most_group_memory;
   // The job.
   bool has_job = false;
+  bool has_own_pressure = false;
   bool hides_bytes = false;  ///< bytes of some process were not visible
   std::optional<std::uint64_t> processors;
   std::uint64_t most_processes = 0;

@@ -28,6 +28,11 @@ Shortage worst_shortage(const WatchSummary& summary) {
   return summary.share(Shortage::compute) >= kMostly ? Shortage::compute : Shortage::nothing;
 }
 
+/// Names the owner of a pressure that is not the job's.
+const char* whose(const WatchSummary& summary) {
+  return summary.has_job && !summary.has_own_pressure ? " of the node" : "";
+}
+
 /// By Shortage.
 constexpr std::array<std::string_view, kEnumNames<Shortage>.size()> kThings{
     "nothing", "nothing", "the CPU limit", "memory", "CPU", "a PCIe link to a GPU", "storage", "space in /dev/shm"};
@@ -46,7 +51,8 @@ std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
   }
   if (shortage == Shortage::nothing) return idle_text(summary);
   const std::string_view subject = kThings[static_cast<std::size_t>(shortage)];
-  return fmt::format("{} was the bottleneck {} of the time", subject, percent(summary.share(shortage)));
+  return fmt::format("{}{} was the bottleneck {} of the time", subject,
+                     shortage == Shortage::memory ? whose(summary) : "", percent(summary.share(shortage)));
 }
 
 /// By the storage of the data; a local disk does not need another local disk.
@@ -185,10 +191,11 @@ class EvidenceLine {
 
 void waiting(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("waiting for storage")
-      .add("some task", sum.io_pressure.value(), Unit::ratio)
-      .add("all tasks", sum.io_full.value(), Unit::ratio)
-      .add(sum.has_job ? sum.blocked_threads.value() : std::nullopt, "{:.1f} threads on average")
-      .add("of threads that wait or work", sum.blocked_share.value(), Unit::ratio)
+      .add(fmt::format("some task{}", whose(sum)), sum.io_pressure.value(), Unit::ratio)
+      .add(fmt::format("all tasks{}", whose(sum)), sum.io_full.value(), Unit::ratio)
+      .add(sum.has_job ? sum.blocked_threads.value() : std::nullopt, "{:.1f} threads of the job on average")
+      .add(sum.has_job ? "share of its active threads" : "share of active threads", sum.blocked_share.value(),
+           Unit::ratio)
       .into(lines);
 }
 
@@ -207,7 +214,7 @@ void data(const WatchTarget& target, const WatchSummary& sum, std::vector<std::s
       .add("round trip", sum.nfs_round_trip.value(), Unit::seconds)
       .add("retransmitted", sum.nfs_retransmitted.value(), Unit::ratio)
       .into(lines);
-  EvidenceLine("page cache").add("has of sampled files of PATH", sum.cached.value(), Unit::ratio).into(lines);
+  EvidenceLine("sampled files of PATH").add("in the page cache", sum.cached.value(), Unit::ratio).into(lines);
 }
 
 void job(const WatchSummary& sum, std::vector<std::string>& lines) {
@@ -227,7 +234,9 @@ void processors(const WatchSummary& sum, std::vector<std::string>& lines) {
       .add("processors busy", sum.cpu_busy.value(), Unit::ratio)
       .add(sum.busy_cores.value(), "{:.1f} cores")
       .into(lines);
-  EvidenceLine("waiting for cores").add("some task", sum.cpu_pressure.value(), Unit::ratio).into(lines);
+  EvidenceLine("waiting for cores")
+      .add(fmt::format("some task{}", whose(sum)), sum.cpu_pressure.value(), Unit::ratio)
+      .into(lines);
   EvidenceLine("CPU limit")
       .add(sum.cpu_limit, "{:.2f} cores")
       .add("throttles", sum.throttled.value(), Unit::ratio)
@@ -236,7 +245,7 @@ void processors(const WatchSummary& sum, std::vector<std::string>& lines) {
 
 void memory(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("memory")
-      .add("some task waits", sum.memory_pressure.value(), Unit::ratio)
+      .add(fmt::format("some task{} waits", whose(sum)), sum.memory_pressure.value(), Unit::ratio)
       .add("lowest available", sum.least_memory_available)
       .add("of", sum.memory)
       .add(sum.swapped_pages.value(), "{:.0f} pages/s swapped")

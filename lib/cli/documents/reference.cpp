@@ -106,14 +106,43 @@ std::string verb_page(const App& app, const Command& command) {
   return out;
 }
 
-std::string common_section() {
-  std::string out =
-      "## Every verb\n\nSizes are written `1000`, `256MiB`, `256MB` or `1.5G`; times `30s`, `5m` or `250ms`. `VERB "
-      "--help` shows the\nsame text, `--version` the version and the commit.\n\n| option | meaning |\n|---|---|\n";
+std::vector<FieldNode> common_options(const Command* command) {
   CommonOptions common;
-  for (const FieldNode& option : field_tree([&](FieldVisitor& v) { common.describe(v, nullptr); })) {
-    out += fmt::format("| {} | {} |\n", code(option_spelling(option)), cell(option.field.help));
+  return field_tree([&](FieldVisitor& v) { common.describe(v, command); });
+}
+
+/// The verbs that have the option: "run, compare" or "all but cat"; empty if all have it.
+std::string verbs_with(const std::string& option, const std::vector<App>& apps) {
+  std::vector<std::string_view> with;
+  std::vector<std::string_view> without;
+  for (const App& app : apps) {
+    for (const Command& command : app.commands) {
+      const bool has = std::ranges::count(common_options(&command), option, &FieldNode::name) > 0;
+      (has ? with : without).push_back(command.text().name);
+    }
   }
+  if (without.empty()) return {};
+  return with.size() < without.size() ? fmt::format("{}", fmt::join(with, ", "))
+                                      : fmt::format("all but {}", fmt::join(without, ", "));
+}
+
+/// Options that all verbs have, or those that only some have, with these.
+std::string common_table(const std::vector<App>& apps, bool of_all) {
+  std::string out = of_all ? "| option | meaning |\n|---|---|\n" : "| option | meaning | verbs |\n|---|---|---|\n";
+  for (const FieldNode& option : common_options(nullptr)) {
+    const std::string verbs = verbs_with(option.name, apps);
+    if (verbs.empty() != of_all) continue;
+    out += fmt::format("| {} | {} |{}\n", code(option_spelling(option)), cell(option.field.help),
+                       of_all ? "" : " " + verbs + " |");
+  }
+  return out;
+}
+
+std::string common_section(const std::vector<App>& apps) {
+  std::string out =
+      "## Every verb\n\nSizes are written `1000`, `256MiB`, `256MB` or `1.5G`; times `250ms`, `30s`, `5m`, `8h` or "
+      "`2d`. `VERB --help`\nshows the same text, `--version` the version and the commit.\n\n";
+  out += common_table(apps, true) + "\nOnly some verbs have these:\n\n" + common_table(apps, false);
   out +=
       "\nThe JSON envelope is described by [schema](../schema)`/<program>-<verb>.json`.\n\nWith `--log json` each line "
       "on standard error is one JSON object that starts with `time`, `level` (`info`,\n`warning`, `error`) and "
@@ -145,7 +174,7 @@ std::vector<NamedText> reference_pages(const std::vector<App>& apps) {
     }
     overview += "\n";
   }
-  pages.front() = {"README.md", overview + common_section()};
+  pages.front() = {"README.md", overview + common_section(apps)};
   return pages;
 }
 

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -131,6 +132,19 @@ TEST_CASE("a baseline of fewer repetitions than a comparison needs is kept with 
   REQUIRE(warnings.size() == 1);
   CHECK(warnings.front().code == "few_repetitions");
   CHECK(warnings.front().text.find("8 repetitions") != std::string::npos);
+}
+
+TEST_CASE("a result that misses the gate is not saved, and the report says so") {
+  const TempDir dir;
+  write_file(dir.path("gate.json"), R"({"schema":"shardkit/gate","schema_version":1,
+"requirements":[{"metric":"read.bytes_per_second","min":"900GB/s"}]})");
+  CompareOptions options;
+  options.changed = write_repetitions(dir, "slow", {});
+  options.gate = dir.path("gate.json");
+  options.save_baseline = dir.path("fleet.json");
+  Context context;
+  CHECK(compare(options, context).text.ends_with("; not saved as baseline in " + dir.path("fleet.json")));
+  CHECK_FALSE(std::filesystem::exists(dir.path("fleet.json")));
 }
 
 TEST_CASE("a class without a name is refused") {

@@ -40,7 +40,7 @@ TEST_CASE("a folder that reads a tenth slower regressed, the other metrics of it
   CHECK(rate.change.interval->high < -0.05);
   CHECK(rate.change.p_value.value() < 0.001);
   CHECK(row_of(result, "read.latency_seconds.p99").change.verdict == ChangeVerdict::pass);
-  CHECK(result.text.starts_with("regressed: read.bytes_per_second -10.0 %: "));
+  CHECK(result.text.starts_with("regressed: read.bytes_per_second typically -10.0 %, medians "));
   CHECK(result.base->repetitions == 10);
   CHECK(result.changed.files == 10);
   CHECK(result.differences.empty());

@@ -113,6 +113,37 @@ TEST_CASE("results of two verbs are incomparable, unless the user says so: then 
   CHECK(result.rows.front().metric == "loader-probe.samples_per_second");
 }
 
+TEST_CASE(
+    "a stage measured by one verb is compared only with the same stage of another, never with what is named alike") {
+  const TempDir dir;
+  const auto envelope = [](const char* verb, const char* result) {
+    return fmt::format(R"({{"schema":"shardkit/{}","schema_version":1,"options":{{}},"result":{},"error":null}})", verb,
+                       result);
+  };
+  write_file(dir.path("read.json"), envelope("read", R"({"bytes_per_second":4e9,"samples_per_second":55569})"));
+  write_file(dir.path("decode.json"), envelope("decode", R"({"samples_per_second":1691})"));
+  write_file(dir.path("loader.json"), envelope("loader-probe", R"({"samples_per_second":640})"));
+  write_file(dir.path("run.json"), envelope("run", R"({"read":{"bytes_per_second":4e9},
+"decode":{"samples_per_second":1691},"pipeline":{"samples_per_second":1500},"predicted":{"samples_per_second":1480}})"));
+  const auto metrics = [&](const char* base, const char* changed) {
+    std::vector<std::string> names;
+    for (const CompareRow& row : compare_paths(dir.path(base), dir.path(changed), {.allow_different = {"verb"}}).rows) {
+      names.push_back(row.metric);
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(metrics("read.json", "run.json") == Names{"read.bytes_per_second"});
+  CHECK(metrics("run.json", "decode.json") == Names{"decode.samples_per_second"});
+  CHECK(metrics("run.json", "loader.json") == Names{"loader-probe.samples_per_second"});
+  CHECK(metrics("loader.json", "run.json") == Names{"run.predicted.samples_per_second"});
+  for (const char* base : {"decode.json", "loader.json"}) {
+    const auto failure = failure_of_compare({.base = dir.path(base), .changed = dir.path("read.json")});
+    CHECK(failure.code == ErrorCode::usage);
+    CHECK(failure.says("have no metric in common"));
+  }
+}
+
 TEST_CASE("a loader is held against what a run says that the node feeds") {
   const TempDir dir;
   write_file(dir.path("node.json"), run_envelope(std::vector<double>(10, 2e9)));

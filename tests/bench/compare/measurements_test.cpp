@@ -50,6 +50,8 @@ TEST_CASE("the result of a run that failed is refused with its error") {
   auto failure = failure_with_new(dir.path("x.json"));
   CHECK(failure == ErrorCode::conflict);
   CHECK(failure.says("failed run: cannot read /data/a.tar; leave it out"));
+  write_file(dir.path("x.json"), R"({"schema":"shardkit/stage","tool":{"name":"shardctl"},"result":{},"error":null})");
+  CHECK(failure_with_new(dir.path("x.json")).says("is a result of shardctl stage; give a result of iobench"));
   write_file(dir.path("x.json"), R"({"schema":"shardkit/read","result":{"bytes_per_second":1},"status":"failed"})");
   CHECK(failure_with_new(dir.path("x.json")) == ErrorCode::conflict);
 }

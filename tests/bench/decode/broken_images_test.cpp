@@ -16,11 +16,11 @@ using namespace shardkit::test;
 
 namespace {
 
-/// Eight images, one of them empty and one of them a text.
+/// Eight images, of which one is empty, one a text and one a PNG.
 void write_images(const ShardFolder& folder) {
   TarBuilder tar;
   for (std::uint32_t i = 0; i < 8; ++i) {
-    const std::string content = i == 3 ? "" : i == 5 ? "no JPEG" : small_jpeg(i);
+    const std::string content = i == 3 ? "" : i == 5 ? "no JPEG" : i == 6 ? "\x89PNG\r\n\x1A\n" : small_jpeg(i);
     folder.write("images/c/" + std::to_string(i) + ".jpg", content);
     tar.sample("k" + std::to_string(i), content, "7");
   }
@@ -35,7 +35,7 @@ struct Reported {
 std::string warning_of(const Context& context) {
   std::string text;
   for (const Warning& warning : context.warnings()) {
-    if (warning.code == "images_failed") text += warning.text;
+    if (warning.code.starts_with("images_")) text += warning.text;
   }
   return text;
 }
@@ -76,9 +76,11 @@ TEST_CASE("empty images are failures as others are: decode, pipeline and run cou
     for (const auto report : {reported_by_decode, reported_by_pipeline, reported_by_run}) {
       CAPTURE(data);
       const Reported reported = report(folder.path(data));
-      CHECK(reported.failures.total == 2);
+      CHECK(reported.failures.total == 3);
       CHECK(reported.failures.not_jpeg == 2);
+      CHECK(reported.failures.other_format == 1);
       CHECK(reported.warning.starts_with("2 of 8 images (25.0 %: 2 not jpeg) cannot be decoded"));
+      CHECK(reported.warning.find("1 of 8 images (12.5 %) have other formats than JPEG") != std::string::npos);
     }
   }
 }
@@ -86,9 +88,9 @@ TEST_CASE("empty images are failures as others are: decode, pipeline and run cou
 TEST_CASE("the kinds are told by their names, without those that gave pixels all the same") {
   DecodeFailures failures;
   for (const auto kind : {DecodeFailure::truncated, DecodeFailure::truncated, DecodeFailure::warned})
-    failures.add(kind);
+    failures.add(kind, {});
   CHECK(kinds_text(failures) == "2 truncated");
-  failures.add(DecodeFailure::not_jpeg);
+  failures.add(DecodeFailure::not_jpeg, {});
   CHECK(kinds_text(failures) == "2 truncated, 1 not jpeg");
   CHECK(kinds_text({}).empty());
 }

@@ -114,7 +114,7 @@ TEST_CASE("what goes wrong is counted by kind, once per image, and the rest is m
   Context context;
   const DecodeResult result = decode(decode_options(dir.path()), context);
   CHECK(result.images == 3);
-  CHECK(result.failures.not_jpeg == 1);
+  CHECK(result.failures.other_format == 1);
   CHECK(result.failures.truncated + result.failures.warned + result.failures.corrupt == 1);
   CHECK(result.mix.other_format == 1);
   CHECK(result.mix.jpeg == 2);

@@ -108,11 +108,13 @@ TEST_CASE("lists, patterns and manifests name images and shards as they do in a 
 
 TEST_CASE("a text that names no files is measured itself, and a warning says so") {
   const ShardFolder folder;
-  folder.write("caption.txt", "a cat on a mat\n");
-  Context context;
-  CHECK(find_input({folder.path("caption.txt")}, context).files.size() == 1);
-  REQUIRE(context.warnings().size() == 1);
-  CHECK(context.warnings().front().code == "no_list");
+  for (const char* name : {"caption.txt", "rows.csv", "rows.tsv"}) {
+    folder.write(name, "a cat on a mat\n");
+    Context context;
+    CHECK(find_input({folder.path(name)}, context).files.size() == 1);
+    REQUIRE(context.warnings().size() == 1);
+    CHECK(context.warnings().front().code == "no_list");
+  }
 }
 
 TEST_CASE("a file that is named beside its folder is taken once") {

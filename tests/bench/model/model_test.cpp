@@ -413,6 +413,21 @@ TEST_CASE("jobs that make no sense are usage errors") {
   CHECK(broken([](ModelOptions& o) { o.preset = "resnet-9000"; }) == ErrorCode::usage);
 }
 
+TEST_CASE("a job without a size of its samples has those that were measured") {
+  ModelOptions job;
+  job.batch = 256;
+  job.step_time = 0.2;
+  job.gpus = 8;
+  Context context;
+  const ModelResult result = modeled_from(
+      job, R"({"schema":"shardkit/read","result":{"bytes_per_second":6e9,"samples_per_second":50000}})", context);
+  CHECK(result.required->bytes_per_second == Approx(8 * 256 / 0.2 * 120'000));
+  job.sample_bytes = 1000;
+  const ModelResult given = modeled_from(
+      job, R"({"schema":"shardkit/read","result":{"bytes_per_second":6e9,"samples_per_second":50000}})", context);
+  CHECK(given.required->bytes_per_second == Approx(8 * 256 / 0.2 * 1000));
+}
+
 TEST_CASE("one stage that is enough feeds no GPU: the others were not measured") {
   Context context;
   ModelOptions job = worked_example();
@@ -433,6 +448,14 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
         "storage is enough: 20,000 samples/s available, 10,240 needed; decoding was not measured", "decode");
   check(R"({"schema":"shardkit/decode","result":{"samples_per_second":20000}})",
         "decoding is enough: 20,000 samples/s available, 10,240 needed; reading was not measured", "read");
+  job.min_au = 0.5;
+  job.gpus = *job.gpus * 3;
+  check(kRead,
+        "storage is enough: 20,000 samples/s available, 30,720 needed, AU 65 %, of which 50 % are required; decoding "
+        "was not measured",
+        "decode");
+  job.gpus = *job.gpus / 3;
+  job.min_au.reset();
   job.decode_rate = 20'000;
   CHECK(modeled_from(job, kRead, context).requirement == RequirementState::met);
   CHECK_FALSE(has_warning(context, "not_measured"));

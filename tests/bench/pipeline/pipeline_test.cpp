@@ -233,17 +233,22 @@ TEST_CASE("images that cannot be decoded are counted by kind and left out") {
   CHECK(result.failures.total == 2);
 }
 
-TEST_CASE("one sample alone has a rate, no utilization, and a warning") {
+TEST_CASE(
+    "one sample alone has a rate, no utilization, and a warning, and fewer steps than a rate needs are warned of") {
   const TempDir dir;
   write_file(dir.path("a.jpg"), small_jpeg());
   PipelineOptions options = options_for(dir.path());
   options.step_time = 0.001;
-  Context context;
-  const PipelineResult result = pipeline(options, context);
-  CHECK(result.samples == 1);
-  CHECK_FALSE(result.au_ratio);
-  REQUIRE(context.warnings().size() == 1);
-  CHECK(context.warnings().front().code == "one_step");
+  for (const std::uint64_t epochs : {1, 4, 5}) {
+    CAPTURE(epochs);
+    options.epochs = epochs;
+    Context context;
+    const PipelineResult result = pipeline(options, context);
+    CHECK(result.samples == epochs);
+    CHECK(result.au_ratio.has_value() == (epochs > 1));
+    REQUIRE(context.warnings().size() == (epochs < 5 ? 1 : 0));
+    if (epochs < 5) CHECK(context.warnings().front().code == "few_steps");
+  }
 }
 
 TEST_CASE("no images, none that decode, or too few for a batch that has to be full is an error") {

@@ -24,6 +24,11 @@ PipelineShares busy(double PipelineShares::*stage, double share = 0.9) {
 
 }  // namespace
 
+TEST_CASE("the error about batches that do not fit into memory names options that run has") {
+  CHECK(in_words_of_run({"use a smaller --batch, --prefetch, --gpus or --dtype"}) ==
+        std::vector<std::string>{"use --dtype u8 or a smaller --crop, or allow more memory"});
+}
+
 TEST_CASE("advice of the pipeline names the options that run has") {
   CHECK(advice_at(busy(&PipelineShares::read)) ==
         std::vector<std::string>{"use faster storage, or stage the data to a local disk (shardctl stage)"});

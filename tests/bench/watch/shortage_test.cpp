@@ -136,10 +136,26 @@ TEST_CASE("storage is short when all tasks wait, or when many wait beside those 
   CHECK(shortage_of(row) == Shortage::storage);
   row.job->blocked_threads = 0;
   CHECK(shortage_of(row) == Shortage::nothing);
-  row.node.pressure.io_full = 0.2;
-  CHECK(shortage_of(row) == Shortage::storage);
-  row.node.pressure.io = 0.19;
+  row.node.pressure.io_full = 0.9;  // of other processes
   CHECK(shortage_of(row) == Shortage::nothing);
+  row.group.pressure = {0.0, 0.4, 0.2, 0.0, 0.0};
+  CHECK(shortage_of(row) == Shortage::storage);
+  row.group.pressure.io = 0.19;
+  CHECK(shortage_of(row) == Shortage::nothing);
+  row.job.reset();
+  CHECK(shortage_of(row) == Shortage::storage);
+}
+
+TEST_CASE("a job that does nothing has no bottleneck, whatever others on the node or in its control group do") {
+  WatchRow row = calm();
+  row.job->cores = 0;
+  row.node.pressure = {0.9, 0.9, 0.9, 0.9, 0.9};
+  row.node.dev_shm_free = 1;
+  CHECK(shortage_of(row) == Shortage::nothing);
+  row.group.pressure = row.node.pressure;
+  CHECK(shortage_of(row) == Shortage::nothing);
+  row.job->blocked_threads = 1;
+  CHECK(shortage_of(row) == Shortage::memory);
 }
 
 TEST_CASE("of many loaders some task waits nearly always: that alone is no shortage") {

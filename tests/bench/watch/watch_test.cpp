@@ -44,10 +44,13 @@ Watched watch_moments(std::vector<RecordedTree> moments, WatchOptions options, c
   return watched;
 }
 
-/// Storage for which all tasks wait the whole interval.
+/// Storage for which all tasks wait the whole interval, also a thread of the job.
 RecordedTree storage_stalls(const RecordedTree& before, int microseconds) {
   const std::string total = "total=" + std::to_string(2000000 + microseconds);
-  return changed(before, "/proc/pressure/io:\n  some avg10=0.00 " + total + "\n  full avg10=0.00 " + total + "\n");
+  RecordedTree tree =
+      changed(before, "/proc/pressure/io:\n  some avg10=0.00 " + total + "\n  full avg10=0.00 " + total + "\n");
+  tree.add("proc/4712/task/4712/stat", process_stat(4712, 4711, 300, "D"));
+  return tree;
 }
 
 WatchOptions intervals(std::uint64_t count) {

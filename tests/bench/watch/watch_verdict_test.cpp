@@ -142,9 +142,22 @@ TEST_CASE("slow storage comes with its figures") {
   CHECK(has_line(verdict, "waiting for storage: some task 64 %, all tasks 58 %"));
   CHECK(has_line(verdict,
                  "disk nvme0n1: read 512 MB/s, 4100 reads/s, of 128 KiB, each 12 ms, written 1.00 MB/s, busy 99 %"));
-  CHECK(has_line(verdict, "page cache: has of sampled files of PATH 12 %"));
+  CHECK(has_line(verdict, "sampled files of PATH: in the page cache 12 %"));
   CHECK(verdict.remedy.find("`iobench read /data --cache cold`") != std::string::npos);
   CHECK(verdict.remedy.find("or a faster disk") != std::string::npos);
+}
+
+TEST_CASE("pressure of the node is named as the node's in a verdict about a job") {
+  WatchRow row = interval(Shortage::memory);
+  row.node.pressure = {0.1, 0.64, 0.58, 0.4, 0.0};
+  CHECK(verdict_of({row}).text == "memory was the bottleneck 100 % of the time");
+  row.job = JobRow();
+  CHECK(verdict_of({row}).text == "memory of the node was the bottleneck 100 % of the time");
+  CHECK(has_line(verdict_of({row}), "memory: some task of the node waits 40 %"));
+  row.short_of = Shortage::storage;
+  CHECK(has_line(verdict_of({row}), "some task of the node 64 %, all tasks of the node 58 %, 0.0 threads of the job"));
+  row.group.pressure = {0.1, 0.3, 0.2, 0.0, 0.0};
+  CHECK(has_line(verdict_of({row}), "waiting for storage: some task 30 %, all tasks 20 %, 0.0 threads of the job"));
 }
 
 TEST_CASE("a disk that is written more than read has another remedy, and so has NFS") {

@@ -202,7 +202,7 @@ class BadInput(PipelineTest):
         image = next(path for path in self.photos.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
         finished = run("iobench", "pipeline", image, "--json", "-")
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertEqual([warning["code"] for warning in result_of(finished)["warnings"]], ["one_step"])
+        self.assertEqual([warning["code"] for warning in result_of(finished)["warnings"]], ["few_steps"])
         self.expect(2, image, "--drop-last", says=["--drop-last", "--batch"])
 
     def test_a_folder_that_is_not_there_for_trace_or_checkpoint(self):
