@@ -139,7 +139,7 @@ class Verification {
     ShardReport& report = reports_[shard];
     std::vector<std::unique_ptr<MemberWatcher>> contents;
     if (images != nullptr) contents.push_back(images->collector(shard));
-    if (source_) contents.push_back(source_->comparer(report.log));
+    if (source_) contents.push_back(source_->comparer(report.log, expected_[shard].index_path));
     const bool read_all = result_.depth != VerifyDepth::structure || source_;
     SampleFacts facts = facts_;
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
