@@ -28,7 +28,9 @@ namespace {
 
 /// Shards that are compared at a time with images that come over the network.
 constexpr unsigned kRemoteReaders = 32;
-constexpr std::string_view kRunAgain = "# run the command that writes this set again: it finishes the set";
+constexpr std::string_view kRunAgain =
+    "# run the command that writes this set again: it finishes the set. With --part, run every part, then `shardctl "
+    "merge`";
 
 /// One verify from resolved shards to result.
 class Verification {
