@@ -211,9 +211,10 @@ LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
     if (!manifest || manifest->classes.size() == by_name.size()) continue;
     fewer += fmt::format("; '{}' has {} of the {} classes", folder, manifest->classes.size(), by_name.size());
   }
-  result.text = !result.conflicts.empty()         ? "labels conflict"
-                : fewer.empty() && absent.empty() ? "the same classes and labels"
-                                                  : "labels agree";
+  result.text = !result.conflicts.empty() ? "labels conflict"
+                : !absent.empty()         ? "not all labels can be compared"
+                : fewer.empty()           ? "the same classes and labels"
+                                          : "labels agree";
   result.text += fewer + absent;
   return result;
 }

@@ -224,6 +224,8 @@ class Verification {
       if (kind.remedy == Remedy::none && kind.severity == Severity::error) without_command_.insert(kind.name);
     }
     orphans_ += log.count(ProblemCode::orphan_member);
+    has_damaged_index_ =
+        has_damaged_index_ || log.has(ProblemCode::index_damaged) || log.has(ProblemCode::index_mismatch);
     changed_samples_ += log.count(ProblemCode::sample_checksum);
     for (Problem& problem : log.take()) {
       lost_samples_ += problem.lost_samples.value_or(0);
@@ -306,6 +308,11 @@ class Verification {
       advise(extra_shards_.empty() ? "" : remedy::move_away(extra_shards_),
              "the shards with extra_shard: other programs would read them; then run verify again");
     }
+    if (has_damaged_index_ && set_.manifest && !set_.manifest->plan_hash.empty()) {
+      advise("",
+             "run the command that writes this set again with --recheck: it writes damaged indexes again, with the "
+             "original names. Without that command:");
+    }
     if (needs(Remedy::run_again)) result_.remedies.emplace_back(kRunAgain);
     if (!without_command_.empty()) {
       advise("", fmt::format("no command repairs {}: correct the source, or the options of the convert, and make the "
@@ -351,6 +358,7 @@ class Verification {
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
   std::uint64_t orphans_ = 0;
   std::uint64_t changed_samples_ = 0;
+  bool has_damaged_index_ = false;
   std::uint64_t lost_samples_ = 0;              ///< of cut shards
   std::vector<std::string> extra_shards_;       ///< paths of local ones
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
