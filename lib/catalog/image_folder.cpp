@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <set>
@@ -55,10 +56,8 @@ class ClassWalker {
   void walk(const std::string& relative, bool below = true) {
     const std::string path = relative.empty() ? class_path_ : io::join_path(class_path_, relative);
     const FolderId id = folder_id(path);
-    if (std::ranges::find(inside_, id) != inside_.end()) {
-      throw Error(ErrorCode::conflict, At{path}, "'{}' leads back into a folder that contains it; remove the link",
-                  path);
-    }
+    const auto same = std::ranges::find(inside_, id);
+    if (same != inside_.end()) refuse_loop(relative, static_cast<std::size_t>(same - inside_.begin()));
     inside_.push_back(id);
     for (ListedEntry& entry : list_folder(path)) {
       if (entry.kind == EntryKind::file) {
@@ -77,6 +76,24 @@ class ClassWalker {
   FilesByFolder take() { return std::move(files_); }
 
  private:
+  /// The folder at `relative` is the one `depth` folders down on the way to it. The first link behind that one leads
+  /// back; the folder may be a real one behind it, which must not be named as a link.
+  [[noreturn]] void refuse_loop(const std::string& relative, std::size_t depth) const {
+    std::filesystem::path link = class_path_;
+    for (const auto& part : std::filesystem::path(relative)) {
+      link /= part;
+      if (depth > 0) {
+        --depth;
+      } else if (std::filesystem::is_symlink(link)) {
+        break;
+      }
+    }
+    std::error_code error;  // without a link it is a mount
+    const std::string target = std::filesystem::read_symlink(link, error);
+    throw Error(ErrorCode::conflict, At{link.string()}, "'{}'{} leads back into a folder that contains it; remove {}",
+                link.string(), error ? "" : fmt::format(", a link to '{}',", target), error ? "it" : "the link");
+  }
+
   std::string class_path_;
   Context& ctx_;
   std::vector<FolderId> inside_;

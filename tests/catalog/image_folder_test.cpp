@@ -134,6 +134,18 @@ TEST_CASE("a link that leads into itself is an error that names it") {
   CHECK(error.path() == dir.path("src/c/loop"));
 }
 
+TEST_CASE("where a link leads back, it is named and not a real folder seen through it") {
+  const TempDir dir;
+  write_file(dir.path("src/a/x.jpg"), "x");
+  write_file(dir.path("src/b/sub/x.jpg"), "x");
+  fs::create_directory_symlink("..", dir.path("src/a/loop"));
+  CHECK(std::string(scan_failure(dir).what()) ==
+        "'" + dir.path("src/a/loop") + "', a link to '..', leads back into a folder that contains it; remove the link");
+  fs::remove(dir.path("src/a/loop"));
+  fs::create_directory_symlink("../..", dir.path("src/b/sub/up"));
+  CHECK(std::string(scan_failure(dir).what()).starts_with("'" + dir.path("src/b/sub/up") + "', a link to"));
+}
+
 TEST_CASE("a broken link and a pipe are problems of one file, not of the scan") {
   const TempDir dir;
   write_file(dir.path("src/c/a.jpg"), "x");

@@ -375,10 +375,22 @@ class Merging(RemedyTest):
         target = f"set {AWKWARD}"
         for part in ("0/2", "1/2", "0/3"):
             self.shardctl("convert", "src", target, "--samples", "10", "--part", part)
-        _, command = self.advised(self.call("shardctl", "merge", target), 4)
+        command, = self.advised(self.call("shardctl", "merge", target), 4)  # it leaves those that are complete
         self.follow(command)
-        self.shardctl("merge", target)
+        unfinished = self.call("shardctl", "verify", target, "--json", "-")
+        self.assertEqual(unfinished.returncode, 3)
+        (problem,) = result_of(unfinished)["result"]["problems"]
+        self.assertEqual(problem["code"], "set_unfinished")
+        self.assertIn("are not joined", problem["text"])
+        command, = self.advised(self.call("shardctl", "index", target), 4)
+        self.follow(command)
         self.assertEqual(self.shardctl("verify", target)["errors"], 0)
+
+    def test_of_parts_that_overlap_and_are_not_complete_either_may_go(self):
+        self.make_tree()
+        for part in ("0/2", "1/3"):
+            self.shardctl("convert", "src", "set", "--samples", "10", "--part", part)
+        self.assertEqual(len(self.advised(self.call("shardctl", "merge", "set"), 4)), 2)
 
     def test_shards_of_others_are_indexed_instead(self):
         self.write_tar(f"x {AWKWARD}/a.tar", [("a.jpg", b"a"), ("a.cls", b"0")])

@@ -114,7 +114,8 @@ constexpr ProblemKind kKinds[] = {
     {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
     {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it does not exist", Remedy::restore},
-    {set_unfinished, "set_unfinished", kError, "shards of the set are still to be written", Remedy::run_again},
+    {set_unfinished, "set_unfinished", kError, "shards of the set are still to be written, or its parts to be merged",
+     Remedy::run_again},
     {extra_shard, "extra_shard", kError, "the manifest does not list this shard, but loaders would read it",
      Remedy::move_away},
     {shard_size, "shard_size", kError, "the shard's size differs from the manifest", Remedy::restore},

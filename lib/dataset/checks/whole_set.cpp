@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "formats/manifest.hpp"
@@ -47,6 +48,16 @@ std::uint64_t planned_and_missing(catalog::Inputs& inputs, const std::string& fo
     }
   }
   return missing;
+}
+
+/// Whether parts of a convert or reshard have finished here, which merge has not joined.
+bool has_parts(const std::string& folder) {
+  std::error_code none;
+  std::filesystem::directory_iterator at(io::join_path(folder, formats::kStateFolder), none);
+  return std::any_of(at, {}, [](const auto& entry) {
+    const std::string name = entry.path().filename();
+    return name.starts_with("part-") && name.ends_with(".json");
+  });
 }
 
 std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::string& folder,
@@ -135,7 +146,10 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
 std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
                                            const std::set<std::string_view>& there) {
   const std::uint64_t missing = planned_and_missing(inputs, folder, there);
-  if (missing == 0) return std::nullopt;
+  if (missing == 0 && !has_parts(folder)) return std::nullopt;
+  if (missing == 0)
+    return fmt::format("the parts of '{}' are not joined: {} does that", folder,
+                       remedy::in_text(remedy::merge(folder)));
   return fmt::format("the convert or reshard into '{}' has not finished: {} of its plan {} missing", folder,
                      format_count(missing, "shard"), missing == 1 ? "is" : "are");
 }
@@ -197,9 +211,10 @@ LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
     if (!manifest || manifest->classes.size() == by_name.size()) continue;
     fewer += fmt::format("; '{}' has {} of the {} classes", folder, manifest->classes.size(), by_name.size());
   }
-  result.text = !result.conflicts.empty()         ? "labels conflict"
-                : fewer.empty() && absent.empty() ? "the same classes and labels"
-                                                  : "labels agree";
+  result.text = !result.conflicts.empty() ? "labels conflict"
+                : !absent.empty()         ? "not all labels can be compared"
+                : fewer.empty()           ? "the same classes and labels"
+                                          : "labels agree";
   result.text += fewer + absent;
   return result;
 }

@@ -29,7 +29,8 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
 /// A message that the stage that brought the folder's files is not complete; empty if none did, or it is.
 std::optional<std::string> unfinished_stage(const std::string& folder);
 
-/// A message that shards of the folder's plans are missing from `there`, the names of its shards; empty if none is.
+/// A message that shards of the folder's plans are missing from `there`, the names of its shards, or that its parts are
+/// not merged; else empty. For a folder without a manifest.
 std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
                                            const std::set<std::string_view>& there);
 

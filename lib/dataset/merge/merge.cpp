@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <ranges>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "catalog/shard_set.hpp"
 #include "core/remedies.hpp"
@@ -32,6 +35,26 @@ std::vector<FoundPart> find_parts(const ShardTarget& target) {
   return parts;
 }
 
+/// Commands that leave only the parts of one count; if some count is complete, the command that leaves that one.
+[[noreturn]] void refuse_overlap(const std::vector<FoundPart>& parts, const std::string& folder) {
+  std::map<std::uint64_t, std::uint64_t> found;
+  for (const FoundPart& item : parts) ++found[item.part.count];
+  const auto complete = std::ranges::find_if(found, [](const auto& item) { return item.first == item.second; });
+  std::string commands;
+  for (const auto& [count, number] : found) {
+    if (complete != found.end() && count == complete->first) continue;
+    commands += (commands.empty()          ? ""
+                 : complete == found.end() ? " or "
+                                           : ", ") +
+                remedy::in_text(remedy::forget_parts(folder, count));
+  }
+  throw Error(ErrorCode::conflict, At{folder}, "cannot merge '{}': it has parts of {}, which overlap; {}: {}", folder,
+              fmt::join(found | std::views::keys, " and parts of "),
+              complete == found.end() ? "remove the parts of one of them"
+                                      : fmt::format("those of {} are complete, remove the others", complete->first),
+              commands);
+}
+
 /// Parts of one split must be there from first to last.
 void check_split(const std::vector<FoundPart>& parts, const std::string& plan_hash, const std::string& folder) {
   const auto refuse = [&](const std::string& why) {
@@ -41,13 +64,10 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
   const auto missing = [&](std::uint64_t index) {
     return fmt::format("part {0}/{1} is missing; run its command with --part {0}/{1}", index, count);
   };
+  if (!std::ranges::all_of(parts, [&](const FoundPart& found) { return found.part.count == count; }))
+    refuse_overlap(parts, folder);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i].part;
-    if (part.count != count) {
-      refuse(fmt::format("it has parts of {} and parts of {}, which overlap; remove the parts of one of them: {} or {}",
-                         count, part.count, remedy::in_text(remedy::forget_parts(folder, count)),
-                         remedy::in_text(remedy::forget_parts(folder, part.count))));
-    }
     if (part.index != i) refuse(missing(i));
     if (parts[i].manifest.plan_hash != plan_hash) {
       refuse(fmt::format("part {}/{} belongs to another plan; run it again", part.index, count));

@@ -308,6 +308,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     }
     tar.names = found->second;
     if (const auto* of_tar = listed[inputs.tars.size() - 1]) tar.listed = *of_tar;
+    tar.has_names = tar.listed && !manifests.at(folder)->plan_hash.empty();
   }
   if (const auto source = inputs.made_with.find("source_folder");
       source != inputs.made_with.end() && source->second.empty()) {

@@ -29,6 +29,7 @@ struct ReshardInput {
   std::unique_ptr<catalog::UnpackedTar> unpacked;  ///< of a compressed one
   std::shared_ptr<const LabelNames> names;         ///< of its own set's manifest; null without one
   std::optional<formats::ManifestShard> listed;    ///< the manifest's entry for it
+  bool has_names = false;                          ///< convert or reshard made it: its index has the original names
   bool is_compressed = false;                      ///< by its name, for a local file also by its first bytes
 
   /// The uncompressed tar and its size.

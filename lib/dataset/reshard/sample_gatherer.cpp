@@ -50,6 +50,7 @@ class SampleGatherer {
                          });
     table.close();
     warn_of_losses();
+    warn_of_names_and_labels();
     if (found_ > 0) filter_.require_labels();
     if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes};
     throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; {} lists what exists",
@@ -64,6 +65,8 @@ class SampleGatherer {
     SampleTable::Batch batch;
     std::uint64_t found = 0;
     std::uint64_t ignored = 0;
+    std::uint64_t labeled = 0;  ///< of those that were kept
+    std::uint64_t unlabeled = 0;
     bool lacks_end = false;
   };
 
@@ -74,6 +77,19 @@ class SampleGatherer {
     std::uint64_t samples = 0;
     std::uint64_t bytes = 0;
     bool all_known = true;  ///< how many samples there were
+  };
+
+  /// Samples of one kind in several tars.
+  struct Tally {
+    std::mutex mutex;
+    std::uint64_t samples = 0;
+    std::size_t first = 0;  ///< number of the first tar with them
+
+    void add(std::size_t input, std::uint64_t count) {
+      const std::scoped_lock lock(mutex);
+      first = samples == 0 ? input : std::min(first, input);
+      samples += count;
+    }
   };
 
   /// False when there is no index that can be used.
@@ -134,6 +150,7 @@ class SampleGatherer {
       gathered->lacks_end = read.lacks_end;
       if (tar.listed) compare_bytes(tar, *source);
     }
+    if (tar.has_names && gathered->found > 0) nameless_.add(input, gathered->found);
     take(input, std::move(*gathered), table);
   }
 
@@ -185,6 +202,24 @@ class SampleGatherer {
               format_size(lost_.bytes));
   }
 
+  void warn_of_names_and_labels() {
+    const auto warn = [&](const char* code, const Tally& tally, std::string_view text) {
+      ctx_.warn(code, "{}, the first in '{}', {}", format_count(tally.samples, "sample"),
+                inputs_.tars[tally.first].path, text);
+    };
+    if (nameless_.samples > 0) {
+      warn("names_lost", nameless_,
+           "without original names, because no index of the shard could be used: to restore it, run the command that "
+           "made the set again with --recheck");
+    }
+    if (unnamed_classes_.samples > 0 && !inputs_.classes.empty()) {
+      warn("classes_assumed", unnamed_classes_,
+           "with labels but no manifest: their labels are taken as those of the classes of the other inputs");
+    }
+    if (unlabeled_.samples > 0 && named_classes_.samples + unnamed_classes_.samples > 0)
+      warn("labels_missing", unlabeled_, "without a label, but others have one: verify will report missing_label");
+  }
+
   /// --merge-classes: the label becomes that of its class's name in all sets together.
   void merge_class(formats::MovedSample& sample) const {
     if (inputs_.merged.empty() || !sample.label) return;
@@ -217,6 +252,8 @@ class SampleGatherer {
     if (!filter_.keeps(sample)) return;
     settle_members(sample);
     sample.key = formats::portable_moved_key(sample.source_key, formats::longest_key(sample));
+    const bool labeled = std::ranges::count(sample.members, kLabelExtension, &formats::IndexMember::extension) > 0;
+    ++(labeled ? gathered.labeled : gathered.unlabeled);
     gathered.batch.add(sample);
   }
 
@@ -226,6 +263,10 @@ class SampleGatherer {
                 "shard '{}' has no end-of-archive blocks: if it was cut off, the members after that are missing",
                 inputs_.tars[input].path);
     }
+    // In a tar with labels, a piece of a sample may lack one only until its pieces are joined.
+    if (gathered.labeled == 0 && gathered.unlabeled > 0) unlabeled_.add(input, gathered.unlabeled);
+    if (gathered.labeled > 0)
+      (inputs_.tars[input].names ? named_classes_ : unnamed_classes_).add(input, gathered.labeled);
     found_ += gathered.found;
     ignored_ += gathered.ignored;
     table.take(input, std::move(gathered.batch));
@@ -300,6 +341,10 @@ class SampleGatherer {
   std::atomic<std::uint64_t> ignored_{0};
   std::mutex mutex_;
   Losses lost_;
+  Tally nameless_;         ///< samples that lose their original names
+  Tally unlabeled_;        ///< kept samples of tars without any label
+  Tally named_classes_;    ///< those with a label and a manifest
+  Tally unnamed_classes_;  ///< those with a label only
 };
 
 }  // namespace

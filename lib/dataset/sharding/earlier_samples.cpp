@@ -17,7 +17,6 @@ namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kMostNamed = 20;
-constexpr std::uint64_t kMarkBits = 3;
 
 /// Files of a finished shard that are not as its plan has them.
 struct Deviations {
@@ -72,12 +71,11 @@ void correct(const formats::PlanHead& head, const Deviations& found, formats::Pl
               all > changed.size() ? ", ..." : "");
 }
 
-/// `path`: the new file, or the old one of whose key a new file would have had the same.
 [[noreturn]] void refuse_key(const std::string& path, const std::string& key) {
   throw Error(ErrorCode::conflict, At{path},
-              "a new file and one of the set would both have the key '{}' (see '{}'): their names differ only in the "
-              "extension or in characters that keys do not have; rename the new file",
-              key, path);
+              "the new file '{}' would have the key '{}', which a sample of the set has: their names differ only in "
+              "the extension or in characters that keys do not have; rename the new file",
+              path, key);
 }
 
 }  // namespace
@@ -142,7 +140,7 @@ std::uint64_t EarlierSamples::state_of(const formats::PlannedSample& sample, std
   add_file(sample.image);
   for (const formats::PlannedFile& file : sample.sidecars) add_file(file);
   text += sample.json;
-  return (xxh3_64(as_bytes(text)) & ~kMarkBits) | static_cast<std::uint64_t>(sample.mark);
+  return xxh3_64(as_bytes(text));
 }
 
 const EarlierSamples::Entry* EarlierSamples::find(const std::string& path) const {
@@ -198,16 +196,15 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
       ++taken;
       const std::string path = owner.path_of(owner.files[f]);
       const formats::PlannedSample sample = planned_sample(source, c, f);
-      const auto key = [&] { return catalog::image_key(source.scan, owner, owner.files[f]); };
+      // It keeps the key that it has in the set, also where files beside it that share the stem came or went.
       if (const Entry* entry = find(folder + path)) {
-        const std::uint64_t state = state_of(sample, source.labels[c]);
-        if ((entry->state & kMarkBits) != (state & kMarkBits)) refuse_key(path, key());
-        if (entry->state == state || formats::is_unread(sample.image)) continue;
+        if (entry->state == state_of(sample, source.labels[c]) || formats::is_unread(sample.image)) continue;
         if (++all_changed <= kMostNamed) changed.push_back(fmt::format("'{}'", path));
         continue;
       }
       if (is_still_bad(owner, owner.files[f])) continue;
-      if (std::ranges::binary_search(keys_, xxh3_64(as_bytes(key())))) refuse_key(path, key());
+      const std::string key = catalog::image_key(source.scan, owner, owner.files[f]);
+      if (std::ranges::binary_search(keys_, xxh3_64(as_bytes(key)))) refuse_key(path, key);
       result.samples.push_back(number);
       result.readmitted += left_out_.contains(path) ? 1 : 0;
       for (const formats::PlannedFile& side : sample.sidecars)

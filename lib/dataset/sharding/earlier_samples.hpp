@@ -44,7 +44,7 @@ class EarlierSamples {
  private:
   struct Entry {
     Hash128 path;             ///< XXH3-128
-    std::uint64_t state = 0;  ///< XXH3-64 of sizes, times and label; the lowest two bits are the key's mark
+    std::uint64_t state = 0;  ///< XXH3-64 of sizes, times and label
   };
   void add_plan(const std::string& path, const ShardTarget& target, const std::string& folder);
   void add_shard(const formats::PlanReader& plan, std::size_t shard, const ShardTarget& target,

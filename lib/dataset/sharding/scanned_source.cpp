@@ -305,7 +305,8 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
     if (++unreadable <= kMostNamed) first.emplace_back(problem.error.what());
   }
   if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
-  ctx.warn("files_unreadable", "{} cannot be read: {}{}; the next run takes what it can read then",
+  ctx.warn("files_unreadable",
+           "{} cannot be read: {}{}; the plan keeps a place for each, which a run that can read the file fills",
            format_count(unreadable, "file"), fmt::join(first, "; "), unreadable > kMostNamed ? "; ..." : "");
   return scan_source(with_unreadable, options, set, threads, ctx);
 }

@@ -187,6 +187,7 @@ std::string SourceCheck::not_compared() const {
 /// has label <a>.
 void SourceCheck::add_keys() {
   keys_.reserve(scan_.images());
+  paths_.reserve(scan_.images());
   std::size_t count = 0;
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
     const catalog::ScannedClass& owner = scan_.classes[c];
@@ -198,7 +199,9 @@ void SourceCheck::add_keys() {
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
     const catalog::ScannedClass& owner = scan_.classes[c];
     for (std::uint32_t f = 0; f < owner.files.size(); ++f) {
-      add_key(formats::split_extension(owner.path_of(owner.files[f])).stem, {c, f});
+      const std::string path = owner.path_of(owner.files[f]);
+      paths_.try_emplace(xxh3_64(as_bytes(path)), Position{c, f});
+      add_key(formats::split_extension(path).stem, {c, f});
     }
   }
 }
@@ -207,9 +210,26 @@ void SourceCheck::add_key(std::string_view key, const Position& position) {
   keys_.try_emplace(xxh3_64(as_bytes(key)), position);  // for two images with one stem, the convert's keys decide
 }
 
-const SourceCheck::Position* SourceCheck::find(std::string_view key) const {
-  const auto found = keys_.find(xxh3_64(as_bytes(key)));
-  return found == keys_.end() ? nullptr : &found->second;
+const SourceCheck::Position* SourceCheck::find(const Positions& positions, std::string_view text) {
+  const auto found = positions.find(xxh3_64(as_bytes(text)));
+  return found == positions.end() ? nullptr : &found->second;
+}
+
+/// A key depends on the files that were beside the image when it was made, and reshard may change it; the path remains.
+SourceCheck::Positions SourceCheck::indexed(const std::string& index) const {
+  Positions positions;
+  if (index.empty()) return positions;
+  formats::ShardIndexVisitor visitor;
+  visitor.sample = [&](formats::IndexSample&& sample) {
+    if (const Position* position = find(paths_, sample.path))
+      positions.try_emplace(xxh3_64(as_bytes(sample.key)), *position);
+  };
+  try {
+    formats::read_shard_index(*source_.inputs->open(index), index, visitor);
+  } catch (const Error& error) {  // verify_shard() reports it
+    if (error.code() == ErrorCode::cancelled) throw;
+  }
+  return positions;
 }
 
 const catalog::ScannedFile* SourceCheck::file_of(const Position& position, std::string_view extension) const {
@@ -241,12 +261,13 @@ std::unique_ptr<ByteSource> SourceCheck::open(const Position& position, const ca
 /// Compares the members of one shard with their files, piece by piece.
 class SourceCheck::Comparer final : public MemberWatcher {
  public:
-  Comparer(SourceCheck& owner, ProblemLog& log) : owner_(owner), log_(log), block_(kBlock) {}
+  Comparer(SourceCheck& owner, ProblemLog& log, const std::string& index)
+      : owner_(owner), log_(log), indexed_(owner.indexed(index)), block_(kBlock) {}
 
   bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
     offset_ = entry.data_offset;
     name_ = entry.name;
-    position_ = owner_.find(name.key);
+    position_ = find(name.key);
     is_label_ = lower_case(name.extension) == kLabelExtension;
     if (position_ && is_label_ && owner_.labels_[position_->class_index]) {
       has_label_ = true;
@@ -271,9 +292,10 @@ class SourceCheck::Comparer final : public MemberWatcher {
     while (!bytes.empty() && same_) {
       const std::size_t want = std::min(bytes.size(), block_.size());
       const std::size_t got = file_->read_at(done_, MutableBytes(block_).first(want));
-      same_ =
-          got == want && std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(want), block_.begin());
-      if (!same_) note_difference(fmt::format("bytes differ in or after byte {}", done_));
+      const auto first = std::ranges::mismatch(bytes.first(want), std::span(block_).first(got)).in1;
+      const auto same = static_cast<std::size_t>(first - bytes.begin());
+      same_ = same == want;
+      if (!same_) note_difference(fmt::format("byte {} of it is the first that differs", done_ + same));
       done_ += want;
       bytes = bytes.subspan(want);
     }
@@ -292,7 +314,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   void sample_end(const formats::IndexSample& sample) override {
     const bool has_label = std::exchange(has_label_, false);
     const std::vector<const catalog::ScannedFile*> found = std::exchange(found_, {});
-    const Position* position = owner_.find(sample.key);
+    const Position* position = find(sample.key);
     if (position == nullptr) return;
     const catalog::ScannedClass& in_class = owner_.scan_.classes[position->class_index];
     if (owner_.labels_[position->class_index] && !has_label) {
@@ -309,6 +331,11 @@ class SourceCheck::Comparer final : public MemberWatcher {
   }
 
  private:
+  const Position* find(std::string_view key) const {
+    const Position* position = SourceCheck::find(indexed_, key);
+    return position != nullptr ? position : SourceCheck::find(owner_.keys_, key);
+  }
+
   /// False if the sizes already differ.
   bool open(const catalog::ScannedClass& in_class, const catalog::ScannedFile& file, std::uint64_t size) {
     try {
@@ -330,6 +357,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
 
   SourceCheck& owner_;
   ProblemLog& log_;
+  const Positions indexed_;
   std::vector<std::byte> block_;
   const Position* position_ = nullptr;
   bool is_label_ = false;
@@ -343,7 +371,9 @@ class SourceCheck::Comparer final : public MemberWatcher {
   bool same_ = true;
 };
 
-std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
+std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log, const std::string& index) {
+  return std::make_unique<Comparer>(*this, log, index);
+}
 
 void SourceCheck::note_unreadable(ProblemLog& log) const {
   if (facts_.skipped_bad) return;

@@ -34,8 +34,8 @@ struct ConvertFacts {
 };
 
 /// Compares shards with the ImageFolder tree of their source: every byte of every image and side-car, every label, and
-/// whether all of them exist. Samples are found by the key that convert gives them, or by <class>/<stem> as other
-/// converters name them.
+/// whether all of them exist. Samples are found by their path in the index, else by the key that convert gives them, or
+/// by <class>/<stem> as other converters name them.
 class SourceCheck {
  public:
   /// Scans `source`, or takes the images of a list, with the side-cars given to convert. Labels are those that the
@@ -50,8 +50,9 @@ class SourceCheck {
   /// Whether images come over the network: then many shards should be compared at a time.
   bool is_remote() const { return source_.store != nullptr; }
 
-  /// Compares one shard's members; used by the thread that reads it. The caller keeps `log` alive.
-  std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
+  /// Compares one shard's members; used by the thread that reads it. The caller keeps `log` alive. `index`: path of the
+  /// shard's index; empty: none that can be read.
+  std::unique_ptr<MemberWatcher> comparer(ProblemLog& log, const std::string& index);
 
   /// Notes the files that cannot be read, such as broken links, unless convert left such files out.
   void note_unreadable(ProblemLog& log) const;
@@ -80,7 +81,10 @@ class SourceCheck {
   LeftOut left_out() const;
   void add_keys();
   void add_key(std::string_view key, const Position& position);
-  const Position* find(std::string_view key) const;
+  using Positions = std::unordered_map<std::uint64_t, Position>;  ///< by XXH3-64 of a text
+  static const Position* find(const Positions& positions, std::string_view text);
+  /// The images of a shard's samples by key, as its index has them.
+  Positions indexed(const std::string& index) const;
   /// The source file of a member; null if there is none.
   const catalog::ScannedFile* file_of(const Position& position, std::string_view extension) const;
   std::span<const catalog::ScannedMember> members_of(const Position& position) const;
@@ -93,8 +97,9 @@ class SourceCheck {
   std::map<std::string, std::string> left_out_;       ///< by path: files that convert left out, with reasons
   std::vector<std::optional<std::uint64_t>> labels_;  ///< by class; empty for images without one
   std::vector<std::size_t> first_;                    ///< number of a class's first image among all
-  std::unordered_map<std::uint64_t, Position> keys_;  ///< by XXH3-64
-  std::vector<std::atomic<bool>> seen_;               ///< by image
+  Positions keys_;
+  Positions paths_;
+  std::vector<std::atomic<bool>> seen_;  ///< by image
 };
 
 }  // namespace shardkit::dataset

@@ -28,7 +28,9 @@ namespace {
 
 /// Shards that are compared at a time with images that come over the network.
 constexpr unsigned kRemoteReaders = 32;
-constexpr std::string_view kRunAgain = "# run the command that writes this set again: it finishes the set";
+constexpr std::string_view kRunAgain =
+    "# run the command that writes this set again: it finishes the set. With --part, run every part, then `shardctl "
+    "merge`";
 
 /// One verify from resolved shards to result.
 class Verification {
@@ -139,7 +141,7 @@ class Verification {
     ShardReport& report = reports_[shard];
     std::vector<std::unique_ptr<MemberWatcher>> contents;
     if (images != nullptr) contents.push_back(images->collector(shard));
-    if (source_) contents.push_back(source_->comparer(report.log));
+    if (source_) contents.push_back(source_->comparer(report.log, expected_[shard].index_path));
     const bool read_all = result_.depth != VerifyDepth::structure || source_;
     SampleFacts facts = facts_;
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
@@ -222,6 +224,8 @@ class Verification {
       if (kind.remedy == Remedy::none && kind.severity == Severity::error) without_command_.insert(kind.name);
     }
     orphans_ += log.count(ProblemCode::orphan_member);
+    has_damaged_index_ =
+        has_damaged_index_ || log.has(ProblemCode::index_damaged) || log.has(ProblemCode::index_mismatch);
     changed_samples_ += log.count(ProblemCode::sample_checksum);
     for (Problem& problem : log.take()) {
       lost_samples_ += problem.lost_samples.value_or(0);
@@ -252,10 +256,9 @@ class Verification {
         !indexed.starts_with("0 ")) {
       checked.push_back("indexes of " + indexed);
     }
-    if (result_.depth != VerifyDepth::structure) {
-      checked.push_back(fmt::format("every byte of {} by XXH3-128",
-                                    count([](const ExpectedShard& e) { return e.hash().has_value(); })));
-    }
+    const std::string hashed = count([](const ExpectedShard& e) { return e.hash().has_value(); });
+    if (result_.depth != VerifyDepth::structure && !hashed.starts_with("0 "))
+      checked.push_back(fmt::format("every byte of {} by XXH3-128", hashed));
     if (result_.depth == VerifyDepth::decode) checked.push_back(images_checked());
     if (source_) {
       checked.push_back(fmt::format(
@@ -304,6 +307,11 @@ class Verification {
       advise(extra_shards_.empty() ? "" : remedy::move_away(extra_shards_),
              "the shards with extra_shard: other programs would read them; then run verify again");
     }
+    if (has_damaged_index_ && set_.manifest && !set_.manifest->plan_hash.empty()) {
+      advise("",
+             "run the command that writes this set again with --recheck: it writes damaged indexes again, with the "
+             "original names. Without that command:");
+    }
     if (needs(Remedy::run_again)) result_.remedies.emplace_back(kRunAgain);
     if (!without_command_.empty()) {
       advise("", fmt::format("no command repairs {}: correct the source, or the options of the convert, and make the "
@@ -349,6 +357,7 @@ class Verification {
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
   std::uint64_t orphans_ = 0;
   std::uint64_t changed_samples_ = 0;
+  bool has_damaged_index_ = false;
   std::uint64_t lost_samples_ = 0;              ///< of cut shards
   std::vector<std::string> extra_shards_;       ///< paths of local ones
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs

@@ -349,8 +349,10 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
     CHECK(contains(refusal(options, ErrorCode::conflict), "'class_0/img_001.jpg'"));
   }
   SUBCASE("a new file would share its key with one of the set") {
-    fs::copy_file(source.dir.path("src/class_0/img_001.jpg"), source.dir.path("src/class_0/img_001.png"));
-    CHECK(contains(refusal(options, ErrorCode::conflict), "rename the new file"));
+    fs::remove(source.dir.path("src/class_0/img_001.jpg"));
+    write_file(source.dir.path("src/class_0/img_001.png"), kJpegStart);
+    const std::string text = refusal(options, ErrorCode::conflict);
+    CHECK(contains(text, "the new file 'class_0/img_001.png' would have the key 'class_0/img_001'"));
   }
   SUBCASE("an old shard is missing, or has another size or, with --recheck, other bytes") {
     const std::string shard = source.dir.path("set/shard-000001.tar");
@@ -411,6 +413,41 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   }
   CHECK(source.manifest().samples == 16);
   CHECK_FALSE(fs::exists(source.dir.path("set/.shardkit/plan-1")));
+}
+
+TEST_CASE("a file keeps its key when others of its stem come or go") {
+  const GrowingSource source;
+  const std::string folder = source.dir.path("src/class_0/");
+  for (const char* name : {"a.jpg", "a.jpeg", "b.jpg"}) write_file(folder + name, kJpegStart + name);
+  run(source.options());
+  const std::set<std::string> before = sample_paths(source.dir.path("set"));
+
+  SUBCASE("one is removed: nothing is new") {
+    fs::remove(folder + "a.jpg");
+    run(source.appending());
+    CHECK(sample_paths(source.dir.path("set")) == before);
+    Context ctx;
+    VerifyOptions verifying;
+    verifying.shards = {source.dir.path("set")};
+    verifying.against = source.dir.path("src");
+    const VerifyResult result = verify(verifying, ctx);
+    CHECK(result.errors == 2);  // .cls and .jpg of the removed file
+    for (const Problem& problem : result.problems) CHECK(problem.code == "not_in_source");
+  }
+  SUBCASE("one is added beside it: it is the only new one") {
+    write_file(folder + "b.png", kJpegStart + "b.png");
+    run(source.appending());
+    std::set<std::string> after = before;
+    after.insert("class_0/b.png");
+    CHECK(sample_paths(source.dir.path("set")) == after);
+    run(source.appending());
+    CHECK(sample_paths(source.dir.path("set")) == after);
+    Context ctx;
+    VerifyOptions verifying;
+    verifying.shards = {source.dir.path("set")};
+    verifying.against = source.dir.path("src");
+    CHECK(verify(verifying, ctx).errors == 0);
+  }
 }
 
 TEST_CASE("copies with other times are known by their size with --identity size") {

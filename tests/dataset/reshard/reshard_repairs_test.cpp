@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <map>
 
+#include <fmt/ranges.h>
+
 #include "dataset/convert/convert.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "reshard_support.hpp"
@@ -203,4 +205,57 @@ TEST_CASE("classes are merged by name only where manifests name them") {
   ReshardOptions options = tar.options();
   options.merge_classes = true;
   CHECK(says(failure(options), "but no manifest.json has any"));
+}
+
+TEST_CASE("names, classes and labels that a set would lack are warnings") {
+  const OneTar tar(numbered_samples(3, "k"));
+  for (const char* name : {"src/cat/1.JPEG", "src/dog/2.JPEG"}) write_file(tar.folder.path(name), "\xff\xd8\xff");
+  ConvertOptions converting;
+  converting.source = tar.folder.path("src");
+  converting.target = tar.folder.path("set");
+  Context ctx;
+  convert(converting, ctx);
+  ReshardOptions options = tar.options();
+  using Codes = std::vector<std::string>;
+
+  SUBCASE("labels without class names are taken as those of named classes") {
+    CHECK(repair(options).warnings == Codes{});
+    options.inputs.push_back(converting.target);
+    options.target = tar.folder.path("joined");
+    CHECK(repair(options).warnings == Codes{"classes_assumed"});
+    VerifyOptions checking;
+    checking.shards = options.inputs;
+    CHECK(fmt::format("{}", fmt::join(verify(checking, ctx).checked, " ")).find("agree") == std::string::npos);
+  }
+  SUBCASE("samples without a label beside others with one") {
+    converting.sharding.unlabeled = true;
+    converting.target = tar.folder.path("plain");
+    convert(converting, ctx);
+    options.inputs = {converting.target};
+    CHECK(repair(options).warnings == Codes{});
+    options.inputs.push_back(tar.folder.path("set"));
+    options.target = tar.folder.path("joined");
+    options.mark_duplicates = true;
+    CHECK(repair(options).warnings == Codes{"labels_missing"});
+  }
+  SUBCASE("original names, if no index can be used") {
+    options.inputs = {converting.target};
+    CHECK(repair(options).warnings == Codes{});
+    const std::string index = tar.folder.path("set/.shardkit/shard-000000.tar.index");
+    const std::string whole = read_file(index);
+    fs::permissions(index, fs::perms::owner_all);
+    write_file(index, whole.substr(0, whole.size() / 2));
+    const VerifyResult found = verify_path(converting.target);
+    CHECK(found.remedies.at(0).find("with --recheck") != std::string::npos);
+    options.target = tar.folder.path("damaged");
+    CHECK(repair(options).warnings == Codes{"index_unusable", "names_lost"});
+    fs::remove(index);
+    options.target = tar.folder.path("missing");
+    CHECK(repair(options).warnings == Codes{"names_lost"});
+    write_file(index, whole.substr(0, whole.size() / 2));
+    converting.recheck = true;
+    convert(converting, ctx);
+    CHECK(read_file(index) == whole);
+    check_sound(converting.target);
+  }
 }

@@ -209,3 +209,21 @@ TEST_CASE("a list without a source to compare with is refused") {
   Context ctx;
   CHECK_THROWS_WITH_AS(verify(options, ctx), doctest::Contains("--against"), Error);
 }
+
+TEST_CASE("samples are found by their paths in the index, whatever keys they got") {
+  Source source;
+  for (const char* path : {"a/x.jpg", "a/x.jpeg", "a/c d/5.jpg"}) source.write(path, make_jpeg());
+  source.convert();
+  ReshardOptions copying;
+  copying.inputs = {source.dir.path("out")};
+  copying.target = source.dir.path("copy");
+  Context ctx;
+  reshard(copying, ctx);
+  CHECK(codes(source.verify({"copy"})).empty());
+  std::string changed = make_jpeg();
+  changed[20] ^= 1;
+  source.write("a/x.jpeg", changed);
+  const VerifyResult result = source.verify({"copy"});
+  CHECK(codes(result) == "differs_from_source a/x~2Ejpeg.jpg;");
+  CHECK(result.problems.front().text.find("byte 20 of it is the first") != std::string::npos);
+}

@@ -354,3 +354,10 @@ TEST_CASE("classes that share a label are counted together") {
   });
   CHECK(codes(verify_path(folder.path())) == Codes{});
 }
+
+TEST_CASE("bytes without checksums are not listed as checked") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(2, "a"));
+  const auto result = verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::decode, .threads = {}});
+  for (const std::string& line : result.checked) CHECK(line.find("every byte") == std::string::npos);
+}
