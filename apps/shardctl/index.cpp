@@ -15,7 +15,7 @@ cli::Answer answer_index(const dataset::IndexOptions& options, const dataset::In
   answer.headline = fmt::format("{} indexed: {}, {}", format_count(result.shards, "shard"),
                                 format_count(result.samples, "sample"), format_size(result.bytes));
   answer.subject = result.manifest;
-  answer.facts = {{"manifest", result.manifest_written ? "written" : "exists and matches the shards"}};
+  answer.facts = {{"manifest", result.manifest_written ? "written" : "exists, and lists shards of these sizes"}};
   if (result.bytes_per_second > 0) answer.facts.emplace_back("rate", format_rate(result.bytes_per_second));
   if (options.shards.size() == 1 && options.output.empty()) {
     answer.next = {fmt::format("shardctl verify {}", shell_word(options.shards.front()))};

@@ -114,6 +114,12 @@ class Trees(FolderTest):
                          {"jpg": JPEG + b"\3", "png": PNG + b"\3", "xml": b"<annotation/>\3"})
         self.assert_round_trip("VOC2012")
 
+    def test_samples_that_are_kept_without_a_required_field_are_counted(self):
+        self.write({"a/1.jpg": JPEG + b"1", "a/2.jpg": JPEG + b"2", "masks/1.png": PNG})
+        result = self.convert("a", "--unlabeled", "--field", "mask.png=../masks/{stem}.png", "--on-bad", "keep")
+        self.assertEqual([(warning["code"], warning["text"]) for warning in result["warnings"]],
+                         [("field_missing", "1 sample kept without a required field")])
+
     def test_img2dataset_folders_are_no_classes(self):
         files = {}
         for i in range(4):

@@ -320,6 +320,13 @@ class Extraction {
                 "no manifest has the class names, so folders are named by label; loaders sort folders as text, where "
                 "10 comes before 2, and number them differently");
     }
+    for (const auto& [folder, manifest] : manifests_) {
+      const auto empty = manifest ? std::ranges::count(manifest->classes, 0U, &formats::ManifestClass::samples) : 0;
+      if (empty == 0) continue;
+      ctx_.warn("classes_empty",
+                "{} of '{}' without a sample {} no folder: a convert of the copy needs --class-map to keep the labels",
+                format_count(empty, "class"), folder, empty == 1 ? "gets" : "get");
+    }
     if (!renamed_.empty()) {
       ctx_.warn("files_renamed", "{} got another name, because another file or folder has theirs: {}",
                 format_count(renamed_.size(), "file"), first_renamed_);

@@ -215,6 +215,7 @@ class Indexing {
       manifest.shards[i] = read_whole(set_.shards[i], foreign[i]);
       ++ctx_.progress().items;
     });
+    warn_of_changes(manifest);
     for (const formats::ManifestShard& shard : manifest.shards) {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;
@@ -223,6 +224,22 @@ class Indexing {
     publish_manifest(*files_, folder_, manifest);
     result_.manifest_written = true;
     sum_up(manifest);
+  }
+
+  /// The manifest that is replaced may be the only record of the right bytes.
+  void warn_of_changes(const formats::Manifest& now) {
+    if (!set_.manifest) return;
+    const auto is_changed = [&](const formats::ManifestShard& shard) {
+      const auto before = std::ranges::find(set_.manifest->shards, shard.name, &formats::ManifestShard::name);
+      return before != set_.manifest->shards.end() && !(before->xxh3_128 == shard.xxh3_128);
+    };
+    const auto first = std::ranges::find_if(now.shards, is_changed);
+    if (first == now.shards.end()) return;
+    ctx_.warn(
+        "bytes_changed",
+        "{} had other bytes when the replaced manifest was written, the first is '{}'; if they were not written again "
+        "since, restore them from a copy and run index again",
+        format_count(std::ranges::count_if(now.shards, is_changed), "shard"), first->name);
   }
 
   void list_extras(formats::Manifest& manifest) {

@@ -175,7 +175,13 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, const 
   for (const auto& [name, samples] : optional_lacking) {
     ctx.warn("field_missing", "{} without the optional field '{}'", format_count(samples, "sample"), name);
   }
-  if (options.on_bad == OnBad::keep) return;
+  if (options.on_bad == OnBad::keep) {
+    std::ptrdiff_t kept = 0;
+    for (const auto& [owner, names] : lacking)
+      kept += std::ranges::count_if(names, [](const std::string& name) { return !name.empty(); });
+    if (kept > 0) ctx.warn("field_missing", "{} kept without a required field", format_count(kept, "sample"));
+    return;
+  }
   catalog::leave_out(
       source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
         const std::string& names = lacking.at(&owner)[static_cast<std::size_t>(&file - owner.files.data())];

@@ -212,7 +212,7 @@ void CacheShare::check_replace(const Replacement& replacement) const {
       "'{}' contains {} copy of {} (from '{}', manifest {}; requested is {})", target_.folder(),
       replacement.finished ? "a finished" : "an unfinished", is_newer ? "another version of the set" : "another set",
       replacement.found.source, to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
-  const bool needs_eviction = (replacement.finished || !is_newer) && !replacement.is_update && !options_.limit;
+  const bool needs_eviction = replacement.finished && !replacement.is_update && !options_.limit;
   const std::string evict = needs_eviction ? remedy::evict(target_.folder()) : "";
   std::string release;
   for (const staging::LeaseFile& lease : staging::read_leases(target_.folder())) {

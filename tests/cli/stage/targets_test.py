@@ -84,15 +84,6 @@ class Targets(StageTest):
         self.assertEqual(finished.returncode, 5, finished.stderr)
         self.assertIn("--limit allows 1MB", finished.stderr)
 
-    def test_an_unfinished_copy_of_another_source_is_not_replaced_without_limit(self):
-        shards = self.make_shards(per_class=20)
-        (shards / "shard-000001.tar").unlink()
-        self.assertEqual(self.stage(shards, self.out).returncode, 4)
-        finished = self.stage(self.source, self.out, "--manifest", "none")
-        self.assertEqual(finished.returncode, 4, finished.stderr)
-        self.assertIn("an unfinished copy of another set", finished.stderr)
-        self.assertEqual(self.stage(self.source, self.out, "--manifest", "none", "--limit", "1GB").returncode, 0)
-
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_an_index_that_this_user_may_not_read_is_left_out(self):
         shards = self.make_shards(per_class=20)

@@ -59,6 +59,17 @@ TEST_CASE("a shard of convert that has lost its index is extracted under names m
   CHECK(extracted.result.files == 8);
 }
 
+TEST_CASE("a class without a sample is named, because the copy lacks its folder") {
+  const TempDir dir;
+  ImageTree{dir.path("src"), 2, 2, 300}.make();
+  convert_tree(dir.path("src"), dir.path("set"), 4);
+  Manifest manifest = read_manifest(read_file(dir.path("set/manifest.json")), "test");
+  manifest.classes.push_back({"zebra", 2, 0});
+  fs::remove(dir.path("set/manifest.json"));
+  write_file(dir.path("set/manifest.json"), write_manifest(manifest));
+  CHECK(extract_to(dir.path("set"), dir.path("out")).warnings == Codes{"classes_empty"});
+}
+
 TEST_CASE("convert and extract give back the source byte for byte, and leave nothing of their own") {
   const TempDir dir;
   const std::string source = dir.path("src");

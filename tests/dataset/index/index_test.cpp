@@ -147,3 +147,16 @@ TEST_CASE("extras that are missing, shards, or outside of the folder are refused
     CHECK(!fs::exists(folder.path("manifest.json")));
   }
 }
+
+TEST_CASE("bytes that changed since the replaced manifest was written are a warning") {
+  ShardFolder folder;
+  folder.write("s.tar", TarBuilder().file("a.jpg", "one").file("a.cls", "0").end());
+  Context ctx;
+  index({.shards = {folder.path()}}, ctx);
+  index({.shards = {folder.path()}}, ctx);
+  CHECK(ctx.warnings().empty());
+  folder.write("s.tar", TarBuilder().file("a.jpg", "two").file("a.cls", "0").end());
+  index({.shards = {folder.path()}}, ctx);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].text.starts_with("1 shard had other bytes when the replaced manifest was written"));
+}
