@@ -82,18 +82,17 @@ bool is_name_in_sets(const fs::path& path) {
 }
 
 [[noreturn]] void refuse(const NamedFile& output, const std::string& why) {
-  throw Error(ErrorCode::usage,
-              fmt::format("{} '{}' {}: choose another file", output.field.spelling(), output.text, why), output.text);
+  throw Error(ErrorCode::usage, At{output.text}, "{} '{}' {}: choose another file", output.field.spelling(),
+              output.text, why);
 }
 
 /// `title` is the command's, "shardctl verify".
 void require_apart(const NamedFile& output, const NamedFile& other, std::string_view title) {
   std::error_code error;
   if (output.path == other.path || fs::equivalent(output.path, other.path, error)) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is given by {} and by {}, and one would overwrite the other: choose another file",
-                            output.text, output.field.spelling(), other.field.spelling()),
-                output.text);
+    throw Error(ErrorCode::usage, At{output.text},
+                "'{}' is given by {} and by {}, and one would overwrite the other: choose another file", output.text,
+                output.field.spelling(), other.field.spelling());
   }
   if (other.field.output == Output::own && lies_in(output.path, other.path) && is_name_in_sets(output.path)) {
     refuse(output, fmt::format("has a name that {} '{}' uses for its own files", other.field.spelling(), other.text));

@@ -21,10 +21,8 @@ const char* smaller(const CheckpointOptions& options) {
 void check_room(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
   const std::uint64_t room = system::free_bytes(folder);
   if (room >= bytes) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("'{}' has {} free, a checkpoint needs {}; {}", folder, format_size(room), format_size(bytes),
-                          smaller(options)),
-              folder);
+  throw Error(ErrorCode::no_space, At{folder}, "'{}' has {} free, a checkpoint needs {}; {}", folder, format_size(room),
+              format_size(bytes), smaller(options));
 }
 
 /// A run that was killed could not remove its files.
@@ -44,10 +42,9 @@ auto written_into(const std::string& folder, std::uint64_t bytes, const Checkpoi
     return write();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::no_space) throw;
-    throw Error(ErrorCode::no_space,
-                fmt::format("no space left in '{}' for a checkpoint of {}: the disk is full or a quota is reached; {}",
-                            folder, format_size(bytes), smaller(options)),
-                folder);
+    throw Error(ErrorCode::no_space, At{folder},
+                "no space left in '{}' for a checkpoint of {}: the disk is full or a quota is reached; {}", folder,
+                format_size(bytes), smaller(options));
   }
 }
 

@@ -27,8 +27,7 @@ std::string checked(const std::string& parent) {
   std::error_code error;
   if (std::filesystem::is_directory(parent, error)) return parent;
   if (error && error != std::errc::no_such_file_or_directory) throw system_error(error.value(), "look at", parent);
-  throw Error(ErrorCode::not_found, fmt::format("'{}' is not a folder; create it on the disk to measure", parent),
-              parent);
+  throw Error(ErrorCode::not_found, At{parent}, "'{}' is not a folder; create it on the disk to measure", parent);
 }
 
 using Clock = std::chrono::steady_clock;

@@ -88,8 +88,7 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
   for (const std::string& name : options.metric) {
     compare_metric(name, "--metric");
     if (changed.values.contains(name)) continue;
-    throw Error(ErrorCode::usage, fmt::format("--metric: '{}' does not measure {}", options.changed, name),
-                options.changed);
+    throw Error(ErrorCode::usage, At{options.changed}, "--metric: '{}' does not measure {}", options.changed, name);
   }
   std::vector<Pair> pairs;
   for (const ComparedField& metric : compare_metrics()) {
@@ -225,10 +224,9 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
       std::ranges::none_of(result.differences, [](const Difference& d) { return d.decisive && !d.allowed; });
   std::vector<Pair> pairs = common_metrics(options, base, changed);
   if (pairs.empty() && (comparable || base.verb != changed.verb)) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}', a result of {}, and '{}', one of {}, have no metric in common", *options.base,
-                            base.verb, options.changed, changed.verb),
-                options.changed);
+    throw Error(ErrorCode::usage, At{options.changed},
+                "'{}', a result of {}, and '{}', one of {}, have no metric in common", *options.base, base.verb,
+                options.changed, changed.verb);
   }
   set_what_counts(options, thresholds, pairs);
   result.rows = judged_rows(pairs, thresholds, comparable);

@@ -65,9 +65,7 @@ double share(const std::string& text, const std::string& whole) {
   while (digits.ends_with(' ')) digits.remove_suffix(1);
   const double value = parse_decimal(digits).value_or(0) / (percent ? 100 : 1);
   if (value > 0 && value < 1) return value;
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("--threshold: '{}' is not a share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole));
+  throw usage_error("--threshold: '{}' is not a share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole);
 }
 
 }  // namespace

@@ -231,8 +231,8 @@ const ComparedField& compare_metric(std::string_view name, std::string_view opti
   if (found != compare_metrics().end()) return *found;
   std::vector<std::string> names;
   for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
-  throw Error(ErrorCode::usage,
-              fmt::format("{}: unknown metric '{}'; known metrics: {}", option, name, fmt::join(names, ", ")), file);
+  throw Error(ErrorCode::usage, At{file}, "{}: unknown metric '{}'; known metrics: {}", option, name,
+              fmt::join(names, ", "));
 }
 
 std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
@@ -285,11 +285,9 @@ void check_allowed(const Conditions& base, const Conditions& changed, std::span<
       return std::ranges::any_of(conditions, [&](const auto& entry) { return fits(entry.first, allowed); });
     };
     if (knows(base) || knows(changed)) continue;
-    throw Error(
-        ErrorCode::usage,
-        fmt::format(
-            "--allow-different: neither result contains '{}'; use a key such as engine, read.cache.state, host or verb",
-            allowed));
+    throw usage_error(
+        "--allow-different: neither result contains '{}'; use a key such as engine, read.cache.state, host or verb",
+        allowed);
   }
 }
 

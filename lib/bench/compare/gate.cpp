@@ -1,11 +1,10 @@
-#include "bench/compare/compare.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/compare/compare.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -49,7 +48,7 @@ class GateReader {
   }
 
   [[noreturn]] void reject(const std::string& what) const {
-    throw Error(ErrorCode::usage, fmt::format("gate '{}', {}: {}", path_, where_, what), path_);
+    throw Error(ErrorCode::usage, At{path_}, "gate '{}', {}: {}", path_, where_, what);
   }
 
  private:

@@ -29,15 +29,13 @@ std::vector<std::string> result_files(const std::string& folder, Context& contex
     if (name.starts_with('.') || !name.ends_with(".json") || !entry.is_regular_file()) continue;
     files.push_back(entry.path());
     if (files.size() > stats::kMostRankedValues) {
-      throw Error(ErrorCode::usage, fmt::format("'{}' contains more than {} results", folder, stats::kMostRankedValues),
-                  folder);
+      throw Error(ErrorCode::usage, At{folder}, "'{}' contains more than {} results", folder, stats::kMostRankedValues);
     }
   }
   std::ranges::sort(files);
   if (files.empty()) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("'{}' contains no result; expected files of iobench ... --json FILE, named *.json", folder),
-                folder);
+    throw Error(ErrorCode::not_found, At{folder},
+                "'{}' contains no result; expected files of iobench ... --json FILE, named *.json", folder);
   }
   return files;
 }
@@ -59,8 +57,7 @@ void take_values(const Json& result, const std::string& path, Measurements& meas
       std::vector<double>& values = measured.values[metric.name()];
       values.push_back(*value);
       if (values.size() > stats::kMostRankedValues) {
-        throw Error(ErrorCode::usage, fmt::format("'{}': more than {} repetitions", path, stats::kMostRankedValues),
-                    path);
+        throw Error(ErrorCode::usage, At{path}, "'{}': more than {} repetitions", path, stats::kMostRankedValues);
       }
     }
   }
@@ -72,22 +69,19 @@ void check_same(const Conditions& first, const Conditions& next, const Measureme
   const std::vector<Difference> different = differences(first, next, {});
   if (different.empty() || !different.front().decisive) return;
   const Difference& difference = different.front();
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' and '{}' are not repetitions of one measurement: {} is {} and {}; put only results of "
-                          "one command and machine into a folder",
-                          measured.files.front(), path, difference.key, difference.base, difference.changed),
-              path);
+  throw Error(ErrorCode::usage, At{path},
+              "'{}' and '{}' are not repetitions of one measurement: {} is {} and {}; put only results of "
+              "one command and machine into a folder",
+              measured.files.front(), path, difference.key, difference.base, difference.changed);
 }
 
 /// A copy of a result, or a link to it, would count as a repetition that was never measured.
 void check_new(const Json& envelope, const std::string& path, std::map<std::string, std::string>& paths) {
   const auto [known, fresh] = paths.emplace(json_text(envelope), path);
   if (fresh) return;
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("'{}' and '{}' are the same result; each repetition must be a separate run. Remove one of them",
-                  known->second, path),
-      path);
+  throw Error(ErrorCode::usage, At{path},
+              "'{}' and '{}' are the same result; each repetition must be a separate run. Remove one of them",
+              known->second, path);
 }
 
 /// Takes one more file in.
@@ -107,15 +101,14 @@ void take_file(const std::string& path, const Json& envelope, Measurements& meas
 constexpr int kVersion = 1;
 
 [[noreturn]] void throw_damaged(const std::string& path, const std::string& what) {
-  throw Error(ErrorCode::corrupt, fmt::format("the baselines in '{}' are damaged: {}", path, what), path);
+  throw Error(ErrorCode::corrupt, At{path}, "the baselines in '{}' are damaged: {}", path, what);
 }
 
 Json read_checked(const std::string& path) {
   Json json = read_own_json(path);
   if (verb_of(json) != "baseline") {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' contains a result of {}, not baselines; choose another file", path, verb_of(json)),
-                path);
+    throw Error(ErrorCode::usage, At{path}, "'{}' contains a result of {}, not baselines; choose another file", path,
+                verb_of(json));
   }
   if (json.value("schema_version", Json()) != kVersion) throw_damaged(path, "schema_version is not 1");
   if (!json.contains("classes") || !json["classes"].is_object()) throw_damaged(path, "\"classes\" is not an object");
@@ -132,11 +125,10 @@ std::vector<std::string> names_of(const Json& object) {
 const Json& entry(const Json& object, const std::string& name, const std::string& path, std::string_view kind) {
   const auto found = object.find(name);
   if (found == object.end()) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no baseline of {} '{}', only of {}; create one with --save-baseline, or choose "
-                            "another class with --class",
-                            path, kind, name, fmt::join(names_of(object), ", ")),
-                path);
+    throw Error(ErrorCode::not_found, At{path},
+                "'{}' has no baseline of {} '{}', only of {}; create one with --save-baseline, or choose "
+                "another class with --class",
+                path, kind, name, fmt::join(names_of(object), ", "));
   }
   if (!found->is_object()) throw_damaged(path, fmt::format("'{}' is not an object", name));
   return *found;
@@ -157,11 +149,10 @@ Measurements read_measurements(const std::string& path, Context& context) {
     take_file(file, envelope, measured);
   }
   if (measured.values.empty()) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a result of {}, which compare does not support; expected one of read, decode, "
-                            "pipeline, checkpoint, transfer, run or loader-probe",
-                            files.front(), measured.verb),
-                files.front());
+    throw Error(ErrorCode::usage, At{files.front()},
+                "'{}' is a result of {}, which compare does not support; expected one of read, decode, "
+                "pipeline, checkpoint, transfer, run or loader-probe",
+                files.front(), measured.verb);
   }
   return measured;
 }

@@ -158,13 +158,10 @@ void PixelCheck::note(const RoutedJpeg& image, gpu::JpegEngine engine, double ps
                       const std::array<std::uint8_t, 3>& largest, bool plain_chroma) {
   if (psnr < kLeastPsnr) {
     const std::string name = name_of_(image.index);
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format(
-            "GPU {} decodes '{}' incorrectly with its {} engine: {:.1f} dB compared with libjpeg-turbo, at least "
-            "{:.0f} expected. No rate is reported for wrong pixels; try another version of nvJPEG or of the driver",
-            device_.facts().index, name, enum_name(engine), psnr, kLeastPsnr),
-        name);
+    throw Error(ErrorCode::corrupt, At{name},
+                "GPU {} decodes '{}' incorrectly with its {} engine: {:.1f} dB compared with libjpeg-turbo, at least "
+                "{:.0f} expected. No rate is reported for wrong pixels; try another version of nvJPEG or of the driver",
+                device_.facts().index, name, enum_name(engine), psnr, kLeastPsnr);
   }
   const std::scoped_lock lock(mutex_);
   psnr_.push_back(psnr);

@@ -157,12 +157,11 @@ void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies,
 void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result) {
   result.failures = failures;
   if (failures.total < tried) return;
-  throw Error(ErrorCode::corrupt,
-              fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
-                          "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
-                          format_count(tried, "image"), named_text(input), failures.not_jpeg + failures.other_format,
-                          result.samples_used.first.front()),
-              first_named(input));
+  throw Error(ErrorCode::corrupt, At{first_named(input)},
+              "none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
+              "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
+              format_count(tried, "image"), named_text(input), failures.not_jpeg + failures.other_format,
+              result.samples_used.first.front());
 }
 
 void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context) {

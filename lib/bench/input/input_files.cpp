@@ -45,7 +45,7 @@ std::uint64_t file_bytes(const std::string& path) {
   if (!error) return bytes;
   std::error_code ignored;
   if (!fs::is_other(path, ignored)) throw system_error(error.value(), "look at", path);
-  throw Error(ErrorCode::usage, fmt::format("'{}' is a pipe, socket or device; give files or a folder", path), path);
+  throw Error(ErrorCode::usage, At{path}, "'{}' is a pipe, socket or device; give files or a folder", path);
 }
 
 /// Lists the files of the operands and gets the sizes of files and the samples of shards.
@@ -94,7 +94,7 @@ class InputFinder {
         break;
     }
     if (input_.files.size() > before) return;
-    throw Error(ErrorCode::not_found, fmt::format("folder '{}' contains no files to read", named.path), named.path);
+    throw Error(ErrorCode::not_found, At{named.path}, "folder '{}' contains no files to read", named.path);
   }
 
   void add_file(const std::string& path, std::uint64_t bytes, bool is_shard) {
@@ -151,7 +151,7 @@ class InputFinder {
     for (const std::size_t file : unmeasured_) addresses.push_back(input_.files[file].path);
     const auto found = input_.inputs->find_all(addresses);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (!found[i]) throw Error(ErrorCode::not_found, fmt::format("'{}' does not exist", addresses[i]), addresses[i]);
+      if (!found[i]) throw Error(ErrorCode::not_found, At{addresses[i]}, "'{}' does not exist", addresses[i]);
       input_.files[unmeasured_[i]].bytes = found[i]->size;
     }
   }
@@ -186,11 +186,9 @@ InputSet find_files(const std::vector<std::string>& operands, Context& context, 
   for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
   if (input.files.empty()) throw usage_error("nothing to read: no PATH was given");
   if (input.bytes == 0) {
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format("nothing to read: {} given and all empty, the first is '{}' (files of /proc and /sys have no size)",
-                    format_count(input.files.size(), "file"), input.files.front().path),
-        input.files.front().path);
+    throw Error(ErrorCode::not_found, At{input.files.front().path},
+                "nothing to read: {} given and all empty, the first is '{}' (files of /proc and /sys have no size)",
+                format_count(input.files.size(), "file"), input.files.front().path);
   }
   return input;
 }

@@ -124,7 +124,7 @@ JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t me
   std::erase_if(listed, [](const SampleRef& sample) { return !sample.has_image; });
   refs_ = choose(listed, most, memory, context);
   if (refs_.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("found no images in {}", named_text(input)), first_named(input));
+    throw Error(ErrorCode::not_found, At{first_named(input)}, "found no images in {}", named_text(input));
   }
   choice_.listed = listed.size();
   choice_.chosen = refs_.size();

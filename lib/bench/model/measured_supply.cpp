@@ -70,9 +70,8 @@ const Json* row_of(const Json& result, const char* list, const char* key, std::s
 
 void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
   if (result.value("source", Json()) == "null") {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a pipeline result without data (--source null); measure one with data", path),
-                path);
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' is a pipeline result without data (--source null); measure one with data", path);
   }
   if (result.value("decode", Json()) == "null") return take_read(result, supply);
   supply.pipeline_stage = text_at(result, "limiting_stage");
@@ -121,13 +120,11 @@ MeasuredNodeResult read_measured(const std::string& path) {
   } else if (verb == "checkpoint") {
     measured.checkpoint = checkpoint_of(result);
   } else {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("'{}' is a result of {}; expected one of read, decode, pipeline, checkpoint or run", path, verb),
-        path);
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' is a result of {}; expected one of read, decode, pipeline, checkpoint or run", path, verb);
   }
   if (measured.supply.is_known() || measured.checkpoint) return measured;
-  throw Error(ErrorCode::usage, fmt::format("'{}' is a result of {} without a rate; measure again", path, verb), path);
+  throw Error(ErrorCode::usage, At{path}, "'{}' is a result of {} without a rate; measure again", path, verb);
 }
 
 }  // namespace shardkit::bench

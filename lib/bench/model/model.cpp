@@ -69,11 +69,9 @@ void check_pace(const ModelOptions& options, const std::optional<JobRequirement>
   if (requirement && requirement->is_of_images() &&
       *supply.pipeline_samples_per_second < samples_per_second(requirement->job) * requirement->min_au) {
     throw Error(
-        ErrorCode::usage,
-        fmt::format(
-            "--from: '{}' was limited to {} by its own training steps, so the maximum rate of the node is unknown; {}",
-            *options.from, rate, kInstead),
-        *options.from);
+        ErrorCode::usage, At{*options.from},
+        "--from: '{}' was limited to {} by its own training steps, so the maximum rate of the node is unknown; {}",
+        *options.from, rate, kInstead);
   }
   context.warn("supply_is_a_bound", fmt::format("'{}' was limited by its own training steps: the node delivers {} or "
                                                 "more; to find out how many GPUs it feeds, {}",

@@ -36,18 +36,14 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
   const std::string named = has_data ? named_text(input) : "nothing";
   const std::uint64_t seen = run.tally.decoded + run.tally.failures.total;
   if (seen == 0 && run.out_of_time) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("--budget: no image was read from {} within {}; use a longer one", named, format_duration(*budget)),
-        path);
+    throw Error(ErrorCode::usage, At{path}, "--budget: no image was read from {} within {}; use a longer one", named,
+                format_duration(*budget));
   }
-  if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("found no images in {}", named), path);
+  if (seen == 0) throw Error(ErrorCode::not_found, At{path}, "found no images in {}", named);
   if (run.tally.decoded == 0) {
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format("none of {} from {} can be decoded as JPEG ({} of another format or empty)",
-                    format_count(seen, "image"), named, run.tally.failures.not_jpeg + run.tally.failures.other_format),
-        path);
+    throw Error(ErrorCode::corrupt, At{path},
+                "none of {} from {} can be decoded as JPEG ({} of another format or empty)",
+                format_count(seen, "image"), named, run.tally.failures.not_jpeg + run.tally.failures.other_format);
   }
   if (run.log.steps() == 0) {
     throw usage_error("--drop-last: {} do not fill one step of {} x {}; use a smaller --batch",

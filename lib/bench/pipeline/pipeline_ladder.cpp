@@ -74,9 +74,7 @@ std::optional<PipelineResult> climb(const Rung& rung, const PipelineOptions& opt
 
 void check_ladder(const PipelineOptions& options) {
   if (!options.ladder) return;
-  const auto refuse = [](std::string_view option, std::string_view why) {
-    throw Error(ErrorCode::usage, fmt::format("{}: {}", option, why));
-  };
+  const auto refuse = [](std::string_view option, std::string_view why) { throw usage_error("{}: {}", option, why); };
   constexpr std::string_view kSet = "--ladder sets it for each loader that it compares; leave it out";
   if (options.pinned != PinnedChoice::automatic) refuse("--pinned", kSet);
   if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);

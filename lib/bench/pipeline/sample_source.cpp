@@ -71,10 +71,8 @@ std::vector<InputFile> images_of(const InputSet& input) {
   });
   if (!images.empty()) return images;
   const std::string& first = input.files.front().path;
-  throw Error(ErrorCode::not_found,
-              fmt::format("none of {} is an image by its name, the first is '{}'",
-                          format_count(input.files.size(), "file"), first),
-              first);
+  throw Error(ErrorCode::not_found, At{first}, "none of {} is an image by its name, the first is '{}'",
+              format_count(input.files.size(), "file"), first);
 }
 
 constexpr std::uint64_t kBlock = 256U << 10U;

@@ -64,7 +64,7 @@ void check_folders(const std::vector<std::string>& paths) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) throw system_error(errno, "list", path);
     if (S_ISDIR(info.st_mode)) continue;
-    throw Error(ErrorCode::usage, fmt::format("'{}' is not a folder; --mode imagefolder lists folders", path), path);
+    throw Error(ErrorCode::usage, At{path}, "'{}' is not a folder; --mode imagefolder lists folders", path);
   }
 }
 
@@ -94,7 +94,7 @@ FolderListing list(const ReadOptions& options, Context& context) {
   context.progress().start("listing folders");
   FolderListing listing = walk_folders(options.paths, context);
   if (listing.files.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("folder '{}' contains no files to read", options.paths.front()),
+    throw Error(ErrorCode::not_found, At{options.paths.front()}, "folder '{}' contains no files to read",
                 options.paths.front());
   }
   return listing;

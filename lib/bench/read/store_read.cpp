@@ -202,10 +202,9 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   const LevelMeasurement& knee = curve[stats::knee_of(rates_of(curve))];
   if (knee.bytes == 0) {
     const std::string reason = retries.reason();
-    throw Error(ErrorCode::network,
-                fmt::format("nothing was received from '{}' during the measurement{}; use a longer --budget", location,
-                            reason.empty() ? "" : fmt::format(" ({})", reason)),
-                location);
+    throw Error(ErrorCode::network, At{location},
+                "nothing was received from '{}' during the measurement{}; use a longer --budget", location,
+                reason.empty() ? "" : fmt::format(" ({})", reason));
   }
   ReadResult result = describe_knee(knee, options, location);
   result.interrupted = context.stop_token().stop_requested();

@@ -26,16 +26,15 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
   std::error_code error;
   const auto kind = std::filesystem::status(path, error);
   if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is not a regular file but {}; write the result to a file and give its name", path,
-                            std::filesystem::is_directory(kind) ? "a folder" : "a pipe or a device"),
-                path);
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' is not a regular file but {}; write the result to a file and give its name", path,
+                std::filesystem::is_directory(kind) ? "a folder" : "a pipe or a device");
   }
   Json json = parse_json(io::read_text_file(path, kMostBytes));
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   if (!json.is_object() || schema == json.end() || !schema->is_string() ||
       !schema->get<std::string>().starts_with(kSchema)) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a shardkit result file; expected {}", path, wanted), path);
+    throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a shardkit result file; expected {}", path, wanted);
   }
   return json;
 }
@@ -44,22 +43,18 @@ std::string verb_of(const Json& envelope) { return envelope.at("schema").get<std
 
 void check_result(const Json& envelope, const std::string& path) {
   if (!envelope.contains("result")) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a result of iobench: it has no member \"result\"", path),
-                path);
+    throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a result of iobench: it has no member \"result\"", path);
   }
   const auto tool = text_at(envelope, "tool.name");
   if (tool && *tool == "shardctl") {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a result of shardctl {}; give a result of iobench", path, verb_of(envelope)),
-                path);
+    throw Error(ErrorCode::usage, At{path}, "'{}' is a result of shardctl {}; give a result of iobench", path,
+                verb_of(envelope));
   }
   const bool failed = envelope.value("status", Json()) == "failed" || envelope.value("error", Json()).is_object();
   if (envelope["result"].is_object() && !failed) return;
   const auto text = text_at(envelope, "error.text");
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is the result of a failed run{}; leave it out or measure again", path,
-                          text ? ": " + *text : ""),
-              path);
+  throw Error(ErrorCode::conflict, At{path}, "'{}' is the result of a failed run{}; leave it out or measure again",
+              path, text ? ": " + *text : "");
 }
 
 Json read_result_file(const std::string& path) {

@@ -178,11 +178,10 @@ void accept_no_decoding(const RunOptions& options, const InputSet& input, const 
   if (!is_absent && error.code() != ErrorCode::corrupt) throw;
   const bool wants_jpegs = preset != nullptr && preset->jpeg;
   if (wants_jpegs && is_absent) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("{}, but samples of {} are JPEGs: give JPEGs or shards of them, use another --preset, or "
-                            "measure only reading with `iobench read`",
-                            error.what(), preset->name),
-                first_named(input));
+    throw Error(ErrorCode::not_found, At{first_named(input)},
+                "{}, but samples of {} are JPEGs: give JPEGs or shards of them, use another --preset, or "
+                "measure only reading with `iobench read`",
+                error.what(), preset->name);
   }
   if (wants_jpegs || (preset == nullptr && !is_absent)) throw;
   context.warn("nothing_to_decode", error.what());

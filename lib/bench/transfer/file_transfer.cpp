@@ -243,11 +243,11 @@ void check_transfer_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {  // a pipe would be waited for
-    throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is not a regular file", path), path);
+    throw Error(ErrorCode::usage, At{path}, "--gds: '{}' is not a regular file", path);
   }
   bool direct = false;
   if (open_file(path, direct).size() >= kPage) return;
-  throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is smaller than a page (4 KiB)", path), path);
+  throw Error(ErrorCode::usage, At{path}, "--gds: '{}' is smaller than a page (4 KiB)", path);
 }
 
 FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device,
@@ -255,7 +255,7 @@ FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Devic
   bool direct = false;
   const io::File file = open_file(path, direct);
   const std::uint64_t bytes = std::min({file.size(), kMostBytes, device.free_memory() / 2}) / kPage * kPage;
-  if (bytes == 0) throw Error(ErrorCode::usage, fmt::format("--gds: '{}' is smaller than a page (4 KiB)", path), path);
+  if (bytes == 0) throw Error(ErrorCode::usage, At{path}, "--gds: '{}' is smaller than a page (4 KiB)", path);
 
   FileTransfer result;
   result.path = path;

@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
 constexpr std::uint64_t kMostCopy = std::uint64_t{1} << 40U;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view expected) {
-  throw Error(ErrorCode::usage, fmt::format("{}: '{}' is not {}", option, text, expected));
+  throw usage_error("{}: '{}' is not {}", option, text, expected);
 }
 
 std::vector<std::string_view> pieces(std::string_view option, std::string_view list, std::string_view expected) {
@@ -48,7 +48,7 @@ std::vector<std::uint64_t> sizes(const std::string& list) {
   }
   for (const std::string_view word : pieces("--bytes", list, "a list of sizes such as 4KiB,1MiB")) {
     const auto bytes = parse_size(word);
-    if (!bytes) throw Error(ErrorCode::usage, fmt::format("--bytes: {}", bytes.error().what()));
+    if (!bytes) throw usage_error("--bytes: {}", bytes.error().what());
     if (*bytes == 0 || *bytes > kMostCopy) refuse("--bytes", word, "a size from 1 byte to 1 TiB");
     all.push_back(*bytes);
   }

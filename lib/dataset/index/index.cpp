@@ -163,10 +163,8 @@ class Indexing {
 
   IndexResult run() {
     if (const auto missing = what_is_missing(set_, catalog::manifests_by_folder(set_))) {
-      throw Error(
-          ErrorCode::not_found,
-          fmt::format("{}; finish the set with the command that writes it, or restore what is missing", *missing),
-          set_.folder);
+      throw Error(ErrorCode::not_found, At{set_.folder},
+                  "{}; finish the set with the command that writes it, or restore what is missing", *missing);
     }
     refuse_subset(set_);
     refuse_shared_names(kinds_, names());

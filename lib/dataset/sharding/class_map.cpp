@@ -14,7 +14,7 @@ namespace {
 using Labels = std::map<std::string, std::uint64_t>;
 
 [[noreturn]] void bad(const std::string& path, const std::string& why) {
-  throw Error(ErrorCode::corrupt, fmt::format("class map '{}': {}", path, why), path);
+  throw Error(ErrorCode::corrupt, At{path}, "class map '{}': {}", path, why);
 }
 
 Labels from_json(const std::string& text, const std::string& path) {

@@ -47,15 +47,13 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
       const auto longer = known.upper_bound(name);
       const bool more = longer != known.end() && longer->first.starts_with(name) &&
                         std::string_view(" ,;\t").find(longer->first[name.size()]) != std::string_view::npos;
-      throw Error(ErrorCode::not_found,
-                  fmt::format("class '{}' is not in the class map '{}'{}", name, map_file,
-                              more ? fmt::format(": each line is a whole class name, and one is '{}'", longer->first)
-                                   : std::string()),
-                  name);
+      throw Error(
+          ErrorCode::not_found, At{name}, "class '{}' is not in the class map '{}'{}", name, map_file,
+          more ? fmt::format(": each line is a whole class name, and one is '{}'", longer->first) : std::string());
     }
     if (found == known.end()) {
-      throw Error(ErrorCode::not_found,
-                  fmt::format("class folder '{}' appeared while the source was scanned; try again", name), name);
+      throw Error(ErrorCode::not_found, At{name}, "class folder '{}' appeared while the source was scanned; try again",
+                  name);
     }
     labels[i] = found->second;
   }
@@ -106,11 +104,10 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
   std::string path;
   table.next(row, fields, path);
   const auto owner = std::ranges::find_if(source.scan.classes, [](const auto& item) { return !item.files.empty(); });
-  throw Error(ErrorCode::not_found,
-              fmt::format("no row of '{}' names an image: line {} is '{}', but images are named as '{}', relative to "
-                          "'{}'; correct the paths in the table, or choose another --path-column",
-                          options.metadata, row.line, path, owner->path_of(owner->files.front()), source.images.path),
-              options.metadata);
+  throw Error(ErrorCode::not_found, At{options.metadata},
+              "no row of '{}' names an image: line {} is '{}', but images are named as '{}', relative to "
+              "'{}'; correct the paths in the table, or choose another --path-column",
+              options.metadata, row.line, path, owner->path_of(owner->files.front()), source.images.path);
 }
 
 void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
@@ -196,11 +193,10 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, const 
 
 void warn_of_columns(const catalog::ImageList& list, const ShardingOptions& options, Context& ctx) {
   if (list.other_columns.empty()) return;
-  ctx.warn("columns_unused",
-           fmt::format("the shards will not contain {} of '{}': give {}--metadata {} for all columns as .json",
-                       fmt::join(list.other_columns, ", "), options.images.list,
-                       options.images.label_column.empty() ? "--label-column for the label, or " : "",
-                       shell_word(options.images.list)));
+  ctx.warn("columns_unused", "the shards will not contain {} of '{}': give {}--metadata {} for all columns as .json",
+           fmt::join(list.other_columns, ", "), options.images.list,
+           options.images.label_column.empty() ? "--label-column for the label, or " : "",
+           shell_word(options.images.list));
 }
 
 /// Images whose rows have different labels have none: they are in the class without a name.
@@ -211,10 +207,10 @@ void warn_of_contradictions(const ScannedSource& source, Context& ctx) {
   for (const catalog::ScannedFile& file : none->files | std::views::take(kMostNamed))
     first.push_back(source.notes->lines_of(none->path_of(file)));
   ctx.warn("labels_contradict",
-           fmt::format("{} without a label, because rows of the list disagree: {}{}; use --label-separator for several "
-                       "labels, or correct the list",
-                       format_count(none->files.size(), "image"), fmt::join(first, "; "),
-                       none->files.size() > kMostNamed ? "; ..." : ""));
+           "{} without a label, because rows of the list disagree: {}{}; use --label-separator for several "
+           "labels, or correct the list",
+           format_count(none->files.size(), "image"), fmt::join(first, "; "),
+           none->files.size() > kMostNamed ? "; ..." : "");
 }
 
 /// As a --field: a suffix that no file has would turn the files that are meant into samples of their own.
@@ -229,12 +225,10 @@ void refuse_unused_sidecars(const ScannedSource& source, const ShardingOptions& 
     const auto owner = std::ranges::find_if(scan.classes, [](const auto& item) { return !item.files.empty(); });
     const std::string path = owner->path_of(owner->files.front());
     const std::string_view stem = formats::split_extension(std::string_view(path).substr(path.rfind('/') + 1)).stem;
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format("--sidecar '{}' matches no file below '{}': for '{}' it would be '{}{}'; correct the "
-                    "suffix, or leave it out",
-                    suffix, source.images.path, path, path.substr(0, path.rfind('/') + 1 + stem.size()), suffix),
-        source.images.path);
+    throw Error(ErrorCode::not_found, At{source.images.path},
+                "--sidecar '{}' matches no file below '{}': for '{}' it would be '{}{}'; correct the "
+                "suffix, or leave it out",
+                suffix, source.images.path, path, path.substr(0, path.rfind('/') + 1 + stem.size()), suffix);
   }
 }
 
@@ -326,14 +320,12 @@ void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context&
     const bool nested = std::ranges::any_of(classes.front().files, [&](const catalog::ScannedFile& file) {
       return classes.front().name_of(file).find('/') != std::string_view::npos;
     });
-    ctx.warn(
-        "one_class",
-        fmt::format(
-            "all samples get one label, because '{}' is the only folder in the source. {}For images without "
-            "labels use --unlabeled",
-            name,
-            nested ? fmt::format("If the classes are the folders in it, convert '{}'. ", source.images.path_of(name))
-                   : std::string()));
+    ctx.warn("one_class",
+             "all samples get one label, because '{}' is the only folder in the source. {}For images without "
+             "labels use --unlabeled",
+             name,
+             nested ? fmt::format("If the classes are the folders in it, convert '{}'. ", source.images.path_of(name))
+                    : std::string());
   }
   std::optional<std::size_t> at;
   for (std::size_t c = 0; c < classes.size(); ++c) {
@@ -342,11 +334,10 @@ void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context&
     if (!at && number != source.labels[c]) at = c;
   }
   if (!at) return;
-  ctx.warn(
-      "labels_differ_from_names",
-      fmt::format("class folders have numbers as names, but '{}' gets label {}: labels follow the bytewise order of "
-                  "names; to use the numbers, give a --class-map",
-                  classes[*at].name, source.labels[*at].value_or(0)));
+  ctx.warn("labels_differ_from_names",
+           "class folders have numbers as names, but '{}' gets label {}: labels follow the bytewise order of "
+           "names; to use the numbers, give a --class-map",
+           classes[*at].name, source.labels[*at].value_or(0));
 }
 
 }  // namespace shardkit::dataset

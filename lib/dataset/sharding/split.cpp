@@ -237,17 +237,14 @@ void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
     return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
   };
   if (!divided.labels_moved.empty()) {
-    ctx.warn(
-        "class_without_training_sample",
-        fmt::format(
-            "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
-            rule.shares.front().name, named(divided.labels_moved)));
+    ctx.warn("class_without_training_sample",
+             "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
+             rule.shares.front().name, named(divided.labels_moved));
   }
   for (std::size_t i = 0; i < divided.labels_absent.size(); ++i) {
     if (divided.labels_absent[i].empty() || divided.sets[i].empty()) continue;
-    ctx.warn("class_without_sample",
-             fmt::format("'{}' has no sample of {} of the {} classes: {}", rule.shares[i].name,
-                         divided.labels_absent[i].size(), divided.classes, named(divided.labels_absent[i])));
+    ctx.warn("class_without_sample", "'{}' has no sample of {} of the {} classes: {}", rule.shares[i].name,
+             divided.labels_absent[i].size(), divided.classes, named(divided.labels_absent[i]));
   }
 }
 
@@ -258,7 +255,7 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
                             Context& ctx) {
   const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
   if (table.empty()) {
-    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
+    throw usage_error("--group-by column:{} needs --list or --metadata", column);
   }
   const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
                                                         options.images.path_column, source.images, ctx);
@@ -271,15 +268,13 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
       if (cell == row.end()) break;
       const std::string text = json_text(*cell);
       if (group.value_or(text) != text) {
-        throw Error(ErrorCode::usage,
-                    fmt::format("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                                rows->table().file(), column, path, position.line));
+        throw usage_error("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
+                          rows->table().file(), column, path, position.line);
       }
       group = text;
     }
     if (group) return *group;
-    throw Error(ErrorCode::usage,
-                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
+    throw usage_error("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path);
   };
 }
 
