@@ -195,11 +195,9 @@ std::uint64_t ProblemLog::total(Severity severity) const {
 std::uint64_t ProblemLog::errors() const { return total(Severity::error); }
 std::uint64_t ProblemLog::warnings() const { return total(Severity::warning); }
 
-void ProblemLog::drop(std::span<const ProblemCode> codes) {
-  for (const ProblemCode code : codes) {
-    tallies_[static_cast<std::size_t>(code)] = {};
-    std::erase_if(problems_, [&](const Problem& problem) { return problem.code == problem_kind(code).name; });
-  }
+void ProblemLog::drop(ProblemCode code) {
+  tallies_[static_cast<std::size_t>(code)] = {};
+  std::erase_if(problems_, [&](const Problem& problem) { return problem.code == problem_kind(code).name; });
 }
 
 std::vector<Problem> ProblemLog::take() {

@@ -169,7 +169,7 @@ class ProblemLog {
   bool has(ProblemCode code) const { return count(code) > 0; }
 
   /// Removes problems that another one explains. Nothing may be added afterwards.
-  void drop(std::span<const ProblemCode> codes);
+  void drop(ProblemCode code);
   /// The lines, in the order of their first occurrence.
   std::vector<Problem> take();
 

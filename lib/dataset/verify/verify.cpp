@@ -211,10 +211,11 @@ class Verification {
 
   /// `index_fits`: no sample's content can differ, only headers and padding.
   void collect(ProblemLog& log, bool index_fits = false) {
-    // How a reader treats the separated pieces of a sample.
-    constexpr std::array kOfPieces{ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
-                                   ProblemCode::differing_members};
-    if (log.has(ProblemCode::split_sample)) log.drop(kOfPieces);
+    // The further pieces of samples lack what the first has. More than there are pieces have another cause.
+    for (const ProblemCode code : {ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
+                                   ProblemCode::differing_members}) {
+      if (log.count(code) <= log.count(ProblemCode::split_sample)) log.drop(code);
+    }
     if (log.errors() > 0 && &log != &set_checker_.log()) ++shards_with_errors_;
     result_.errors += log.errors();
     result_.warnings += log.warnings();

@@ -221,6 +221,17 @@ TEST_CASE("orphan_member: a label or a text without data is an error") {
   CHECK(problem(result, "orphan_member").severity == Severity::error);
 }
 
+TEST_CASE("split_sample explains what its pieces lack, but not what other samples lack") {
+  ShardFolder folder;
+  const auto split = [] { return TarBuilder().file("a.jpg", "i").file("a.cls", "0").file("b.jpg", "i"); };
+  folder.write("s.tar", split().file("b.cls", "1").file("a.txt", "late").end());
+  CHECK(codes(verify_path(folder.path())) == Codes{"split_sample"});
+  folder.write("s.tar", split().file("c.cls", "1").file("e.jpg", "i").file("a.txt", "late").end());
+  const auto found = codes(verify_path(folder.path()));
+  for (const char* code : {"split_sample", "missing_label", "orphan_member"})
+    CHECK(std::ranges::count(found, code) > 0);
+}
+
 TEST_CASE("foreign_index: an index of DALI that is not of the shard next to it") {
   ShardFolder folder;
   folder.write("a.tar", good_samples(3));
