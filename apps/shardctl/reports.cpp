@@ -97,7 +97,7 @@ std::string findings_text(const std::vector<dataset::Problem>& problems, std::ui
       out += fmt::format("    and {} more; --json lists them\n", format_count(found.size() - most_shown));
     }
   }
-  if (total > problems.size()) out += fmt::format("  and {} more findings\n", format_count(total - problems.size()));
+  if (total > problems.size()) out += fmt::format("  and {}\n", format_count(total - problems.size(), "more finding"));
   return out;
 }
 

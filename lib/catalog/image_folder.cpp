@@ -65,7 +65,7 @@ class ClassWalker {
       } else if (!below) {
         continue;
       } else if (is_system_folder(entry.name)) {
-        warn_of_system_folder(ctx_, io::join_path(path, entry.name), "would read the images in it");
+        warn_of_system_folder(ctx_, io::join_path(path, entry.name), "would look for images in it");
       } else {
         walk(io::join_path(relative, entry.name));
       }
@@ -127,7 +127,7 @@ FilesByFolder list_stored_class(const SourceFolder& source, const std::string& n
       object.name.erase(0, file);
       files[folder].push_back(std::move(object));
     } else if (hidden.insert(skipped).second) {
-      warn_of_system_folder(ctx, source.path_of(io::join_path(name, skipped)), "would read the images in it");
+      warn_of_system_folder(ctx, source.path_of(io::join_path(name, skipped)), "would look for images in it");
     }
   }
   return files;

@@ -251,7 +251,7 @@ class Resharding {
 
   void report_regrouped() {
     if (result_.regrouped == 0) return;
-    ctx_.warn("members_regrouped", "{} of members were separated from the rest of their sample and were put together",
+    ctx_.warn("members_regrouped", "{} of members, separated from the rest of their sample, put together",
               format_count(result_.regrouped, "group"));
   }
 

@@ -116,7 +116,7 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
   const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
   if (unused.all && source.scan.images() > 0) refuse_other_paths(source, options);
   if (unused.rows > 0) {
-    ctx.warn("metadata_rows_unused", "{} of '{}' name no image of the source, the first in line {}",
+    ctx.warn("metadata_rows_unused", "{} of '{}' without an image in the source, the first in line {}",
              format_count(unused.rows, "row"), options.metadata, unused.line);
   }
   if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
@@ -241,7 +241,7 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
   const auto& first = scan.ignored.first;
-  ctx.warn("files_ignored", "{} ignored that belong to no sample: {}{}", format_count(files, "file"),
+  ctx.warn("files_ignored", "{} of no sample ignored: {}{}", format_count(files, "file"),
            fmt::join(kinds, ", "),
            first.empty() ? std::string()
                          : fmt::format(" ('{}'{})", fmt::join(first, "', '"), files > first.size() ? ", ..." : ""));

@@ -209,7 +209,7 @@ void SetChecker::check_kinds() {
     for (const auto& [name, kind] : report.kinds) {
       if (name == usual->first) continue;
       report.log.add(ProblemCode::differing_members, kind.first_offset, kind.first_key,
-                     fmt::format("{}; most have {}", name, usual->first), kind.samples);
+                     fmt::format("this one has {}; most have {}", name.empty() ? "only a label" : name, usual->first), kind.samples);
     }
   }
 }
