@@ -11,12 +11,14 @@
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kMostFilesToAsk = 2000;
+constexpr std::size_t kThreads = 8;  // that ask, for files on a network
 constexpr double kCold = 0.01;
 constexpr double kWarm = 0.99;
 
@@ -73,7 +75,7 @@ void keep_warm(std::span<const InputFile> files, const Deadline& deadline, Conte
   constexpr int kMostReadings = 3;
   if (files.empty()) refuse_warm("the time limit is too short to read one file; use a longer --budget");
   for (int readings = 1;; ++readings) {
-    const auto reached = residency(files, context);
+    const auto reached = residency(files);
     if (!reached || *reached >= kWarm) return;
     if (readings == kMostReadings || warm(files, deadline, context) < files.size()) {
       refuse_warm(
@@ -95,13 +97,13 @@ std::string compressed_text(const std::string& path) {
 
 }  // namespace
 
-std::optional<double> residency(std::span<const InputFile> files, Context& context) {
+std::optional<double> residency(std::span<const InputFile> files) {
   if (has_objects(files)) return std::nullopt;
   const auto some = some_of(files);
   std::atomic<std::uint64_t> cached{0};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<bool> known{true};
-  for_each_file(some.size(), context, [&](std::size_t i) {
+  sync::for_each_index(some.size(), kThreads, {}, [&](std::size_t i, std::size_t) {
     if (!known) return;
     const io::File file = io::File::open_read(some[i]->path);
     const auto in_cache = io::cached_bytes(file);

@@ -68,10 +68,6 @@ void check_gpu_options(const PipelineOptions& options) {
                           options.gpus.value_or(0)));
 }
 
-std::optional<double> residency_of(std::span<const InputFile> files, Context& context) {
-  return files.empty() ? std::nullopt : residency(files, context);
-}
-
 void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
   context.warn("gpus_share_devices",
                fmt::format("{} GPUs step together, but {} here: batches go there one after the other, and links and "
@@ -245,8 +241,8 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   const CopyTally copies = work.sink.copies();
   PipelineRun run{settings, {}, StepLog(step.step_seconds), {}, {}, {}, {}};
   for (std::uint64_t epoch = 0; epoch < work.epochs; ++epoch) {
-    if (epoch > 0 && out_of_time()) break;
-    run.residency.push_back(residency_of(work.files, context));
+    if (epoch > 0 && (out_of_time() || context.stop_token().stop_requested())) break;
+    run.residency.push_back(residency(work.files));
     if (!work.budget) {
       context.progress().start(work.phase, settings.flow.samples.value_or(0), 0, "images");
     }
@@ -255,10 +251,9 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     run.process_cpu_seconds += process_cpu_seconds() - cpu_before;
     if (loop.log().steps() == 0) context.throw_if_stopped();
     if (loop.log().steps() == 0) break;  // nothing was read: the next epoch has nothing either
-    if (context.stop_token().stop_requested()) break;
   }
   run.out_of_time = out_of_time();
-  if (!context.stop_token().stop_requested()) run.residency_after = residency_of(work.files, context);
+  if (!context.stop_token().stop_requested()) run.residency_after = residency(work.files);
   run.tally = loader.tally();
   run.tally.dropped += loop.dropped();
   run.log = loop.log();

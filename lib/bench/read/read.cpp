@@ -269,12 +269,12 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   const ReadPlan plan{files, *engine, options, order.get(), counts_samples(options, files)};
   ReadResult result = describe_run(options, files);
   result.on_disk = on_disk;
-  result.cache.residency_before_ratio = residency(files, context);
+  result.cache.residency_before_ratio = residency(files);
   result.cache.state = options.direct ? CacheState::direct : cache_state(result.cache, result.storage.storage_class);
   add_measurement(plan, run_repetitions(plan, result.cache.state == CacheState::warm, result.storage.device, context),
                   result);
   result.interrupted = context.stop_token().stop_requested();
-  if (!result.interrupted) result.cache.residency_after_ratio = residency(files, context);
+  if (!result.interrupted) result.cache.residency_after_ratio = residency(files);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
   if (result.samples == 0U) {
     context.warn("no_samples", "no samples per second: " + why_no_samples(options, files, result));
