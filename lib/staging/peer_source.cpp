@@ -14,6 +14,12 @@ PeerSource::PeerSource(io::ObjectSource& source, std::vector<std::unique_ptr<io:
   for (auto& peer : peers) peers_.push_back(std::make_unique<Peer>(std::move(peer)));
 }
 
+void PeerSource::offer(const std::vector<StageFile>& files) {
+  for (const StageFile& file : files) {
+    if (file.hash || file.indexed) compared_.insert(file.object.name);
+  }
+}
+
 io::Fetched PeerSource::fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
                               const BodyWriter& write, const std::stop_token& stop) {
   ByteRange left{offset, offset + length};

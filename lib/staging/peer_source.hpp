@@ -28,8 +28,8 @@ class PeerSource final : public io::ObjectSource {
   /// Referenced objects outlive it.
   PeerSource(io::ObjectSource& source, std::vector<std::unique_ptr<io::ObjectSource>> peers, Context& ctx);
 
-  /// Before the first fetch: the files whose bytes are compared.
-  void offer(std::unordered_set<std::string> names) { compared_ = std::move(names); }
+  /// Before the first fetch: the wanted files. Those with a checksum of the source may come from peers.
+  void offer(const std::vector<StageFile>& files);
 
   const std::string& location() const override { return source_.location(); }
   std::string address_of(const std::string& name) const override { return source_.address_of(name); }

@@ -111,7 +111,8 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
                         const CheckReplace& check_replace) {
   const auto found = marker();
   StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
-  if (only_grows(state, wanted)) {
+  const bool grows = only_grows(state, wanted);
+  if (grows) {
     // Nothing that anybody reads is replaced or removed.
   } else if (found && !(found->manifest == set.hash)) {
     check_replace(*found, true);
@@ -132,7 +133,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
   } else {
     std::set<std::string> kept;
     for (const StageFile& file : wanted) kept.insert(stem_of(partial_path(file.object.name)));
-    forget_outdated(state, wanted);
+    forget_outdated(state, wanted, grows);
     remove_partials(state, &kept);
   }
   if (!is_same) files_.remove(path_of(kHitsPath));
@@ -141,8 +142,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
 }
 
 /// Removes files of a copy of another set that these files do not need. Only files named in the journal are ours.
-void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted) {
-  const bool grows = only_grows(state, wanted);
+void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted, bool grows) {
   const auto pins = pins_of(wanted);
   std::erase_if(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);

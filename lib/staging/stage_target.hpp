@@ -80,7 +80,7 @@ class StageTarget {
   void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   bool is_there(const std::string& name, const StageJournal::State& state) const;
   bool all_there(const StageJournal::State& state) const;
-  void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted);
+  void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted, bool grows);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);
 
   io::FileSystem& files_;

@@ -54,7 +54,7 @@ struct Fixture {
       opened.push_back(std::move(peer));
     }
     source = std::make_unique<staging::PeerSource>(store, std::move(opened), ctx);
-    source->offer({"x"});
+    source->offer({{{"x", content.size(), {}}, Hash128{}, {}}, {{"notes.txt", content.size(), "v1"}, {}, {}}});
   }
 
   std::string fetch(std::uint64_t offset, std::uint64_t length, const std::string& name = "x") {

@@ -307,13 +307,23 @@ void publish_set_indexes(io::FileSystem& files, const std::string& folder, const
   }
 }
 
-std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest) {
-  std::set<std::string> indexes;
+namespace {
+
+/// The names that other readers' indexes of the set have, whether they are there or not.
+std::set<std::string> reader_index_names(const formats::Manifest& manifest) {
+  std::set<std::string> names;
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-    if (!kind.set_files.empty()) indexes.insert(kind.set_files.front());
+    if (!kind.set_files.empty()) names.insert(kind.set_files.front());
     if (kind.shard_file == nullptr) continue;
-    for (const formats::ManifestShard& shard : manifest.shards) indexes.insert(kind.shard_file(shard.name));
+    for (const formats::ManifestShard& shard : manifest.shards) names.insert(kind.shard_file(shard.name));
   }
+  return names;
+}
+
+}  // namespace
+
+std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest) {
+  const std::set<std::string> indexes = reader_index_names(manifest);
   std::vector<formats::ManifestFile> extras = manifest.files;
   std::erase_if(extras, [&](const formats::ManifestFile& file) { return indexes.contains(file.name); });
   return extras;
@@ -338,16 +348,11 @@ std::string publish_manifest(io::FileSystem& files, const std::string& folder, f
       listed.push_back(std::move(file));
   }
   manifest.files = std::move(listed);
-  const auto add = [&](std::string name) {
+  for (const std::string& name : reader_index_names(manifest)) {
     const std::string path = io::join_path(folder, name);
-    if (!exists(path)) return;
+    if (!exists(path)) continue;
     const std::string text = io::read_text_file(path);
-    manifest.files.push_back({std::move(name), text.size(), xxh3_128(as_bytes(text))});
-  };
-  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-    if (!kind.set_files.empty()) add(kind.set_files.front());
-    if (kind.shard_file == nullptr) continue;
-    for (const formats::ManifestShard& shard : manifest.shards) add(kind.shard_file(shard.name));
+    manifest.files.push_back({name, text.size(), xxh3_128(as_bytes(text))});
   }
   std::ranges::sort(manifest.files, {}, &formats::ManifestFile::name);
   io::publish(files, at, as_bytes(formats::write_manifest(manifest)));

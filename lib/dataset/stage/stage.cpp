@@ -68,7 +68,7 @@ class Stage {
     const staging::StagedSetId id{set_.hash(), 0, source_.location()};
     const auto holds_all = [&] { return target_.holds(id, set_.expected()); };
     const bool is_in_place = !is_to_compare_again() && holds_all();
-    if (is_in_place) share_.check_limit(result_in_place().bytes);
+    if (is_in_place && options_.share.limit) share_.check_limit(result_in_place().bytes);
     if (is_in_place && set_.missing().empty() && (options_.dry_run || share_.keep(holds_all))) {
       StageResult result = result_in_place();
       if (result.verified == "size") warn_of_missing_manifest();
@@ -205,11 +205,7 @@ class Stage {
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
-    std::unordered_set<std::string> compared;
-    for (const staging::StageFile& file : wanted_) {
-      if (file.hash || file.indexed) compared.insert(file.object.name);
-    }
-    source_.offer(std::move(compared));
+    if (!options_.peers.empty()) source_.offer(wanted_);
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
     try {
       copier.copy_all(wanted_);
