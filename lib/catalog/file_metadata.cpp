@@ -130,7 +130,8 @@ class MetadataReader {
     if (!is_bad_file(error.code())) throw Error(error);
     file.mtime_ns = kUnreadable;
     const std::scoped_lock lock(mutex_);
-    scan_.problems.push_back({owner.path_of(file), std::move(error)});
+    const std::string path = owner.path_of(file);
+    scan_.problems.push_back({path, std::move(error), {path}});
   }
 
   const SourceFolder& source_;
@@ -196,9 +197,9 @@ void drop_images(ImageFolderScan& scan, const std::function<bool(const ScannedCl
 
 void leave_out(ImageFolderScan& scan, const FileJudge& judge) {
   drop_images(scan, [&](const ScannedClass& owner, const ScannedFile& file) {
-    std::optional<Error> error = judge(owner, file);
-    if (error) scan.problems.push_back({owner.path_of(file), std::move(*error)});
-    return error.has_value();
+    std::optional<ScanProblem> problem = judge(owner, file);
+    if (problem) scan.problems.push_back(std::move(*problem));
+    return problem.has_value();
   });
 }
 

@@ -69,6 +69,8 @@ struct ScannedClass {
 struct ScanProblem {
   std::string path;  ///< relative to the source
   Error error;
+  /// Files that are not there or cannot be read, which a plan can contain nevertheless; empty: the plan has to change.
+  std::vector<std::string> unread = {};
 };
 
 struct ImageFolderScan {
@@ -135,7 +137,7 @@ void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned c
 void drop_images(ImageFolderScan& scan, const std::function<bool(const ScannedClass&, const ScannedFile&)>& judge);
 
 /// Removes images for which `judge` reports a fault from a scan, with their other files; they become problems.
-using FileJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;
+using FileJudge = std::function<std::optional<ScanProblem>(const ScannedClass&, const ScannedFile&)>;
 void leave_out(ImageFolderScan& scan, const FileJudge& judge);
 
 }  // namespace shardkit::catalog

@@ -74,7 +74,7 @@ class FieldFinder {
     first_ = scan_.fields.size();
     for (const FieldTemplate& field : options_.fields) scan_.fields.push_back({field.name(), !field.optional()});
     for_each_pattern([&](const ScannedClass&, std::uint32_t, std::size_t, const FieldTemplate::FilePattern& pattern) {
-      folders_.want(below_source(pattern.folder));
+      folders_.want(below_set(options_.set, pattern.folder));
     });
     folders_.list();
     drop_fields_of_others();
@@ -85,13 +85,6 @@ class FieldFinder {
   }
 
  private:
-  /// Templates count from the folder that was named; the source is a set's folder below it.
-  std::string below_source(const std::string& path) const {
-    if (options_.set.empty()) return path;
-    const std::string below = std::filesystem::path(path).lexically_relative(options_.set);
-    return below == "." ? std::string() : below;
-  }
-
   template <class Use>
   void for_each_pattern(const Use& use) {
     for (ScannedClass& owner : scan_.classes) {
@@ -110,7 +103,7 @@ class FieldFinder {
   void for_each_file(const Use& use) {
     for_each_pattern(
         [&](ScannedClass& owner, std::uint32_t image, std::size_t field, FieldTemplate::FilePattern pattern) {
-          pattern.folder = below_source(pattern.folder);
+          pattern.folder = below_set(options_.set, pattern.folder);
           for (const io::ObjectInfo& file : folders_.matches(pattern)) {
             if (pattern.matches(file.name)) use(owner, image, field, pattern.folder, file);
           }
@@ -312,6 +305,12 @@ bool FieldTemplate::FilePattern::matches(std::string_view name) const {
     name.remove_prefix(at + parts[i].size());
   }
   return true;
+}
+
+std::string below_set(const std::string& set, const std::string& path) {
+  if (set.empty()) return path;
+  const std::string below = std::filesystem::path(path).lexically_relative(set);
+  return below == "." ? std::string() : below;
 }
 
 std::string FieldTemplate::FilePattern::text() const {

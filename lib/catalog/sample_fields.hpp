@@ -55,6 +55,9 @@ class FieldTemplate {
   std::vector<Part> parts_;
 };
 
+/// Templates count from the folder that was named; the source is the folder of `set` in it. The path from there.
+std::string below_set(const std::string& set, const std::string& path);
+
 /// "mask.2.png" for number 2 of "mask.png": the number is before the last part of the name.
 std::string numbered_field(std::string_view name, std::uint32_t number);
 

@@ -221,7 +221,7 @@ std::optional<std::uint64_t> shard_number(std::string_view prefix, std::string_v
   return parse_number(name.substr(begin, end - begin), number) ? std::optional(number) : std::nullopt;
 }
 
-bool is_unread(const PlannedFile& file) {
+bool is_unread(const FileState& file) {
   return file.size == 0 && file.mtime_ns == 0 && file.version.value_or("").empty();
 }
 

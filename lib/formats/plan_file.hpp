@@ -202,7 +202,7 @@ std::string plan_name(std::uint64_t number);
 std::optional<std::uint64_t> shard_number(std::string_view prefix, std::string_view name);
 
 /// True for a file that could not be read when the plan was made.
-bool is_unread(const PlannedFile& file);
+bool is_unread(const FileState& file);
 
 /// The label as the .cls member holds it: ASCII digits, no newline.
 std::string label_text(std::uint64_t label);

@@ -297,7 +297,7 @@ class Caching(RemedyTest):
                 self.shardctl("convert", "src", source, "--samples", "5")
                 shard = next(source.glob("*.tar"))
                 damage(shard)
-                refused = self.call("shardctl", "stage", source, self.target)
+                refused = self.call("shardctl", "stage", source, f"{name} refused")
                 verify, salvage = self.advised(refused, 4)
                 self.assertIn(shard.name, refused.stderr)
                 self.assertEqual(self.shell(verify).returncode, 3)

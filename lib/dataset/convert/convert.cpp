@@ -192,9 +192,12 @@ class Conversion {
 
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
     ctx_.progress().next_stage();
-    ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out_, ctx_);
+    const std::string folder = set.name.empty() ? std::string() : set.name + '/';
+    const auto left_out = [&](const std::string& path) {
+      return left_out_.contains(path) || (options_.append && earlier_.has(folder + path));
+    };
+    ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out, ctx_);
     if (options_.append) {
-      const std::string folder = set.name.empty() ? std::string() : set.name + '/';
       earlier_.settle(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
     }
     warn_of_classes(source, set, ctx_);
@@ -306,8 +309,15 @@ class Conversion {
   }
 
   std::string what_to_do() const {
+    const bool all_gone = std::ranges::all_of(open_, [](const BadFile& file) { return file.seen.gone; });
+    const bool any_gone = std::ranges::any_of(open_, [](const BadFile& file) { return file.seen.gone; });
+    const bool is_list = !options_.sharding.images.list.empty();
     const std::string again = away_ ? "run the same command again when they are back"
-                                    : "correct or delete these files and run the same command again";
+                                    : fmt::format("{}{} and run the same command again",
+                                                  all_gone  ? "add these files"
+                                                  : is_list ? "correct these files, or delete them but keep their rows,"
+                                                            : "correct or delete these files",
+                                                  any_gone && !all_gone ? ", add those that do not exist," : "");
     if (on_bad_ == OnBad::keep) return again;
     ConvertOptions options = options_;
     options.sharding.on_bad.reset();

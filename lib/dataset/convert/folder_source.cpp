@@ -232,7 +232,10 @@ class FolderSource final : public SampleSource {
   /// Looks at the file after the read: size and time that are still the planned ones hold for what was read, too. With
   /// --identity size the time before is the one to compare with.
   void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
-    const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path));
+    const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path), O_NONBLOCK);
+    if (!S_ISREG(opened.info().st_mode)) {
+      throw Error(ErrorCode::corrupt, At{opened.path()}, "'{}' is not a regular file", opened.path());
+    }
     const std::int64_t expected = source_.identity == FileIdentity::size ? io::mtime_ns(opened.info()) : file.mtime_ns;
     const std::size_t got = opened.read_at(0, out);
     const struct stat info = opened.info();

@@ -68,7 +68,8 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const bool skips = options.sharding.on_bad == OnBad::skip;
   ctx.progress().expect_stages(2);
   ctx.progress().next_stage();
-  const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, {}, ctx)
+  const auto none = [](const std::string&) { return false; };
+  const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, none, ctx)
                                      : scan_source(images, options.sharding, {}, options.threads, ctx);
   warn_of_classes(source, {}, ctx);
   ctx.progress().next_stage();

@@ -55,7 +55,7 @@ inline constexpr std::size_t kMostBadListed = 1000;
 struct BadFiles {
   std::vector<BadFile> open = {};  ///< by path, the first kMostBadListed
   std::uint64_t open_files = 0;    ///< all
-  std::uint64_t gone_files = 0;    ///< of these: files that no longer exist
+  std::uint64_t gone_files = 0;    ///< of these: files that existed when they were planned, and no longer do
   std::uint64_t samples = 0;       ///< open or left out, but for deleted ones
 };
 

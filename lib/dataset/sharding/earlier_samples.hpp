@@ -24,6 +24,8 @@ class EarlierSamples {
   /// empty. Throws Error{corrupt, not_found} for plans and indexes that cannot be read.
   void add(const ShardTarget& target, const std::string& folder);
 
+  /// Whether a sample of the set started with this file; `path` with its folder.
+  bool has(const std::string& path) const { return find(path) != nullptr; }
   /// Paths that earlier runs left out, without their folder.
   const std::set<std::string>& left_out() const { return left_out_; }
 

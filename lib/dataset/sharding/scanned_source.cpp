@@ -120,26 +120,28 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
              format_count(unused.rows, "row"), options.metadata, unused.line);
   }
   if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
-  catalog::leave_out(source.scan,
-                     [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
-                       if (source.notes->knows(owner.path_of(file))) return std::nullopt;
-                       const std::string path = source.images.path_of(owner.path_of(file));
-                       return Error(ErrorCode::corrupt, At{path}, "'{}' has no row in the table of --metadata", path);
-                     });
+  catalog::leave_out(
+      source.scan, [&](const auto& owner, const catalog::ScannedFile& file) -> std::optional<catalog::ScanProblem> {
+        const std::string image = owner.path_of(file);
+        if (source.notes->knows(image)) return std::nullopt;
+        const std::string path = source.images.path_of(image);
+        return {{image, Error(ErrorCode::corrupt, At{path}, "'{}' has no row in the table of --metadata", path)}};
+      });
 }
 
-/// The required fields that each sample lacks, as one text; empty for samples that have all.
-std::vector<std::string> fields_lacking(const catalog::ImageFolderScan& scan, const catalog::ScannedClass& owner,
-                                        std::map<std::string, std::uint64_t>& optional_lacking) {
+/// The names of the required fields that each sample lacks.
+std::vector<std::vector<std::string>> fields_lacking(const catalog::ImageFolderScan& scan,
+                                                     const catalog::ScannedClass& owner,
+                                                     std::map<std::string, std::uint64_t>& optional_lacking) {
   std::vector<std::vector<bool>> has(scan.fields.size(), std::vector<bool>(owner.files.size()));
   for (const catalog::ScannedMember& member : owner.members) has[member.field][member.image] = true;
-  std::vector<std::string> lacking(owner.files.size());
+  std::vector<std::vector<std::string>> lacking(owner.files.size());
   for (std::size_t field = 0; field < scan.fields.size(); ++field) {
     if (scan.fields[field].beside) continue;
     for (std::size_t image = 0; image < lacking.size(); ++image) {
       if (has[field][image]) continue;
       if (scan.fields[field].required) {
-        lacking[image] += (lacking[image].empty() ? "" : ", ") + scan.fields[field].name;
+        lacking[image].push_back(scan.fields[field].name);
       } else {
         ++optional_lacking[scan.fields[field].name];
       }
@@ -150,22 +152,36 @@ std::vector<std::string> fields_lacking(const catalog::ImageFolderScan& scan, co
 
 /// Where the file of a field would be; `path` is that of the sample, from the folder where templates start. Empty if
 /// its stem lacks the SUFFIX of the template.
-std::optional<std::string> looked_for(const ShardingOptions& options, const std::string& field,
-                                      const std::string& path) {
+std::optional<catalog::FieldTemplate::FilePattern> looked_for(const ShardingOptions& options, const std::string& field,
+                                                              const std::string& path) {
   for (const std::string& declared : options.fields) {
     const catalog::FieldTemplate made(declared);
-    if (made.name() != field) continue;
-    const auto pattern = made.pattern_for(path);
-    return pattern ? std::optional(pattern->text()) : std::nullopt;
+    if (made.name() == field) return made.pattern_for(path);
   }
   return std::nullopt;
+}
+
+/// A sample of `set` that lacks these required fields. Files whose names the templates tell may still come.
+catalog::ScanProblem lacking_sample(const catalog::SourceFolder& images, const ShardingOptions& options,
+                                    const std::string& set, const std::string& image,
+                                    const std::vector<std::string>& fields) {
+  const std::string path = images.path_of(image);
+  std::string text = fmt::format("'{}' lacks a required field: {}", path, fmt::join(fields, ", "));
+  std::vector<std::string> unread;
+  for (const std::string& field : fields) {
+    const auto looked = looked_for(options, field, io::join_path(set, image));
+    if (looked && fields.size() == 1) text += fmt::format(" (looked for '{}')", looked->text());
+    if (looked && looked->parts.size() == 1) unread.push_back(catalog::below_set(set, looked->text()));
+  }
+  if (unread.size() < fields.size()) unread.clear();
+  return {image, Error(ErrorCode::corrupt, text, path), std::move(unread)};
 }
 
 /// A sample that lacks a required field is a bad one; those that lack an optional one are counted.
 void settle_fields(ScannedSource& source, const ShardingOptions& options, const std::string& set, Context& ctx) {
   if (options.fields.empty()) return;
   std::map<std::string, std::uint64_t> optional_lacking;
-  std::map<const catalog::ScannedClass*, std::vector<std::string>> lacking;
+  std::map<const catalog::ScannedClass*, std::vector<std::vector<std::string>>> lacking;
   for (const catalog::ScannedClass& owner : source.scan.classes) {
     lacking.emplace(&owner, fields_lacking(source.scan, owner, optional_lacking));
   }
@@ -175,20 +191,16 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, const 
   if (options.on_bad == OnBad::keep) {
     std::ptrdiff_t kept = 0;
     for (const auto& [owner, names] : lacking)
-      kept += std::ranges::count_if(names, [](const std::string& name) { return !name.empty(); });
+      kept += std::ranges::count_if(names, [](const auto& of_sample) { return !of_sample.empty(); });
     if (kept > 0) ctx.warn("field_missing", "{} kept without a required field", format_count(kept, "sample"));
     return;
   }
-  catalog::leave_out(
-      source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
-        const std::string& names = lacking.at(&owner)[static_cast<std::size_t>(&file - owner.files.data())];
-        if (names.empty()) return std::nullopt;
-        const std::string path = source.images.path_of(owner.path_of(file));
-        std::string text = fmt::format("'{}' lacks a required field: {}", path, names);
-        if (const auto looked = looked_for(options, names, io::join_path(set, owner.path_of(file))))
-          text += fmt::format(" (looked for '{}')", *looked);
-        return Error(ErrorCode::corrupt, text, path);
-      });
+  catalog::leave_out(source.scan,
+                     [&](const auto& owner, const catalog::ScannedFile& file) -> std::optional<catalog::ScanProblem> {
+                       const auto& names = lacking.at(&owner)[static_cast<std::size_t>(&file - owner.files.data())];
+                       if (names.empty()) return std::nullopt;
+                       return lacking_sample(source.images, options, set, owner.path_of(file), names);
+                     });
 }
 
 void warn_of_columns(const catalog::ImageList& list, const ShardingOptions& options, Context& ctx) {
@@ -241,8 +253,7 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
   const auto& first = scan.ignored.first;
-  ctx.warn("files_ignored", "{} of no sample ignored: {}{}", format_count(files, "file"),
-           fmt::join(kinds, ", "),
+  ctx.warn("files_ignored", "{} of no sample ignored: {}{}", format_count(files, "file"), fmt::join(kinds, ", "),
            first.empty() ? std::string()
                          : fmt::format(" ('{}'{})", fmt::join(first, "', '"), files > first.size() ? ", ..." : ""));
 }
@@ -291,23 +302,23 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
 
 ScannedSource scan_whole_source(const catalog::SourceFolder& images, const ShardingOptions& options,
                                 const SourceSet& set, std::optional<std::uint64_t> threads,
-                                const std::set<std::string>& left_out, Context& ctx) {
+                                const std::function<bool(const std::string& path)>& left_out, Context& ctx) {
   ScannedSource source = scan_source(images, options, set, threads, ctx);
   catalog::SourceFolder with_unreadable = images;
   std::uint64_t unreadable = 0;
   std::vector<std::string> first;
   for (const catalog::ScanProblem& problem : source.scan.problems) {
-    const ErrorCode code = problem.error.code();
-    if ((code != ErrorCode::not_found && code != ErrorCode::denied) || left_out.contains(problem.path)) continue;
+    if (problem.unread.empty() || left_out(problem.path)) continue;
     catalog::FileState none;
     if (images.store) none.version.emplace();
-    with_unreadable.known.emplace(problem.path, none);
+    for (const std::string& path : problem.unread) with_unreadable.known.emplace(path, none);
     if (++unreadable <= kMostNamed) first.emplace_back(problem.error.what());
   }
-  if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
-  ctx.warn("files_unreadable",
-           "{} cannot be read: {}{}; the plan keeps a place for each, which a run that can read the file fills",
-           format_count(unreadable, "file"), fmt::join(first, "; "), unreadable > kMostNamed ? "; ..." : "");
+  const std::uint64_t files = source.scan.images() + unreadable;
+  // More of them are a source that is not there, whatever may be left out.
+  if (unreadable == 0 || unreadable > std::max(most_bad(options.max_bad, files), most_bad({}, files))) return source;
+  ctx.warn("files_unreadable", "{} not complete: {}{}; everything else is converted",
+           format_count(unreadable, "sample"), fmt::join(first, "; "), unreadable > kMostNamed ? "; ..." : "");
   return scan_source(with_unreadable, options, set, threads, ctx);
 }
 

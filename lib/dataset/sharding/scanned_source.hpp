@@ -44,11 +44,12 @@ struct SourceSet {
 ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options, const SourceSet& set,
                           std::optional<std::uint64_t> threads, Context& ctx);
 
-/// Like scan_source(), but existing files that cannot be read are not problems: the plan has them with size and time 0,
-/// so that it may be amended by them, unless they are already in `left_out` or are more than --max-bad allows.
+/// Like scan_source(), but files that cannot be read or do not exist, although a listing, a list or a template names
+/// them, are planned with size and time 0, so that the plan may be amended by them. They stay problems if they are more
+/// than --max-bad and its default allow, or if the set has their sample or recorded it as left out.
 ScannedSource scan_whole_source(const catalog::SourceFolder& images, const ShardingOptions& options,
                                 const SourceSet& set, std::optional<std::uint64_t> threads,
-                                const std::set<std::string>& left_out, Context& ctx);
+                                const std::function<bool(const std::string& path)>& left_out, Context& ctx);
 
 /// Warns of class folders that are named by numbers but get others as labels, and of a source with one class only.
 void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& ctx);

@@ -305,7 +305,7 @@ class ShardJob {
   void note_open(const BadFile& file) {
     if (file.state != BadState::open) return;
     ++open_files_;
-    if (file.seen.gone) ++gone_files_;
+    if (file.seen.gone && !formats::is_unread(file.planned)) ++gone_files_;
     bad_.push_back(file);
     if (bad_.size() == 2 * kMostBadListed) keep_first();
   }

@@ -415,6 +415,14 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   CHECK_FALSE(fs::exists(source.dir.path("set/.shardkit/plan-1")));
 }
 
+VerifyResult verify_against(const GrowingSource& source) {
+  Context ctx;
+  VerifyOptions options;
+  options.shards = {source.dir.path("set")};
+  options.against = source.dir.path("src");
+  return verify(options, ctx);
+}
+
 TEST_CASE("a file keeps its key when others of its stem come or go") {
   const GrowingSource source;
   const std::string folder = source.dir.path("src/class_0/");
@@ -426,11 +434,7 @@ TEST_CASE("a file keeps its key when others of its stem come or go") {
     fs::remove(folder + "a.jpg");
     run(source.appending());
     CHECK(sample_paths(source.dir.path("set")) == before);
-    Context ctx;
-    VerifyOptions verifying;
-    verifying.shards = {source.dir.path("set")};
-    verifying.against = source.dir.path("src");
-    const VerifyResult result = verify(verifying, ctx);
+    const VerifyResult result = verify_against(source);
     CHECK(result.errors == 2);  // .cls and .jpg of the removed file
     for (const Problem& problem : result.problems) CHECK(problem.code == "not_in_source");
   }
@@ -442,12 +446,28 @@ TEST_CASE("a file keeps its key when others of its stem come or go") {
     CHECK(sample_paths(source.dir.path("set")) == after);
     run(source.appending());
     CHECK(sample_paths(source.dir.path("set")) == after);
-    Context ctx;
-    VerifyOptions verifying;
-    verifying.shards = {source.dir.path("set")};
-    verifying.against = source.dir.path("src");
-    CHECK(verify(verifying, ctx).errors == 0);
+    CHECK(verify_against(source).errors == 0);
   }
+}
+
+TEST_CASE("a mask that no longer exists does not matter for a sample of the set, and is missed for a new one") {
+  const GrowingSource source;
+  fs::copy(source.dir.path("src"), source.dir.path("masks"), fs::copy_options::recursive);
+  ConvertOptions options = source.options();
+  options.sharding.fields = {"mask.jpg=../masks/{dir}/{name}"};
+  run(options);
+  const std::set<std::string> before = sample_paths(source.dir.path("set"));
+  fs::remove(source.dir.path("masks/class_0/img_001.jpg"));
+  options.append = true;
+  run(options);
+  CHECK(sample_paths(source.dir.path("set")) == before);
+  write_file(source.dir.path("src/class_0/new.jpg"), kJpegStart + "new");
+  Context ctx;
+  const ConvertResult result = try_convert(options, ctx);
+  REQUIRE(result.bad_files.size() == 1);
+  CHECK(result.bad_files.front().path == "../masks/class_0/new.jpg");
+  write_file(source.dir.path("masks/class_0/new.jpg"), kJpegStart + "mask");
+  CHECK(run(options).samples == 1);
 }
 
 TEST_CASE("copies with other times are known by their size with --identity size") {

@@ -1,6 +1,8 @@
 // Bad files and sources that are away: what one run finds, and how the same target is finished.
 #include <filesystem>
 
+#include <sys/stat.h>
+
 #include "dataset/convert/convert_support.hpp"
 #include "dataset/image_samples.hpp"
 #include "dataset/merge/merge.hpp"
@@ -151,6 +153,56 @@ TEST_CASE("each remedy works on the same target, and writes only the shards conc
   }
 }
 
+TEST_CASE("pipes, and masks or listed files that are not there, are bad files among the others, and can be corrected") {
+  for (const bool skips : {false, true}) {
+    for (const std::string kind : {"pipe", "mask", "listed"}) {
+      CAPTURE(skips);
+      CAPTURE(kind);
+      const Fixture f;
+      ConvertOptions options = skips ? f.skipping("out") : f.options("out");
+      std::string absent = f.tree.path(1, 20);
+      if (kind == "mask") {
+        fs::copy(f.dir.path("good"), f.dir.path("masks"), fs::copy_options::recursive);
+        options.sharding.fields = {"mask.jpg=../masks/{dir}/{name}"};
+        absent = f.dir.path("masks/class_1/img_020.jpg");
+      } else if (kind == "listed") {
+        std::string rows = "path,label\n";
+        for (const auto& [path, content] : f.good) rows += path + "," + path.substr(6, 1) + "\n";
+        write_file(f.dir.path("list.csv"), rows);
+        options.sharding.images.list = f.dir.path("list.csv");
+        options.sharding.images.label_column = "label";
+      }
+      const std::string content = read_file(absent);
+      fs::remove(absent);
+      if (kind == "pipe") REQUIRE(::mkfifo(absent.c_str(), 0600) == 0);
+      const ConvertResult result = tried(options);
+      CHECK(result.failure.has_value() != skips);
+      CHECK(result.bad + result.skipped == 4);
+      CHECK(result.shards_written >= (skips ? 15 : 10));
+      f.correct();
+      fs::remove(absent);
+      write_file(absent, content);
+      CHECK(run(options).samples == 120);
+      ConvertOptions whole = options;
+      whole.target = f.dir.path("whole");
+      run(whole);
+      CHECK(f.tars("out") == f.tars("whole"));
+    }
+  }
+}
+
+TEST_CASE("more files that are not there than may be missing by chance stop the scan") {
+  const Fixture f;
+  for (std::uint64_t i = 20; i < 30; ++i) {
+    fs::remove(f.tree.path(0, i));
+    fs::create_symlink("nowhere", f.tree.path(0, i));
+  }
+  const std::string text = refusal(f.options("out"), ErrorCode::not_found);
+  CHECK(contains(text, "--on-bad skip --max-bad 11 (or more: files are read while they are converted)"));
+  CHECK(f.tars("out").empty());
+  CHECK(contains(refusal(f.skipping("out"), ErrorCode::not_found), "11 files cannot be used, more than --max-bad"));
+}
+
 TEST_CASE("files that were left out are taken in when they are good; others of the plan must not change") {
   const Fixture f;
   CHECK(run(f.skipping("out")).skipped == 3);
@@ -232,6 +284,9 @@ TEST_CASE("parts that find bad files are finished one by one and merged") {
 TEST_CASE("--max-bad limits what is left out, and the message has the value that passes") {
   const Fixture f;
   for (int i = 20; i < 29; ++i) write_file(f.tree.path(0, static_cast<std::uint64_t>(i)), kHtml);
+  ConvertOptions none_left_out = f.skipping("out");
+  none_left_out.sharding.max_bad = "0";
+  CHECK(contains(refusal(none_left_out, ErrorCode::corrupt), "--on-bad skip --max-bad 12`"));
   const std::string text = refusal(f.skipping("out"), ErrorCode::corrupt);
   CHECK(contains(text, "found 12 bad samples in '"));
   CHECK(contains(text, "--on-bad skip --max-bad 12`"));
