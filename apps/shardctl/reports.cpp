@@ -16,7 +16,7 @@ namespace {
 /// The position of a problem: shard, offset and key, if known.
 std::string position_of(const dataset::Problem& problem) {
   std::string position = problem.shard.empty() ? "the set" : cli::printable(problem.shard);
-  if (problem.offset) position += " at byte " + cli::format_value(*problem.offset, Unit::none);
+  if (problem.offset) position += fmt::format(" at byte {}", *problem.offset);
   if (!problem.key.empty()) position += ", " + cli::printable(problem.key);
   return position;
 }
@@ -90,14 +90,14 @@ std::string findings_text(const std::vector<dataset::Problem>& problems, std::ui
     for (const dataset::Problem* problem : found) count += problem->count;
     out += fmt::format("  {} {}: {}\n", kind.first == dataset::Severity::error ? "error" : "warning", kind.second,
                        format_count(count, "finding"));
+    total -= count;
     for (const dataset::Problem* problem : found | std::views::take(most_shown)) {
+      count -= problem->count;
       out += fmt::format("    {}: {}\n", position_of(*problem), cli::printable(problem->text));
     }
-    if (found.size() > most_shown) {
-      out += fmt::format("    and {} more; --json lists them\n", format_count(found.size() - most_shown));
-    }
+    if (count > 0) out += fmt::format("    and {} more; --json lists up to 20 of each shard\n", format_count(count));
   }
-  if (total > problems.size()) out += fmt::format("  and {}\n", format_count(total - problems.size(), "more finding"));
+  if (total > 0) out += fmt::format("  and {} that the result has no line for\n", format_count(total, "more finding"));
   return out;
 }
 

@@ -25,8 +25,11 @@ constexpr std::uint64_t kMostPadding = 8U * 1024U * 1024U;
 /// Looks at the tar while it is unpacked: stops if it is not a tar, and checks free space before large members.
 class Watcher final : public formats::TarHandler {
  public:
-  Watcher(const std::string& path, std::uint64_t packed_bytes, const std::string& folder)
-      : path_(path), folder_(folder), most_(UnpackedTar::kUnpackedFree + packed_bytes * UnpackedTar::kUnpackedRatio) {}
+  Watcher(const std::string& path, std::uint64_t packed_bytes, const std::string& folder, bool salvage)
+      : path_(path),
+        folder_(folder),
+        salvage_(salvage),
+        most_(UnpackedTar::kUnpackedFree + packed_bytes * UnpackedTar::kUnpackedRatio) {}
 
   bool entry(const formats::TarEntry& entry) override {
     members_end_ = entry.data_offset + entry.size;
@@ -35,6 +38,7 @@ class Watcher final : public formats::TarHandler {
     return false;
   }
   void finding(const formats::TarFinding& finding) override {
+    if (salvage_ && finding.offset > 0) return;
     switch (finding.fault) {
       case formats::TarFault::not_a_tar:
       case formats::TarFault::compressed:
@@ -66,6 +70,7 @@ class Watcher final : public formats::TarHandler {
 
   const std::string& path_;
   const std::string& folder_;
+  const bool salvage_;
   const std::uint64_t most_;  ///< bytes that the members may end at
   std::uint64_t members_end_ = 0;
 };
@@ -129,9 +134,9 @@ Reader open_raw(Packed& packed, const std::string& path) {
 }  // namespace
 
 UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& path, const std::string& folder,
-                         io::FileSystem& files, Context& ctx)
+                         io::FileSystem& files, Context& ctx, bool salvage)
     : file_(files, io::join_path(folder, "unpacked")) {
-  Watcher watcher(path, source->size(), folder);
+  Watcher watcher(path, source->size(), folder, salvage);
   watcher.require_room(source->size(), 0);
   Packed packed{*source};
   const Reader reader = open_raw(packed, path);
@@ -144,6 +149,7 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
     la_int64_t offset = 0;
     const int status = archive_read_data_block(reader.get(), &block, &size, &offset);
     if (status == ARCHIVE_EOF) break;
+    if (status != ARCHIVE_OK && salvage && bytes_ > 0 && !packed.error) break;
     if (status != ARCHIVE_OK) fail(reader.get(), packed, path, bytes_);
     const Bytes bytes(static_cast<const std::byte*>(block), size);
     feed.feed(bytes);

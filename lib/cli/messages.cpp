@@ -84,7 +84,9 @@ std::string failure_text(const Failure& failure, int signal, std::string_view ti
   if (!failure.path.empty() && failure.text.find(failure.path) == std::string::npos) {
     text += fmt::format(" (in '{}')", printable(failure.path));
   }
-  if (failure.offset) text += fmt::format(" (at offset {})", *failure.offset);
+  if (failure.offset && failure.text.find(fmt::format("byte {}", *failure.offset)) == std::string::npos) {
+    text += fmt::format(" (at offset {})", *failure.offset);
+  }
   return text;
 }
 

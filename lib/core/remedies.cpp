@@ -21,6 +21,7 @@ constexpr std::array kTable{
     Row{"drop_bad", " --drop-bad"},
     Row{"merge_classes", " --merge-classes"},
     Row{"rename", " --rename {}"},
+    Row{"shards", " --shards {}"},
     Row{"multiple_of", " --multiple-of {}"},
     Row{"convert", "shardctl convert {} DST{}"},
     Row{"plan", "shardctl plan {} -o {} --class-map FILE"},
@@ -72,6 +73,7 @@ std::string reshard(const Named& shards, const Repairs& repairs) {
   if (repairs.drop_bad) command += filled("drop_bad");
   if (repairs.merge_classes) command += filled("merge_classes");
   if (!repairs.rename.empty()) command += filled("rename", {shell_word(repairs.rename)});
+  if (repairs.shards > 0) command += filled("shards", {fmt::to_string(repairs.shards)});
   return command;
 }
 

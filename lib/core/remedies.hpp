@@ -28,6 +28,7 @@ struct Repairs {
   bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data
   bool merge_classes = false;    ///< labels that mean different classes in different folders
   std::string rename = {};       ///< "=jpg": members without an extension
+  std::uint64_t shards = 0;      ///< to write; 0: as usual. Repairs nothing
 
   bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || !rename.empty(); }
 };

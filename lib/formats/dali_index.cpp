@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "formats/index_kinds.hpp"
 
@@ -51,9 +52,9 @@ class DaliLines final : public ShardIndexLines {
     };
     if (std::ranges::none_of(sample.members, unreadable)) return;
     throw Error(ErrorCode::unsupported, At{shard_, sample.offset},
-                "shard '{}', at byte {}: DALI cannot read an index with '{}', because white space ends a name; "
-                "write the shard again with other names, or leave out --dali",
-                shard_, sample.offset, sample.members.front().name);
+                "shard '{}', at byte {}: DALI cannot read an index with '{}', because white space ends a name; {} "
+                "writes the shard with other names. Or leave out --dali",
+                shard_, sample.offset, sample.members.front().name, remedy::in_text(remedy::reshard({shard_})));
   }
 
   ByteSink& lines_;

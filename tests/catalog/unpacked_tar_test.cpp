@@ -137,3 +137,20 @@ TEST_CASE("what would fill the disk is refused with what it is of") {
     CHECK(std::string(error.what()).starts_with("7 compressed inputs cannot be unpacked: "));
   }
 }
+
+TEST_CASE("to salvage, what comes before the damage is unpacked, but nothing of a file that is damaged at its start") {
+  Fixture f;
+  std::string noise(700'000, 'i');
+  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<char>(i * i * 2654435761U >> 11U);
+  const std::string whole = TarBuilder().sample("a", noise, "1").sample("b", noise, "2").end().bytes();
+  const std::string path = f.packed(whole);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  const auto unpack = [&] {
+    return UnpackedTar(std::make_unique<io::FileSource>(path), path, f.dir.path("scratch"), *f.files, f.ctx, true)
+        .bytes();
+  };
+  CHECK(unpack() > 0);
+  CHECK(unpack() < whole.size());
+  std::filesystem::resize_file(path, 5);
+  CHECK_THROWS_AS(unpack(), Error);
+}

@@ -65,9 +65,9 @@ class RemedyTest(FolderTest):
         self.addCleanup(server.shutdown)
         return f"http://127.0.0.1:{server.server_port}/"
 
-    def write_tar(self, name, files):
+    def write_tar(self, name, files, mode="w"):
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        write_tar(self.folder / name, files, form=tarfile.USTAR_FORMAT)
+        write_tar(self.folder / name, files, mode=mode, form=tarfile.USTAR_FORMAT)
 
 
 class LeavingOut(RemedyTest):
@@ -507,6 +507,31 @@ class Table(RemedyTest):
             shutil.rmtree(self.folder / "OUT")
             self.follow_all(self.found(self.shards))
             self.sound("OUT")
+
+    def test_row_salvage_of_a_compressed_tar_that_is_cut(self):
+        noise = [(f"{n:03}.{extension}", content) for n in range(9)
+                 for extension, content in (("cls", b"0"), ("jpg", os.urandom(50_000)))]
+        self.write_tar(f"{self.shards}/a.tar.gz", noise, mode="w:gz")
+        path = self.folder / self.shards / "a.tar.gz"
+        path.write_bytes(path.read_bytes()[:300_000])
+        target = f"new {AWKWARD}"
+        self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target), 4)[0])
+        self.sound(target)
+        self.assertGreater(self.shardctl("stat", target)["samples"], 3)
+
+    def test_row_shards(self):
+        self.write_shards(a=[(f"x {name}", content) for name, content in self.samples(*range(12))],
+                          b=self.samples(*range(12, 24)))
+        (command,) = self.found(self.shards)
+        self.assertIn("--shards 2", command)
+        self.follow(command)
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["shards"], 2)
+
+    def test_shards_without_a_sample_get_no_command_that_would_fail(self):
+        self.write_shards(a=[])
+        (advice,) = self.found(self.shards)
+        self.assertTrue(advice.startswith("#"), advice)
 
     def test_row_mark_duplicates(self):
         one, two = self.samples(1, 2), self.samples(1, 2, image="other")

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,7 +22,7 @@ namespace {
 class Search {
  public:
   Search(const catalog::ShardSet& set, const std::string& key, Context& ctx)
-      : set_(set), key_(key), ctx_(ctx), lister_(set, ctx), first_(set.shards.size()), nearest_(key) {}
+      : set_(set), key_(key), ctx_(ctx), lister_(set, ctx), first_(set.shards.size()) {}
 
   /// Looks through `threads` shards at a time.
   void run(unsigned threads) {
@@ -35,14 +34,11 @@ class Search {
   const std::optional<formats::IndexSample>& sample() const { return sample_; }
   /// That has the sample.
   const catalog::ShardFile& shard() const { return set_.shards[first_]; }
-  /// The set without the sample; may be empty.
-  const std::string& nearest() const { return nearest_.key(); }
 
  private:
   /// Shards are taken in their order, so all before the first that has the key are looked through.
   void look_through(std::size_t at) {
     if (at >= first_) return;
-    NearestKey nearest(key_);
     const catalog::ShardFile& shard = set_.shards[at];
     ListingVisitor visitor;
     visitor.sample = [&](formats::IndexSample&& sample) {
@@ -50,14 +46,11 @@ class Search {
         found(at, std::move(sample));
         return false;
       }
-      nearest.consider(sample.key);
       return at < first_;
     };
     visitor.finding = warn_of_damage(shard, ctx_);
     lister_.list(shard, visitor);
     ++ctx_.progress().items;
-    const std::scoped_lock lock(mutex_);
-    nearest_.merge(nearest);
   }
 
   void found(std::size_t at, formats::IndexSample&& sample) {
@@ -74,7 +67,6 @@ class Search {
   std::atomic<std::size_t> first_;
   std::mutex mutex_;
   std::optional<formats::IndexSample> sample_;
-  NearestKey nearest_;
 };
 
 std::string extensions_of(const formats::IndexSample& sample) {
@@ -101,15 +93,6 @@ const formats::IndexMember& named_content(const formats::IndexSample& sample, co
                                                 extension, extensions_of(sample)));
 }
 
-[[noreturn]] void refuse_absent(const std::string& key, const catalog::ShardSet& set,
-                                const std::vector<std::string>& operands, const std::string& nearest) {
-  throw Error(
-      ErrorCode::not_found,
-      fmt::format("there is no sample '{}' in {}{}", key, format_count(set.shards.size(), "shard"),
-                  nearest.empty() ? fmt::format("; {} lists what exists", remedy::in_text(remedy::list(operands)))
-                                  : fmt::format("; the closest is '{}'", nearest)));
-}
-
 }  // namespace
 
 CatResult cat(const CatOptions& options, Context& ctx) {
@@ -121,7 +104,13 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   Search search(set, key, ctx);
   search.run(system::thread_count(options.threads));
-  if (!search.sample()) refuse_absent(key, set, options.shards, search.nearest());
+  if (!search.sample()) {
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("there is no sample '{}' in {}; {} lists the keys, which may differ from the names of the "
+                    "source's files",
+                    key, format_count(set.shards.size(), "shard"), remedy::in_text(remedy::list(options.shards))));
+  }
   const formats::IndexSample& sample = *search.sample();
   const formats::IndexMember& member =
       name ? named_content(sample, options.name, name->extension) : only_content(sample);
@@ -130,38 +119,11 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   return {shard.name, member.name, member.offset, member.size, sample.label};
 }
 
-void NearestKey::consider(const std::string& key) {
-  if (key.size() > wanted_.size() && key.ends_with(wanted_) && key[key.size() - wanted_.size() - 1] == '/') {
-    return take({}, key);
-  }
-  const Distance found = distance(key, wanted_);
-  if (found.bytes <= std::max<std::size_t>(2, wanted_.size() / 3)) take(found, key);
-}
-
-/// The part of the longer one between a common start and a common end.
-NearestKey::Distance NearestKey::distance(const std::string& a, const std::string& b) {
-  const std::size_t shorter = std::min(a.size(), b.size());
-  const std::size_t longer = std::max(a.size(), b.size());
-  std::size_t start = 0;
-  while (start < shorter && a[start] == b[start]) ++start;
-  std::size_t end = 0;
-  while (end < shorter - start && a[a.size() - 1 - end] == b[b.size() - 1 - end]) ++end;
-  return {longer - start - end, longer - start};
-}
-
-void NearestKey::merge(const NearestKey& other) {
-  if (!other.key_.empty()) take(other.distance_, other.key_);
-}
-
-void NearestKey::take(const Distance& distance, const std::string& key) {
-  if (!key_.empty() && std::tie(distance_, key_) <= std::tie(distance, key)) return;
-  distance_ = distance;
-  key_ = key;
-}
-
 void CatOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
-  v.field({"KEY", "key of the sample; KEY.EXT selects one of several members", Role::positional}, name);
+  v.field(
+      {"KEY", "key of the sample, as `shardctl ls` lists it; KEY.EXT selects one of several members", Role::positional},
+      name);
   v.field(system::threads_field("shards searched in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <compare>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "catalog/inputs.hpp"
@@ -40,36 +37,7 @@ struct CatResult {
 /// is known, and thrown, after the bytes are written.
 ///
 /// Throws Error{usage} without an output (--json - leaves no room for bytes) and for a key that means several members,
-/// Error{not_found} with the closest key, Error{corrupt} for content that is truncated or changed, Error{unsupported}
-/// for a sparse member.
+/// Error{not_found}, Error{corrupt} for content that is truncated or changed, Error{unsupported} for a sparse member.
 CatResult cat(const CatOptions& options, Context& ctx);
-
-/// Finds the key that is most similar to a wanted one. Looks for typing errors in one place of the key, which costs no
-/// more than comparing; a key that only lacks its folders is the closest of all. Of errors of equal length, prefers the
-/// later one in the key.
-class NearestKey {
- public:
-  explicit NearestKey(std::string wanted) : wanted_(std::move(wanted)) {}
-
-  void consider(const std::string& key);
-  /// Takes the other's key if it is closer; of equally close ones the first by name, so that the result does not depend
-  /// on threads.
-  void merge(const NearestKey& other);
-  /// Empty if no key is close.
-  const std::string& key() const { return key_; }
-
- private:
-  struct Distance {
-    std::size_t bytes = 0;     ///< that differ
-    std::size_t from_end = 0;  ///< of the key, where they start
-    auto operator<=>(const Distance&) const = default;
-  };
-  static Distance distance(const std::string& a, const std::string& b);
-  void take(const Distance& distance, const std::string& key);
-
-  std::string wanted_;
-  std::string key_;
-  Distance distance_;
-};
 
 }  // namespace shardkit::dataset

@@ -104,32 +104,14 @@ std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::Index
   return got < member.size ? std::nullopt : std::optional(hash.digest64());
 }
 
-/// After the whole tar's hash was wrong: names the samples that changed, or reports that none did.
-void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard, const std::string& index_path,
-                          ShardReport& report, Context& ctx) {
-  const auto file = inputs.open(shard.path);
-  const auto index = inputs.open(index_path);
-  std::uint64_t damaged = 0;
-  formats::ShardIndexVisitor visitor;
-  visitor.sample = [&](formats::IndexSample&& sample) {
-    ctx.throw_if_stopped();
-    for (const formats::IndexMember& member : sample.members) {
-      if (hash_member(*file, member) == member.xxh3) continue;
-      ++damaged;
-      report.log.add(ProblemCode::sample_checksum, member.offset, sample.key, sample.key + "." + member.extension);
-    }
-  };
-  formats::read_shard_index(*index, index_path, visitor);
-  if (damaged > 0) return;
-  note(report, ProblemCode::checksum, "the contents of all samples are intact; the damage is in headers or padding");
-}
-
 /// Notes the changes in a shard whose bytes differ from `expected`.
 void note_changed_bytes(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                         const Hash128& found, ShardReport& report, Context& ctx) {
   const Hash128 hash = *expected.hash();
   const bool named = expected.index_fits() && guarded(report.log, ProblemCode::index_damaged, [&] {
-                       find_damaged_samples(inputs, shard, expected.index_path, report, ctx);
+                       if (note_changed_samples(inputs, shard, expected.index_path, report, ctx) > 0) return;
+                       note(report, ProblemCode::checksum,
+                            "the contents of all samples are intact; the damage is in headers or padding");
                      });
   if (!named) {
     note(report, ProblemCode::checksum, fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(hash)));
@@ -151,6 +133,24 @@ std::optional<std::uint64_t> ExpectedShard::samples() const {
 std::optional<Hash128> ExpectedShard::hash() const {
   if (manifest != nullptr) return manifest->xxh3_128;
   return index ? std::optional(index->xxh3_128) : std::nullopt;
+}
+
+std::uint64_t note_changed_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard,
+                                   const std::string& index_path, ShardReport& report, Context& ctx) {
+  const auto file = inputs.open(shard.path);
+  const auto index = inputs.open(index_path);
+  std::uint64_t changed = 0;
+  formats::ShardIndexVisitor visitor;
+  visitor.sample = [&](formats::IndexSample&& sample) {
+    ctx.throw_if_stopped();
+    const auto member = std::ranges::find_if(
+        sample.members, [&](const formats::IndexMember& item) { return hash_member(*file, item) != item.xxh3; });
+    if (member == sample.members.end()) return;
+    ++changed;
+    report.log.add(ProblemCode::sample_checksum, member->offset, sample.key, sample.key + "." + member->extension);
+  };
+  formats::read_shard_index(*index, index_path, visitor);
+  return changed;
 }
 
 std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {

@@ -32,7 +32,14 @@ struct ExpectedShard {
   std::optional<Hash128> hash() const;
   /// Whether the index is of these bytes.
   bool index_fits() const { return index && index->xxh3_128 == hash(); }
+  /// Whether reshard can find the samples of a shard of this size by the index, whatever its headers are.
+  bool index_replaces_headers(std::uint64_t shard_bytes) const { return index_fits() && index->bytes == shard_bytes; }
 };
+
+/// Notes each sample whose content differs from its checksum in the shard's index; returns their number. Throws the
+/// errors of reading the two.
+std::uint64_t note_changed_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard,
+                                   const std::string& index_path, ShardReport& report, Context& ctx);
 
 /// Looks up manifest entry and index of every shard of the set, in its order.
 std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set);

@@ -155,7 +155,9 @@ const ProblemKind& problem_kind(ProblemCode code) { return kKinds[static_cast<st
 void Problem::describe(FieldVisitor& v) {
   v.field({"code", "stable name of the finding"}, code);
   v.field({"severity", "error: readers lose or confuse data; warning: affects only some readers"}, severity);
-  v.field({"shard", "file name of the shard; empty for the whole set"}, shard);
+  v.field(
+      {"shard", "file name of the shard, or its path if the shards are in several folders; empty for the whole set"},
+      shard);
   v.field({"offset", "offset of the first occurrence in the shard"}, offset);
   v.field({"key", "key of the sample, or name of the member"}, key);
   v.field({"text", "what it means"}, text);

@@ -134,7 +134,7 @@ const ProblemKind& problem_kind(ProblemCode code);
 struct Problem {
   std::string code;
   Severity severity = Severity::error;
-  std::string shard;                    ///< file name; empty for a problem of the whole set
+  std::string shard;                    ///< file name, or path among several folders; empty for the whole set
   std::optional<std::uint64_t> offset;  ///< of the first occurrence within the shard
   std::string key;                      ///< of the sample, or the member's name; empty if neither applies
   std::string text;
@@ -167,6 +167,7 @@ class ProblemLog {
   std::uint64_t warnings() const;
   std::uint64_t count(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count; }
   bool has(ProblemCode code) const { return count(code) > 0; }
+  const std::string& shard() const { return shard_; }
 
   /// Removes problems that another one explains. Nothing may be added afterwards.
   void drop(ProblemCode code);

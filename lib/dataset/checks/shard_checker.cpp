@@ -196,15 +196,17 @@ class ShardChecker final : public formats::TarHandler {
  private:
   void note_end(const catalog::ShardFile& shard, const ExpectedShard& expected, bool is_cut) {
     const ProblemCode code = kFaultCodes[static_cast<std::size_t>(end_->fault)];
-    std::string text = end_->text;
-    if (is_cut && expected.samples()) {
-      const std::uint64_t lost = *expected.samples() - std::min(report_.samples, *expected.samples());
-      text += fmt::format("; {} of {} bytes exist, {} before the damage, {} of {} lost", shard.bytes, *expected.bytes(),
-                          format_count(report_.samples, "whole sample"), lost, *expected.samples());
-      report_.log.add(code, end_->offset, "", text);
-      report_.log.set_lost_samples(lost);
+    if (!is_cut || !expected.samples()) return report_.log.add(code, end_->offset, "", end_->text);
+    const std::string text = fmt::format("{}; {} of {} bytes exist, {} before the damage", end_->text, shard.bytes,
+                                         *expected.bytes(), format_count(report_.samples, "whole sample"));
+    const std::uint64_t lost = *expected.samples() - std::min(report_.samples, *expected.samples());
+    if (expected.index_replaces_headers(shard.bytes)) {
+      report_.log.add(code, end_->offset, "",
+                      fmt::format("{}; reshard finds the other {} by the shard's index", text, lost));
+      report_.samples = *expected.samples();
     } else {
-      report_.log.add(code, end_->offset, "", text);
+      report_.log.add(code, end_->offset, "", fmt::format("{}, {} of {} lost", text, lost, *expected.samples()));
+      report_.log.set_lost_samples(lost);
     }
   }
 
@@ -343,7 +345,10 @@ void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, cons
     is_whole = checker.finish(shard, expected);
   });
   report.damaged = !is_whole;
-  if (is_whole) compare_shard(inputs, shard, expected, found, checker.rows(), report, ctx);
+  if (is_whole) return compare_shard(inputs, shard, expected, found, checker.rows(), report, ctx);
+  if (!found || !expected.index_replaces_headers(shard.bytes)) return;
+  guarded(report.log, ProblemCode::index_damaged,
+          [&] { note_changed_samples(inputs, shard, expected.index_path, report, ctx); });
 }
 
 }  // namespace shardkit::dataset

@@ -129,10 +129,11 @@ void check_room(const std::string& target, const ExtractNeed& need, const std::f
   const std::uint64_t bytes = left_after(need.disk_bytes, there.disk_bytes);
   const std::uint64_t files = left_after(need.files, there.files);
   if (fits(bytes, files)) return;
+  const bool lacks_bytes = bytes > free;
   throw Error(ErrorCode::no_space, At{target},
-              "{} in {} are still to be written, but the file system of '{}' has space for {} in {}",
-              format_size(bytes), format_count(files, "file"), folder, format_size(free),
-              counts_files ? format_count(info.f_favail, "file") : "any number of files");
+              "{} {} still to be written, but the file system of '{}' has {}; free space there, or give another folder",
+              lacks_bytes ? format_size(bytes) : format_count(files, "file"), lacks_bytes || files != 1 ? "are" : "is",
+              folder, lacks_bytes ? format_size(free) + " free" : "room for " + format_count(info.f_favail, "file"));
 }
 
 /// One extract from resolved shards to result.
@@ -306,7 +307,7 @@ class Extraction {
 
   void warn(const ExtractNeed& need) {
     if (need.unlabeled > 0) {
-      ctx_.warn("unlabelled", "{} without a label: their files go where their names say, in no class",
+      ctx_.warn("unlabeled", "{} without a label: their files go where their names say, in no class",
                 format_count(need.unlabeled, "sample"));
     }
     if (without_paths_ > 0) {

@@ -258,7 +258,7 @@ class Indexing {
   formats::ManifestShard read_whole(const catalog::ShardFile& shard, formats::IndexedShard& foreign) {
     io::AtomicFile file(*files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
     formats::ShardIndexWriter index(file, shard.name, "", {.parts = shard.bytes > formats::kPartBytes});
-    ReaderIndexWriter others(*files_, folder_, shard.name, kinds_);
+    ReaderIndexWriter others(*files_, folder_, shard.path, kinds_);
     ReaderIndexScan scan(others);
     ShardIndexer indexer(index, scan, shard.path);
     std::optional<ChecksumStream> md5;

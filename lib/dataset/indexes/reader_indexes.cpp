@@ -58,7 +58,7 @@ std::optional<formats::IndexedShard> index_by_index(io::FileSystem& files, const
   const std::string path = io::join_path(folder, formats::shard_index_path(shard.name));
   io::FileSource source(path);
   if (!is_exact(formats::read_shard_summary(source, path), shard)) return std::nullopt;
-  ReaderIndexWriter writer(files, folder, shard.name, kinds);
+  ReaderIndexWriter writer(files, folder, io::join_path(folder, shard.name), kinds);
   formats::ShardIndexVisitor visitor;
   PlainLayout layout;
   visitor.sample = [&](formats::IndexSample&& line) {
@@ -79,7 +79,7 @@ std::optional<formats::IndexedShard> index_by_index(io::FileSystem& files, const
 
 formats::IndexedShard index_by_headers(io::FileSystem& files, const std::string& folder,
                                        const formats::ManifestShard& shard, const IndexKinds& kinds, Context& ctx) {
-  ReaderIndexWriter writer(files, folder, shard.name, kinds);
+  ReaderIndexWriter writer(files, folder, io::join_path(folder, shard.name), kinds);
   ReaderIndexScan scan(writer);
   io::FileSource tar(writer.path());
   formats::scan_tar(tar, scan, ctx);
@@ -219,13 +219,13 @@ void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>
   }
 }
 
-ReaderIndexWriter::ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
+ReaderIndexWriter::ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& path,
                                      const IndexKinds& kinds)
-    : files_(files), path_(io::join_path(folder, shard)) {
-  facts_.name = shard;
+    : files_(files), path_(path) {
+  facts_.name = path.substr(path.rfind('/') + 1);
   for (const formats::IndexKind* kind : kinds) {
     if (kind->shard_file == nullptr) continue;
-    OpenIndex& open = open_.emplace_back(files, io::join_path(folder, kind->shard_file(shard)));
+    OpenIndex& open = open_.emplace_back(files, io::join_path(folder, kind->shard_file(facts_.name)));
     open.lines = kind->shard_writer(open.file, path_);
   }
 }

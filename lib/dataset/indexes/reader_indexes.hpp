@@ -37,8 +37,8 @@ void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>
 /// Takes a shard's samples in order and writes the other readers' indexes of the shard.
 class ReaderIndexWriter {
  public:
-  ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
-                    const IndexKinds& kinds);
+  /// Of the shard at `path`; the files go to `folder`.
+  ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& path, const IndexKinds& kinds);
 
   /// Throws Error{unsupported} that names the first member that a reader cannot read.
   void add(const formats::IndexSample& sample);

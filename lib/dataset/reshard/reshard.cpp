@@ -120,7 +120,7 @@ class Resharding {
     const std::string scratch =
         options_.dry_run ? std::filesystem::temp_directory_path().string() : job_.sets().front().state_path("");
     try {
-      unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
+      unpack_inputs(inputs_, options_, scratch, job_.cores(), files_, ctx_);
       make_plans(scratch);
     } catch (const Error&) {
       for (const TargetSet& set : job_.sets()) set.remove_if_empty();

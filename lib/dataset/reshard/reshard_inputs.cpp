@@ -279,6 +279,11 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   ReshardInputs inputs;
   ClassNames names(options);
   std::map<std::string, std::shared_ptr<const LabelNames>> folders;
+  std::set<fs::path> given;
+  for (const std::string& input : options.inputs) {
+    if (!given.insert((fs::path(input) / "").lexically_normal()).second)
+      ctx.warn("input_twice", "'{}' is given twice; its samples are taken once", input);
+  }
   const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
@@ -323,8 +328,8 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   return inputs;
 }
 
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
-                   Context& ctx) {
+void unpack_inputs(ReshardInputs& inputs, const ReshardOptions& options, const std::string& folder, unsigned threads,
+                   io::FileSystem& files, Context& ctx) {
   std::vector<ReshardInput*> compressed;
   std::uint64_t packed_bytes = 0;
   for (ReshardInput& input : inputs.tars) {
@@ -336,8 +341,15 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
   catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
   ctx.progress().start("unpack", compressed.size());
   sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
-    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(compressed[at]->path),
-                                                                      compressed[at]->path, folder, files, ctx);
+    const std::string& path = compressed[at]->path;
+    try {
+      compressed[at]->unpacked =
+          std::make_unique<catalog::UnpackedTar>(inputs.files->open(path), path, folder, files, ctx, options.salvage);
+    } catch (const Error& error) {
+      if (options.salvage || error.code() != ErrorCode::corrupt || error.offset().value_or(0) == 0) throw;
+      throw Error(error.code(), At{path, *error.offset()}, "{}; {} takes the samples before that", error.what(),
+                  remedy::in_text(remedy::with_salvage(command_of(options))));
+    }
     ++ctx.progress().items;
   });
 }

@@ -59,8 +59,8 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
 
 /// Unpacks the compressed inputs into `folder`, several at a time. Throws Error{no_space} before the first byte if not
 /// even their packed bytes fit, later like UnpackedTar.
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
-                   Context& ctx);
+void unpack_inputs(ReshardInputs& inputs, const ReshardOptions& options, const std::string& folder, unsigned threads,
+                   io::FileSystem& files, Context& ctx);
 
 /// The samples of a reshard's plan, read from its input tars; `plan`, `inputs` and `options` outlive it. With
 /// `drop_bad` samples with an image that verify counts as an error (image_fault()), and labels and texts without data,

@@ -37,7 +37,9 @@ class SampleGatherer {
         inputs_(inputs),
         filter_(options, inputs.classes),
         renames_(parse_renames(options.rename)),
-        ctx_(ctx) {}
+        ctx_(ctx) {
+    for (const auto& [extension, to] : renames_) is_renamed_[extension] = extension.empty();
+  }
 
   GatheredSamples run(SampleTable& table, unsigned threads) {
     std::uint64_t bytes = 0;
@@ -53,9 +55,13 @@ class SampleGatherer {
     warn_of_names_and_labels();
     if (found_ > 0) filter_.require_labels();
     if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes};
-    throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; {} lists what exists",
-                                                  format_count(inputs_.tars.size(), "input"),
-                                                  remedy::in_text(remedy::list(options_.inputs))));
+    const bool is_damaged = lost_.tars > 0;  // then ls cannot list it either
+    throw Error(ErrorCode::not_found,
+                fmt::format("there is no {} in {}{}", is_damaged ? "whole sample" : "sample",
+                            format_count(inputs_.tars.size(), "input"),
+                            is_damaged ? std::string()
+                                       : fmt::format("; {} lists what exists",
+                                                     remedy::in_text(remedy::list(options_.inputs)))));
   }
 
  private:
@@ -203,6 +209,11 @@ class SampleGatherer {
   }
 
   void warn_of_names_and_labels() {
+    for (const auto& [extension, is_renamed] : is_renamed_) {
+      if (!is_renamed)
+        ctx_.warn("rename_unused", "--rename {}={} has no effect: no sample has a member with the extension '{}'",
+                  extension, renames_.at(extension), extension);
+    }
     const auto warn = [&](const char* code, const Tally& tally, std::string_view text) {
       ctx_.warn(code, "{}, the first in '{}', {}", format_count(tally.samples, "sample"),
                 inputs_.tars[tally.first].path, text);
@@ -286,6 +297,7 @@ class SampleGatherer {
         if (member.path.empty() && !sample.path.empty()) {
           member.path = formats::implied_path(sample.path, member.extension);
         }
+        is_renamed_.at(renamed->first) = true;
         member.extension = renamed->second;
       }
       if (member.extension.size() > kLongestExtension) {
@@ -335,7 +347,8 @@ class SampleGatherer {
   const ReshardOptions& options_;
   const ReshardInputs& inputs_;
   const SampleFilter filter_;
-  const std::map<std::string, std::string> renames_;  ///< extensions by those that they replace
+  const std::map<std::string, std::string> renames_;             ///< extensions by those that they replace
+  mutable std::map<std::string, std::atomic<bool>> is_renamed_;  ///< whether a kept member has the extension
   Context& ctx_;
   std::atomic<std::uint64_t> found_{0};
   std::atomic<std::uint64_t> ignored_{0};

@@ -45,8 +45,8 @@ SampleGroup parse_group(const std::string& text) {
       std::match_results<std::string_view::const_iterator> found;
       if (std::regex_search(key.begin(), key.end(), found, regex) && found.size() > 1) return found[1].str();
       throw usage_error(
-          "--group-by: '{}' finds no group in the key '{}'; use a pattern with a (group) that matches all keys",
-          pattern, key);
+          "--group-by: the pattern '{}' {} the key '{}'; use a pattern with a (group) that matches all keys", pattern,
+          found.empty() ? "does not match" : "has no (group) for", key);
     };
   } catch (const std::regex_error&) {
     throw usage_error("--group-by: '{}' is not a regular expression (ECMAScript syntax)", pattern);

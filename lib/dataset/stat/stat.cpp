@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "stats/latency_histogram.hpp"
 #include "sync/task_group.hpp"
@@ -95,11 +97,13 @@ class Statistics {
       : ctx_(ctx),
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, ctx, options.access)),
+        manifests_(catalog::manifests_by_folder(set_)),
         lister_(set_, ctx),
         shard_samples_(set_.shards.size()),
         shard_classes_(set_.shards.size()) {}
 
   StatResult run() {
+    if (const auto missing = what_is_missing(set_, manifests_)) ctx_.warn("shards_missing", "{}", *missing);
     result_.bytes = set_.bytes();
     ctx_.progress().start("stat", set_.shards.size(), result_.bytes);
     read_shards();
@@ -162,12 +166,15 @@ class Statistics {
     const std::uint64_t few = smallest->second.samples;
     const std::uint64_t many = largest->second.samples;
     result_.class_balance = {total_.labels.size(), few, many, static_cast<double>(many) / static_cast<double>(few)};
-    if (set_.manifest) {
-      for (const formats::ManifestClass& item : set_.manifest->classes) {
-        StatClass& known = classes[item.label];
-        known.label = item.label;
-        known.name += (known.name.empty() ? "" : ", ") + item.name;
-      }
+    std::set<std::pair<std::uint64_t, std::string>> names;  // those of several sets once
+    for (const auto& [folder, manifest] : manifests_) {
+      if (!manifest) continue;
+      for (const formats::ManifestClass& item : manifest->classes) names.emplace(item.label, item.name);
+    }
+    for (const auto& [label, name] : names) {
+      StatClass& known = classes[label];
+      known.label = label;
+      known.name += (known.name.empty() ? "" : ", ") + name;
     }
     for (auto& [label, item] : classes) result_.classes.push_back(std::move(item));
     count_classes_per_shard();
@@ -198,6 +205,7 @@ class Statistics {
   Context& ctx_;
   const unsigned threads_;
   const catalog::ShardSet set_;
+  const catalog::FolderManifests manifests_;
   const SampleLister lister_;
   std::vector<std::uint64_t> shard_samples_;  ///< by shard
   std::vector<std::uint64_t> shard_classes_;  ///< by shard

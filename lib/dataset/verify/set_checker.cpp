@@ -18,9 +18,7 @@ namespace {
 
 class RepeatFinder final : public formats::TarHandler {
  public:
-  RepeatFinder(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
-               std::vector<ShardReport>& reports)
-      : set_(set), reports_(reports) {
+  RepeatFinder(const std::vector<std::uint64_t>& hashes, std::vector<ShardReport>& reports) : reports_(reports) {
     for (const std::uint64_t hash : hashes) first_.emplace(hash, Position{});
   }
 
@@ -56,13 +54,12 @@ class RepeatFinder final : public formats::TarHandler {
       const auto is_there = [&](const std::string& extension) { return first.extensions.contains(extension); };
       const bool is_piece = first.shard == shard_ && std::ranges::none_of(extensions, is_there);
       if (is_piece) first.extensions.merge(extensions);
-      reports_[shard_].log.add(is_piece ? ProblemCode::split_sample : ProblemCode::duplicate_key, sample.offset,
-                               sample.key,
-                               fmt::format("first in '{}' at byte {}", set_.shards[first.shard].name, first.offset));
+      reports_[shard_].log.add(
+          is_piece ? ProblemCode::split_sample : ProblemCode::duplicate_key, sample.offset, sample.key,
+          fmt::format("first in '{}' at byte {}", reports_[first.shard].log.shard(), first.offset));
     }
   }
 
-  const catalog::ShardSet& set_;
   std::vector<ShardReport>& reports_;
   std::unordered_map<std::uint64_t, Position> first_;
   formats::SampleGrouper grouper_;
@@ -73,7 +70,7 @@ class RepeatFinder final : public formats::TarHandler {
 /// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are skipped.
 void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
                         std::vector<ShardReport>& reports, Context& ctx) {
-  RepeatFinder finder(set, hashes, reports);
+  RepeatFinder finder(hashes, reports);
   ctx.progress().start("look for repeated keys", set.shards.size());
   for (std::size_t i = 0; i < set.shards.size(); ++i) {
     finder.start(i);
@@ -209,7 +206,8 @@ void SetChecker::check_kinds() {
     for (const auto& [name, kind] : report.kinds) {
       if (name == usual->first) continue;
       report.log.add(ProblemCode::differing_members, kind.first_offset, kind.first_key,
-                     fmt::format("this one has {}; most have {}", name.empty() ? "only a label" : name, usual->first), kind.samples);
+                     fmt::format("this one has {}; most have {}", name.empty() ? "only a label" : name, usual->first),
+                     kind.samples);
     }
   }
 }

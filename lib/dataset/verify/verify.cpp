@@ -45,16 +45,15 @@ class Verification {
         staged_(set_.manifest ? find_staged_part(*set_.inputs, set_.folder) : std::nullopt),
         set_checker_(set_, manifests_, expected_, reports_, staged_) {
     check(options.images);
-    if (options.against.empty() && !options.images.list.empty()) {
-      throw usage_error("--list needs --against");
-    }
+    if (options.against.empty() && !options.images.list.empty()) throw usage_error("--list needs --against");
     result_.strict = options.strict;
     if (staged_) result_.staged_parts = staged_->parts;
     result_.depth = choose_depth();
     result_.bytes = set_.bytes();
     for (const catalog::ShardFile& shard : set_.shards) {
-      reports_.emplace_back(shard.name);
-      result_.shard_names.push_back(shard.name);
+      const std::string& name = set_.folder.empty() ? shard.path : shard.name;  // folders may have shards of one name
+      reports_.emplace_back(name);
+      result_.shard_names.push_back(name);
     }
     if (set_.manifest) {
       for (const formats::ManifestClass& item : set_.manifest->classes) facts_.labels.push_back(item.label);
@@ -221,13 +220,10 @@ class Verification {
     result_.warnings += log.warnings();
     for (const ProblemKind& kind : problem_kinds()) {
       if (!log.has(kind.code)) continue;
+      found_[kind.code] += log.count(kind.code);
       needs_[kind.code == ProblemCode::checksum && index_fits ? Remedy::reshard : kind.remedy] += log.count(kind.code);
       if (kind.remedy == Remedy::none && kind.severity == Severity::error) without_command_.insert(kind.name);
     }
-    orphans_ += log.count(ProblemCode::orphan_member);
-    has_damaged_index_ =
-        has_damaged_index_ || log.has(ProblemCode::index_damaged) || log.has(ProblemCode::index_mismatch);
-    changed_samples_ += log.count(ProblemCode::sample_checksum);
     for (Problem& problem : log.take()) {
       lost_samples_ += problem.lost_samples.value_or(0);
       if (result_.problems.size() < VerifyResult::kMostProblems) result_.problems.push_back(std::move(problem));
@@ -268,9 +264,8 @@ class Verification {
           set_checker_.is_whole() ? ""
                                   : "; not all shards could be read completely, so missing images are not reported"));
     }
-    if (result_.depth == VerifyDepth::structure && !source_) {
+    if (result_.depth == VerifyDepth::structure && !source_)
       checked.push_back("no content: images were not read or decoded");
-    }
   }
 
   std::string images_checked() const {
@@ -286,11 +281,29 @@ class Verification {
     remedy::Repairs repairs{needs_[Remedy::salvage] > 0,
                             needs_[Remedy::mark_duplicates] > 0 && needs_[Remedy::move_away] == 0,
                             needs_[Remedy::drop_bad] > 0, needs_[Remedy::merge_classes] > 0};
+    // As many shards as before for loaders, unless most of few samples may be lost.
+    if (set_.shards.size() > 1 && result_.samples >= 10 * set_.shards.size()) repairs.shards = set_.shards.size();
     if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
     repairs.rename = "=" + *nameless_kinds_.begin();
     // A label beside a member without an extension is not an orphan after that member gets one.
-    if (orphans_ == needs_[Remedy::drop_bad] && orphans_ <= needs_[Remedy::rename]) repairs.drop_bad = false;
+    const std::uint64_t orphans = found_[ProblemCode::orphan_member];
+    if (orphans == needs_[Remedy::drop_bad] && orphans <= needs_[Remedy::rename]) repairs.drop_bad = false;
     return repairs;
+  }
+
+  /// In words, for name_remedies().
+  std::string effect_of(const remedy::Repairs& repairs) {
+    const std::uint64_t changed = found_[ProblemCode::sample_checksum];
+    std::string effect = needs_[Remedy::restore] > 0 ? "then: " : "";
+    effect += !repairs.salvage               ? "writes the same samples"
+              : lost_samples_ + changed == 0 ? "writes the intact samples"
+                                             : fmt::format("writes the {} intact of {} samples",
+                                                           result_.samples - changed, result_.samples + lost_samples_);
+    if (repairs.drop_bad) effect += ", without bad ones";
+    effect += ", with names and headers that every reader supports";
+    if (repairs.mark_duplicates) effect += ", each with its own name";
+    if (repairs.merge_classes) effect += ", and numbers the classes of all folders together";
+    return effect;
   }
 
   /// One reshard repairs all that a reshard can.
@@ -308,7 +321,8 @@ class Verification {
       advise(extra_shards_.empty() ? "" : remedy::move_away(extra_shards_),
              "the shards with extra_shard: other programs would read them; then run verify again");
     }
-    if (has_damaged_index_ && set_.manifest && !set_.manifest->plan_hash.empty()) {
+    const bool index_is_damaged = found_[ProblemCode::index_damaged] + found_[ProblemCode::index_mismatch] > 0;
+    if (index_is_damaged && set_.manifest && !set_.manifest->plan_hash.empty()) {
       advise("",
              "run the command that writes this set again with --recheck: it writes damaged indexes again, with the "
              "original names. Without that command:");
@@ -320,18 +334,11 @@ class Verification {
                              fmt::join(without_command_, ", ")));
     }
     const remedy::Repairs repairs = repairs_needed();
-    std::string effect = needs(Remedy::restore) ? "then: " : "";
-    effect += !repairs.salvage ? "writes the same samples"
-              : lost_samples_ + changed_samples_ == 0
-                  ? "writes the intact samples"
-                  : fmt::format("writes the {} intact of {} samples", result_.samples - changed_samples_,
-                                result_.samples + lost_samples_);
-    if (repairs.drop_bad) effect += ", without bad ones";
-    effect += ", with names and headers that every reader supports";
-    if (repairs.mark_duplicates) effect += ", each with its own name";
-    if (repairs.merge_classes) effect += ", and numbers the classes of all folders together";
-    if (repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename)) {
-      advise(remedy::reshard(options_.shards, repairs), effect);
+    const bool repairable = repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename);
+    if (repairable && result_.samples == 0 && found_[ProblemCode::compressed] == 0 && repairs.rename.empty()) {
+      advise("", "the shards have no whole sample that could be written again: make them again from their source");
+    } else if (repairable) {
+      advise(remedy::reshard(options_.shards, repairs), effect_of(repairs));
     }
     for (const std::string& reader : set_checker_.wrong_readers()) {
       advise(remedy::index(options_.shards, reader), "writes the indexes of this reader again");
@@ -356,9 +363,7 @@ class Verification {
   std::uint64_t missing_shards_ = 0;
   std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of the problems that each would repair
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
-  std::uint64_t orphans_ = 0;
-  std::uint64_t changed_samples_ = 0;
-  bool has_damaged_index_ = false;
+  std::map<ProblemCode, std::uint64_t> found_;
   std::uint64_t lost_samples_ = 0;              ///< of cut shards
   std::vector<std::string> extra_shards_;       ///< paths of local ones
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs

@@ -48,9 +48,9 @@ class Cat(FolderTest):
         image = self.source / "class_1/img_003.jpg"
         self.assertEqual(cat(self.shards, "class_1/img_003").stdout, image.read_bytes())
 
-    def test_what_is_not_there_is_exit_4_with_the_nearest_key(self):
+    def test_a_sample_that_does_not_exist_is_exit_4_with_the_command_that_lists_keys(self):
         finished = run("shardctl", "cat", self.shards, "class_1/img_0031")
-        self.assert_error(finished, 4, "closest is 'class_1/img_003'")
+        self.assert_error(finished, 4, "`shardctl ls ")
         self.assertEqual(finished.stdout, "")
         self.assert_error(run("shardctl", "cat", self.shards, "class_1/img_003.png"), 4, "jpg")
 

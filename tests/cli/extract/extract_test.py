@@ -97,12 +97,13 @@ class Room(ExtractTest):
         _, shards = self.make_shards(classes=3, per_class=60, size=60_000)
         finished = self.extract_into_tmpfs("1m", "", shards)
         self.assertEqual(finished.returncode, 5, finished.stdout + finished.stderr)
-        self.assertIn("still to be written", finished.stderr)
+        self.assertIn("MiB are still to be written", finished.stderr)
 
     def test_too_few_inodes_are_exit_5_as_well(self):
         _, shards = self.make_shards(classes=3, per_class=60, size=100)
         finished = self.extract_into_tmpfs("64m", ",nr_inodes=50", shards)
         self.assertEqual(finished.returncode, 5, finished.stdout + finished.stderr)
+        self.assertIn("180 files are still to be written", finished.stderr)
 
     def test_a_disk_that_has_just_room_for_the_rest_is_enough(self):
         if not can_mount():

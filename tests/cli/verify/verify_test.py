@@ -47,6 +47,13 @@ class Verify(FolderTest):
         self.assertEqual((result["depth"], result["samples"], result["shards"]), ("checksum", 90, 3))
         self.assertEqual(result["problems"], [])
 
+    def test_the_report_counts_each_finding_once(self):
+        write_shard(self.shards / "s-0.tar", [number % 2 for number in range(30)], label="x{}")
+        text = run("shardctl", "verify", self.shards).stdout
+        self.assertIn("bad_label: 30 findings", text)
+        self.assertIn("and 27 more", text)
+        self.assertNotIn("has no line for", text)
+
     def test_a_flipped_byte_in_what_convert_wrote_names_the_sample_and_exits_3(self):
         out = self.folder / "out"
         self.assertEqual(run("shardctl", "convert", self.make_tree(), out).returncode, 0)

@@ -72,13 +72,12 @@ TEST_CASE("a key that means several members, or only a label, is a usage error t
   CHECK_THROWS_WITH_AS(cat_member(folder.path(), "c/label"), doctest::Contains("cls"), Error);
 }
 
-TEST_CASE("what is not there is told with the nearest key or the extensions that there are") {
+TEST_CASE("a sample that does not exist is reported with the command that lists keys, a member with those that exist") {
   ShardFolder folder;
   sample_shards(folder);
   CHECK(code_of(folder.path(), "c/onf") == ErrorCode::not_found);
-  CHECK_THROWS_WITH_AS(cat_member(folder.path(), "c/onf"), doctest::Contains("closest is 'c/one'"), Error);
-  CHECK_THROWS_WITH_AS(cat_member(folder.path(), "two.jpg"), doctest::Contains("closest is 'c/two'"), Error);
-  CHECK_THROWS_WITH_AS(cat_member(folder.path(), "nothing/like/it"), doctest::Contains("shardctl ls"), Error);
+  CHECK_THROWS_WITH_AS(cat_member(folder.path(), "c/onf"), doctest::Contains("lists the keys"), Error);
+  CHECK_THROWS_WITH_AS(cat_member(folder.path(), "two.jpg"), doctest::Contains("no sample 'two' in 2 shards"), Error);
   CHECK(code_of(folder.path(), "c/one.png") == ErrorCode::not_found);
   CHECK_THROWS_WITH_AS(cat_member(folder.path(), "c/one.png"), doctest::Contains("it has: jpg, cls"), Error);
 }
@@ -120,28 +119,4 @@ TEST_CASE("without an output there is nowhere to write the bytes") {
   Context ctx;
   CHECK_THROWS_WITH_AS(cat({.shards = {folder.path()}, .name = "c/one", .threads = {}}, ctx),
                        doctest::Contains("--json FILE"), Error);
-}
-
-TEST_CASE("the nearest key is the one with the smallest slip, the first by name among equals") {
-  NearestKey nearest("n01/cat_12");
-  CHECK(nearest.key().empty());
-  nearest.consider("n02/dog");
-  CHECK(nearest.key().empty());
-  nearest.consider("n01/cat_1234");
-  CHECK(nearest.key() == "n01/cat_1234");
-  nearest.consider("n01/cat_13");
-  CHECK(nearest.key() == "n01/cat_13");
-  nearest.consider("n01/cat_11");
-  CHECK(nearest.key() == "n01/cat_11");
-  NearestKey other("n01/cat_12");
-  other.consider("n01/cat_10");
-  nearest.merge(other);
-  CHECK(nearest.key() == "n01/cat_10");
-}
-
-TEST_CASE("a slip near the end of a key is likelier than one before it") {
-  NearestKey nearest("img_0031");
-  nearest.consider("img_001");
-  nearest.consider("img_003");
-  CHECK(nearest.key() == "img_003");
 }

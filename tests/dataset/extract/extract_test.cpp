@@ -175,7 +175,7 @@ TEST_CASE("foreign shards become class folders by label, with side-cars and the 
   CHECK(tree_content(folder.path("out")) == Tree{{"3/x/a.JPG", "image"}, {"3/x/a.json", "{}"}, {"plain.png", "p"}});
   CHECK(extracted.result.samples == 2);
   CHECK(extracted.result.files == 3);
-  CHECK(extracted.warnings == Codes{"unlabelled", "class_names_unknown", "members_left_out"});
+  CHECK(extracted.warnings == Codes{"unlabeled", "class_names_unknown", "members_left_out"});
 }
 
 TEST_CASE("hostile names are refused by name before anything is written") {

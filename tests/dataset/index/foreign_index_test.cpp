@@ -159,6 +159,18 @@ TEST_CASE("a name with a space stops DALI's index alone, with the shard and the 
   CHECK(offsets(folder.read("s.tar.idx")).size() == 3);
 }
 
+TEST_CASE("errors name the shard where it is, also if the indexes go to another folder") {
+  ShardFolder folder;
+  folder.write("s.tar", TarBuilder().sample("a b", "i", "1").end());
+  const std::string command = "`shardctl reshard " + folder.path("s.tar") + " OUT`";
+  Context ctx;
+  IndexOptions options;
+  options.shards = {folder.path()};
+  options.readers = {{"dali", true}};
+  options.output = folder.path("ix");
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, ctx), doctest::Contains(command.c_str()), Error);
+}
+
 TEST_CASE("shards whose names for DALI collide are refused, both named, before anything is read") {
   ShardFolder folder;
   folder.write("train.v1-0.tar", good_samples(1, "a"));

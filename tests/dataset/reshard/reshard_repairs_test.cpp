@@ -259,3 +259,13 @@ TEST_CASE("names, classes and labels that a set would lack are warnings") {
     check_sound(converting.target);
   }
 }
+
+TEST_CASE("an input that is given twice, and a --rename of an extension that no member has, are warnings") {
+  const OneTar tar(numbered_samples(3, "s"));
+  ReshardOptions options = tar.options();
+  options.inputs.push_back(tar.folder.path("./in.tar"));
+  options.rename = {"foo=png", "jpg=jpeg"};
+  const Repaired repaired = repair(options);
+  CHECK(repaired.warnings == std::vector<std::string>{"input_twice", "rename_unused"});
+  CHECK(repaired.result.samples == 3);
+}

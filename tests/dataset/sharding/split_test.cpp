@@ -110,7 +110,8 @@ TEST_CASE("samples of a group stay together") {
   CHECK(grouped("dir").group("k", "walk/v1/frame7.jpg") == grouped("dir").group("k", "walk/v1/frame8.jpg"));
   CHECK(grouped("dir").group("walk/v1", "") == "walk/");  // no index tells the path
   CHECK(grouped("column:patient").column == "patient");
-  CHECK_THROWS_AS(by_clip.group("walk/v1", ""), Error);
+  CHECK_THROWS_WITH_AS(by_clip.group("walk/v1", ""), doctest::Contains("does not match the key 'walk/v1'"), Error);
+  CHECK_THROWS_WITH_AS(grouped("key:[0-9]").group("v1", ""), doctest::Contains("has no (group)"), Error);
   for (const char* bad : {"folder", "key:(", "column:"}) CHECK_THROWS_AS(grouped(bad), Error);
 
   Context ctx;

@@ -191,3 +191,23 @@ TEST_CASE("a stop ends it") {
   Context ctx(stop.get_token());
   CHECK_THROWS_AS(shardkit::dataset::stat({.shards = {folder.path()}, .threads = {}}, ctx), Error);
 }
+
+TEST_CASE("sets of a split have the class names of their manifests, and one that lacks a shard is a warning") {
+  const TempDir dir;
+  std::vector<std::string> sets;
+  for (const char* name : {"train", "val"}) {
+    ImageTree{.root = dir.path("src"), .classes = 1, .per_class = 6}.make();
+    sets.push_back(dir.path(name));
+    convert_tree(dir.path("src"), sets.back(), 2);
+  }
+  Context ctx;
+  const StatResult both = shardkit::dataset::stat({.shards = sets, .threads = {}}, ctx);
+  REQUIRE(both.classes.size() == 1);
+  CHECK(both.classes[0].name == "class_0");
+  CHECK(both.classes[0].samples == 12);
+  CHECK(ctx.warnings().empty());
+  std::filesystem::remove(sets[0] + "/shard-000001.tar");
+  const Stat part = stat_folder(sets[0]);
+  REQUIRE(part.warnings.size() == 1);
+  CHECK(part.warnings[0].code == "shards_missing");
+}

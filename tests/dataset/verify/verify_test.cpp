@@ -89,6 +89,36 @@ TEST_CASE("a changed byte in a sample names the shard, the sample and the member
   CHECK(result.has_findings());
 }
 
+TEST_CASE("a damaged header loses no sample that the index finds, and those with changed bytes are named") {
+  const IndexedFolder folder;
+  folder.flip("a.tar", 3);
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"bad_header_checksum"});
+  CHECK_FALSE(problem(result, "bad_header_checksum").lost_samples);
+  CHECK(problem(result, "bad_header_checksum").text.find("by the shard's index") != std::string::npos);
+  REQUIRE(result.remedies.size() == 1);
+  CHECK(result.remedies[0].find("writes the intact samples") != std::string::npos);
+  folder.flip("a.tar", 2048 + 512 + 3);
+  const auto changed = verify_path(folder.path());
+  CHECK(codes(changed) == Codes{"bad_header_checksum", "sample_checksum"});
+  CHECK(changed.remedies[0].find(fmt::format("the {} intact of {}", result.samples - 1, result.samples)) !=
+        std::string::npos);
+  fs::remove_all(folder.path(kStateFolder));
+  CHECK(problem(verify_path(folder.path()), "bad_header_checksum").lost_samples);
+}
+
+TEST_CASE("shards of one name in two folders are told apart by their paths") {
+  ShardFolder a;
+  ShardFolder b;
+  a.write("s.tar", good_samples(2));
+  b.write("s.tar", good_samples(2));
+  Context ctx;
+  const auto result = verify({.shards = {a.path(), b.path()}, .threads = {}}, ctx);
+  const Problem& found = problem(result, "duplicate_key");
+  CHECK(found.shard == b.path("s.tar"));
+  CHECK(found.text.find(a.path("s.tar")) != std::string::npos);
+}
+
 TEST_CASE("structure does not read what only checksums can tell") {
   const IndexedFolder folder;
   folder.flip("a.tar", 514);
