@@ -31,7 +31,7 @@ std::string headline(const bench::CheckpointResult& result) {
     if (copies) text += fmt::format(" (durable after {})", format_duration(row.durable_seconds));
   }
   return fmt::format("{}{}", pile_up(result), text) + fmt::format(" for a checkpoint of {} by {}",
-                                                                  format_size(result.rows.front().bytes),
+                                                                  typed_size(result.rows.front().bytes),
                                                                   format_count(result.writers, "writer"));
 }
 
@@ -96,7 +96,7 @@ cli::Answer answer_checkpoint(const bench::CheckpointResult& result) {
   const system::StorageFacts& storage = result.storage;
   fmt::format_to(std::back_inserter(out), "\nwritten to {}{}{} at {}, {} per write{}\n", storage.file_system,
                  storage.device.empty() ? "" : ", ", storage.device, cli::printable(storage.mount_point),
-                 format_size(result.block), result.direct ? ", bypassing the page cache" : "");
+                 typed_size(result.block), result.direct ? ", bypassing the page cache" : "");
   if (result.fio) out += "fio equivalent: " + cli::printable(*result.fio) + "\n";
   return answer;
 }

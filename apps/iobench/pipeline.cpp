@@ -28,7 +28,7 @@ std::string source_text(const bench::PipelineResult& result) {
 void summary(const bench::PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const std::string required =
-      result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
+      result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) + " required" : "";
   fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
                  format_rate(result.bytes_per_second));
   fmt::format_to(to, "steps:         {}, each {} x {} or less; after the first batch AU {}, waiting {}\n", result.steps,

@@ -83,7 +83,7 @@ void add_local_facts(const bench::ReadResult& result, cli::Answer& answer) {
 cli::Answer answer_read(const bench::ReadResult& result) {
   cli::Answer answer{.headline = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result)};
   answer.facts = {{"read", fmt::format("{} of {}, {} blocks{}", format_size(result.bytes),
-                                       format_count(result.files, "file"), format_size(result.block),
+                                       format_count(result.files, "file"), typed_size(result.block),
                                        result.depth ? fmt::format(", queue depth {}", *result.depth) : "")},
                   {"steady", cli::steady_text(result.steady, result.read_seconds)}};
   if (result.store) {

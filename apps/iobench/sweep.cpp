@@ -16,7 +16,7 @@ namespace shardkit::apps {
 namespace {
 
 std::string value_text(const bench::SweepRow& row) {
-  return row.parameter == bench::SweepParameter::block ? format_size(row.value) : format_count(row.value);
+  return row.parameter == bench::SweepParameter::block ? typed_size(row.value) : format_count(row.value);
 }
 
 std::string rate_text(const bench::SweepRow& row, const std::optional<double>& rate) {

@@ -23,7 +23,7 @@ void add_rows(const bench::TransferResult& result, std::string& out) {
                  "streams", "NUMA", "rate", "from to", "of link", samples ? "     samples/s" : "");
   for (const bench::TransferRow& row : result.rows) {
     fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}", row.device, enum_name(row.kind),
-                   enum_name(row.direction), format_size(row.bytes), row.streams, enum_name(row.numa),
+                   enum_name(row.direction), typed_size(row.bytes), row.streams, enum_name(row.numa),
                    format_rate(row.bytes_per_second),
                    format_rate(row.lowest_bytes_per_second) + " to " + format_rate(row.highest_bytes_per_second),
                    percent(row.wire_share));
@@ -49,7 +49,7 @@ void add_file(const bench::FileTransfer& file, std::string& out) {
                    way.direct ? ", bypassing the page cache" : ", through the page cache in its current state");
   }
   fmt::format_to(to, "\n{} of {}, {} per read, {}; all bytes correct\n", format_size(file.bytes),
-                 cli::printable(file.path), format_size(file.block), format_count(file.threads, "thread"));
+                 cli::printable(file.path), typed_size(file.block), format_count(file.threads, "thread"));
 }
 
 void add_links(const bench::TransferResult& result, std::string& out) {

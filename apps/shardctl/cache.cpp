@@ -102,7 +102,7 @@ cli::Answer answer_cache_gc(const dataset::CacheGcOptions& options, const datase
 
 cli::Answer answer_cache_warm(const dataset::CacheWarmOptions& options, const dataset::CacheWarmResult& result) {
   cli::Answer answer;
-  answer.headline = fmt::format("{} of {} in memory, {}", format_count(result.files_warmed),
+  answer.headline = fmt::format("warmed {} of {}, {}", format_count(result.files_warmed),
                                 format_count(result.files, "file"), format_size(result.bytes_warmed));
   answer.subject = options.folder;
   if (result.bytes_read > 0) {
@@ -110,11 +110,11 @@ cli::Answer answer_cache_warm(const dataset::CacheWarmOptions& options, const da
         "read", fmt::format("{}, {}", format_size(result.bytes_read), format_rate(result.bytes_per_second)));
   }
   if (result.residency_before_ratio && result.residency_after_ratio) {
-    answer.facts.emplace_back("in memory",
-                              fmt::format("{:.0f} % before, {:.0f} % now", *result.residency_before_ratio * 100,
-                                          *result.residency_after_ratio * 100));
+    answer.facts.emplace_back(
+        "in memory", fmt::format("{:.0f} % of all files before, {:.0f} % now", *result.residency_before_ratio * 100,
+                                 *result.residency_after_ratio * 100));
   }
-  answer.facts.emplace_back("limit", options.memory ? exact_size(*options.memory) : format_size(result.budget_bytes));
+  answer.facts.emplace_back("limit", options.memory ? typed_size(*options.memory) : format_size(result.budget_bytes));
   return answer;
 }
 

@@ -32,6 +32,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
                                            : "nothing: all files were in place"},
       {"from peers", result.bytes_from_peers > 0 ? format_size(result.bytes_from_peers) : ""},
       {"resumed", result.resumed.value_or("")},
+      {"by others", cli::count_text(result.files_by_others, "file")},
       {"verified",
        result.files_by_size == 0 || result.verified == "size"
            ? verified

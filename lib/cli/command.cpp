@@ -70,10 +70,11 @@ void CommonOptions::describe(FieldVisitor& v, const Command* command) {
     v.field({"verbose", "also print every field of the result, before the summary"}, verbose);
   }
   if (command == nullptr || command->text().soft_fail) {
-    v.field({"soft-fail",
-             "exit 0 even if the command fails, for prologs that would otherwise drain the node; the error is still "
-             "reported"},
-            soft_fail);
+    v.field(
+        {"soft-fail",
+         "exit 0 even if the command fails, for prologs that would otherwise drain the node; the error and its exit "
+         "code are still reported"},
+        soft_fail);
   }
 }
 

@@ -29,14 +29,8 @@ std::string line(std::string_view level, std::string_view event, const Json& mem
   return json_text(object) + "\n";
 }
 
-/// SIGINT for a stop without a signal.
-std::string_view signal_name(int signal) {
-  if (signal == SIGHUP) return "SIGHUP";
-  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
-}
-
 std::string soft_fail_text(const Outcome& outcome) {
-  return fmt::format("--soft-fail: exit code 0 instead of {}", outcome.softened_from);
+  return fmt::format("--soft-fail: exit code 0 instead of {}", outcome.exit_code);
 }
 
 constexpr std::size_t kMostWarnings = 20;
@@ -78,8 +72,8 @@ std::string progress_json(const ProgressSample& now) {
                {"stages", now.stages}});
 }
 
-std::string failure_text(const Failure& failure, int signal, std::string_view title) {
-  if (failure.code == ErrorCode::cancelled) return fmt::format("stopped by {}", signal_name(signal));
+std::string failure_text(const Failure& failure, std::string_view title) {
+  if (failure.code == ErrorCode::cancelled) return failure.text;
   std::string text = fmt::format("{}: {}", title, printable(failure.text));
   if (!failure.path.empty() && failure.text.find(failure.path) == std::string::npos) {
     text += fmt::format(" (in '{}')", printable(failure.path));
@@ -97,9 +91,9 @@ std::string_view how_to_go_on(const CommandText& text) {
 void Messages::failure(const Outcome& outcome, int signal) const {
   if (json_) return json_failure(outcome, signal);
   const Failure& failure = *outcome.failure;
-  say(failure_text(failure, signal, painted("error", kRed)));
+  say(failure_text(failure, painted("error", kRed)));
   if (outcome.interrupted()) io_.err << go_on_line();
-  if (outcome.softened_from != 0) say(soft_fail_text(outcome));
+  if (outcome.softened) say(soft_fail_text(outcome));
   if (failure.code == ErrorCode::usage) {
     io_.err << fmt::format("run '{} {} --help' for its options\n", program_, text_.name);
   }
@@ -108,13 +102,13 @@ void Messages::failure(const Outcome& outcome, int signal) const {
 void Messages::json_failure(const Outcome& outcome, int signal) const {
   const Failure& failure = *outcome.failure;
   if (outcome.interrupted()) {
-    io_.err << json_stop(signal, outcome.exit_code, failure_text(failure, signal));
+    io_.err << json_stop(signal, outcome.exit_code, failure_text(failure));
     return;
   }
   Json members = failure_json(failure);
   members["exit_code"] = outcome.exit_code;
   io_.err << line("error", "error", members);
-  if (outcome.softened_from != 0) io_.err << line("info", "soft_fail", {{"text", soft_fail_text(outcome)}});
+  if (outcome.softened) io_.err << line("info", "soft_fail", {{"text", soft_fail_text(outcome)}});
 }
 
 std::string Messages::json_stop(int signal, int exit_code, std::string_view text) const {

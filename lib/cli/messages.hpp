@@ -78,7 +78,7 @@ inline constexpr std::string_view kForcedEnd = "interrupted; stopping before the
 
 /// "stopped by SIGTERM", or "error: ..." with file and offset: one line without control characters. `title` is the word
 /// "error", colored or not.
-std::string failure_text(const Failure& failure, int signal, std::string_view title = "error");
+std::string failure_text(const Failure& failure, std::string_view title = "error");
 
 /// How to continue after a stop; empty for a verb that starts again.
 std::string_view how_to_go_on(const CommandText& text);

@@ -22,7 +22,6 @@ int exit_code(ErrorCode code, int signal) {
     case ErrorCode::io:
     case ErrorCode::network:
     case ErrorCode::in_use:
-    case ErrorCode::out_of_memory:
     case ErrorCode::internal:
       return kFailed;
     case ErrorCode::usage:
@@ -34,6 +33,7 @@ int exit_code(ErrorCode code, int signal) {
     case ErrorCode::unsupported:
       return kPermanent;
     case ErrorCode::no_space:
+    case ErrorCode::out_of_memory:
       return kNoRoom;
     case ErrorCode::cancelled:
       return 128 + (signal == 0 ? SIGINT : signal);
@@ -50,6 +50,11 @@ std::string system_error_text(const std::system_error& error) {
 
 }  // namespace
 
+std::string_view signal_name(int signal) {
+  if (signal == SIGHUP) return "SIGHUP";
+  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
+}
+
 std::string_view Outcome::status() const {
   if (failure) return "failed";
   return exit_code == kFindings ? "findings" : "ok";
@@ -59,10 +64,7 @@ Outcome finished(bool findings) { return {findings ? kFindings : 0, std::nullopt
 
 Outcome softened(Outcome outcome) {
   const int code = outcome.exit_code;
-  if (code == kFailed || code == kPermanent || code == kNoRoom) {
-    outcome.softened_from = code;
-    outcome.exit_code = 0;
-  }
+  outcome.softened = code == kFailed || code == kPermanent || code == kNoRoom;
   return outcome;
 }
 
@@ -70,10 +72,13 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled)  // whatever it was doing
+      return {exit_code(error.code(), signal),
+              Failure{error.code(), fmt::format("stopped by {}", signal_name(signal))}};
     return {exit_code(error.code(), signal),
             Failure{error.code(), without_secrets(error.what()), without_secrets(error.path()), error.offset()}};
   } catch (const std::bad_alloc&) {
-    return {kFailed, Failure{ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit"}};
+    return {kNoRoom, Failure{ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit"}};
   } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path
     const ErrorCode code = error_code_of(error.code().value());
     return {exit_code(code, signal), Failure{code, system_error_text(error)}};

@@ -24,13 +24,16 @@ struct Failure {
 struct Outcome {
   int exit_code = 0;
   std::optional<Failure> failure;
-  int softened_from = 0;  ///< the exit code that --soft-fail replaced by 0; 0 if it did not
+  bool softened = false;  ///< by --soft-fail: the process exits with 0, reports keep exit_code
 
   /// True if a signal ended the command, not a fault.
   bool interrupted() const { return failure && failure->code == ErrorCode::cancelled; }
   /// "ok", "findings" or "failed".
   std::string_view status() const;
 };
+
+/// "SIGTERM"; SIGINT for a stop without a signal.
+std::string_view signal_name(int signal);
 
 /// The outcome of a command that returned.
 Outcome finished(bool findings);
@@ -39,8 +42,8 @@ Outcome finished(bool findings);
 /// codes.
 Outcome failed(const std::exception_ptr& exception, int signal);
 
-/// The effect of --soft-fail: a command that failed in its work ends with exit code 0. Wrong usage and signals keep
-/// their exit codes.
+/// The effect of --soft-fail: the process exits with 0 although the command failed in its work. After wrong usage and
+/// signals it exits with their exit codes.
 Outcome softened(Outcome outcome);
 
 }  // namespace shardkit::cli

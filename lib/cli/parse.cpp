@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <ranges>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -102,10 +105,23 @@ class Binder final : public FieldVisitor {
 
   const std::vector<OperandSlot>& operands() const { return operands_; }
 
-  /// "--cache direct" for "--direct": the option that has this value; empty for no value.
-  std::string as_value(const std::string& flag) const {
-    const auto found = choices_.find(flag.substr(std::min<std::size_t>(flag.size(), 2)));
+  /// "--cache direct" for "--direct": the option that has this value, or that other verbs call so; empty for none.
+  std::string meant_by(const std::string& flag) const {
+    const std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
+    if (const auto known = elsewhere_.find(name); known != elsewhere_.end()) return known->second;
+    const auto found = choices_.find(name);
     return found == choices_.end() ? std::string() : fmt::format("{} {}", found->second, found->first);
+  }
+
+  /// "--limit 50 MB" would take MB for an operand.
+  void check_sizes(std::span<const std::string> args) const {
+    for (std::size_t i = 2; i < args.size(); ++i) {
+      const std::string& unit = args[i];
+      if (!sizes_.contains(args[i - 2]) || !is_digits(args[i - 1]) || unit.size() < 2 || is_digits(unit.substr(0, 1)))
+        continue;
+      if (!parse_size("1" + unit) || std::filesystem::exists(unit)) continue;
+      reject(args[i - 2], fmt::format("write {}{} without a blank", args[i - 1], unit));
+    }
   }
 
   /// Call this after parsing: of two values one would be lost.
@@ -160,6 +176,9 @@ class Binder final : public FieldVisitor {
 
   void bind_text(const Field& field, std::function<void(const std::string&)> store) {
     if (field.is_operand()) return add_operand(field, false, std::move(store));
+    for (const auto name : std::views::split(field.elsewhere, ' '))
+      elsewhere_.emplace(std::string(name.begin(), name.end()), field.spelling());
+    if (field.unit == Unit::bytes || field.unit == Unit::bytes_per_second) sizes_.insert(field.spelling());
     // All values are accepted, so that check_given_once() and not the library reports too many.
     single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
   }
@@ -196,8 +215,10 @@ class Binder final : public FieldVisitor {
 
   CLI::App& app_;
   std::vector<OperandSlot> operands_;
-  std::vector<const CLI::Option*> single_;      ///< options of one value
-  std::map<std::string, std::string> choices_;  ///< the options with these values
+  std::vector<const CLI::Option*> single_;        ///< options of one value
+  std::set<std::string> sizes_;                   ///< options in bytes
+  std::map<std::string, std::string> choices_;    ///< the options with these values
+  std::map<std::string, std::string> elsewhere_;  ///< the options that other verbs call so
 };
 
 [[noreturn]] void reject_unknown_option(const CLI::App& app, const Binder& binder, const std::string& argument) {
@@ -205,7 +226,7 @@ class Binder final : public FieldVisitor {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
   const bool is_verbose = name == "-v" && std::ranges::find(known, "--verbose") != known.end();
-  std::string meant = is_verbose ? "--verbose" : binder.as_value(name);
+  std::string meant = is_verbose ? "--verbose" : binder.meant_by(name);
   if (meant.empty()) meant = closest(name.size() == 2 ? "-" + name : name, known);  // "-q" means "--quiet"
   reject(name, meant.empty() ? "unknown option" : "unknown option; did you mean " + meant + "?");
 }
@@ -258,6 +279,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
   common.describe(binder, &command);  // first, so that --json is known when a later option is wrong
   invocation.describe_options(binder);
   const std::vector<std::string> literal = take_literal_operands(args);
+  binder.check_sizes(args);
   std::reverse(args.begin(), args.end());  // as App::parse wants them
   try {
     app.parse(args);

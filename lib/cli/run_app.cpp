@@ -75,10 +75,10 @@ class CommandRun {
     messages_->more_warnings();
     if (has_error()) messages_->failure(report_.outcome, signal);
     write_reports();
-    if (has_error()) write_termination(signal);
+    if (has_error()) write_termination();
     say_answer();
     messages_->done(report_.outcome, report_.elapsed_seconds);
-    return report_.outcome.exit_code;
+    return report_.outcome.softened ? 0 : report_.outcome.exit_code;
   }
 
  private:
@@ -181,9 +181,9 @@ class CommandRun {
   }
 
   /// Repeating a wrong command line does not help.
-  void write_termination(int signal) const {
+  void write_termination() const {
     const Failure& failure = *report_.outcome.failure;
-    write_termination(failure_text(failure, signal), failure.code == ErrorCode::usage ? "" : how_to_go_on(text_));
+    write_termination(failure_text(failure), failure.code == ErrorCode::usage ? "" : how_to_go_on(text_));
   }
 
   bool has_error() const { return report_.outcome.failure && !output_closed_; }
@@ -226,7 +226,7 @@ class CommandRun {
   void report_failed_output() {
     Outcome lost = failed(std::current_exception(), 0);
     if (common_.soft_fail) lost = softened(lost);
-    if (report_.outcome.exit_code == 0 && report_.outcome.softened_from == 0) report_.outcome = lost;
+    if (report_.outcome.exit_code == 0) report_.outcome = lost;
     lost.exit_code = report_.outcome.exit_code;
     messages_->failure(lost, 0);
   }

@@ -22,10 +22,10 @@ enum class ErrorCode {
   in_use,         ///< leased, or being changed by another process; a retry may help (exit 1)
   corrupt,        ///< invalid content (exit 4)
   conflict,       ///< the target or source does not match the plan (exit 4)
-  no_space,       ///< disk full, quota, or a limit below the need (exit 5)
+  no_space,       ///< disk full, quota, not enough memory, or a limit below the need (exit 5)
   unsupported,    ///< an engine or feature is not available (exit 4)
   cancelled,      ///< the stop token was set (exit 130 or 143)
-  out_of_memory,  ///< (exit 1)
+  out_of_memory,  ///< an allocation failed (exit 5)
   internal,       ///< a bug in the program (exit 1)
 };
 

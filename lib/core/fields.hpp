@@ -106,6 +106,11 @@ inline constexpr Output kSharedOutput = Output::shared;
 struct Alias {
   std::string_view name;
 };
+/// Names that options of this purpose have in other verbs, separated by blanks: a wrong one is answered with this
+/// option.
+struct Elsewhere {
+  std::string_view names;
+};
 
 /// Name and meaning of a member. After name, unit and help come, in any order and if they apply, a Role, an Output, a
 /// Range, a Comparison, kPlanned, kLabel, a placeholder for the value in help ("SEED"), kOfTrainingStep, an Alias, and
@@ -120,6 +125,7 @@ struct Field {
   std::string_view value_name;  ///< empty: from role, unit and type
   char short_name = 0;          ///< 0: none
   std::string_view alias;       ///< another long option; empty: none
+  std::string_view elsewhere;   ///< see Elsewhere
   std::optional<Range> range;   ///< for a number: accepted by check_ranges(); none: any
   std::optional<Comparison> comparison;
   double needs_unit_above = std::numeric_limits<double>::infinity();
@@ -147,6 +153,7 @@ struct Field {
   constexpr void add(std::string_view meaning) { value_name = meaning; }
   constexpr void add(char meaning) { short_name = meaning; }
   constexpr void add(Alias meaning) { alias = meaning.name; }
+  constexpr void add(Elsewhere meaning) { elsewhere = meaning.names; }
   constexpr void add(const Range& meaning) { range = meaning; }
   constexpr void add(const Comparison& meaning) { comparison = meaning; }
   constexpr void add(NeedsUnit meaning) { needs_unit_above = meaning.above; }

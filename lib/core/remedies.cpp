@@ -34,7 +34,7 @@ constexpr std::array kTable{
     Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index {}/.shardkit/plan*"},
     Row{"move_away", "mkdir -p OUT && mv {} OUT"},
     Row{"evict", "shardctl cache gc {} --limit 0"},
-    Row{"release", "shardctl cache release {} --all"},
+    Row{"release", "shardctl cache release {} {}"},
     Row{"check_repair", "shardctl cache check {} --repair"},
     Row{"stage", "shardctl stage {} {} --lease 0"},
     Row{"stage_in_cache", " --cache {}"},
@@ -104,7 +104,9 @@ std::string evict(const std::string& folder) { return filled("evict", {shell_wor
 std::string forget_set(const std::string& folder) {
   return filled("forget_set", {shell_word(folder), shell_word(folder), shell_word(folder)});
 }
-std::string release(const std::string& folder) { return filled("release", {shell_word(folder)}); }
+std::string release(const std::string& folder, const std::string& lease_id) {
+  return filled("release", {shell_word(folder), lease_id.empty() ? "--all" : "--lease-id " + shell_word(lease_id)});
+}
 std::string check_and_repair(const std::string& folder) { return filled("check_repair", {shell_word(folder)}); }
 
 std::string stage(const std::string& source, const std::string& folder, const std::string& cache, bool by_size) {

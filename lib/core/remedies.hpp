@@ -59,8 +59,8 @@ std::string forget_set(const std::string& folder);
 std::string move_away(const Named& files);
 /// Evicts a staged folder.
 std::string evict(const std::string& folder);
-/// Ends the leases of a staged folder.
-std::string release(const std::string& folder);
+/// Ends the lease of a job in a staged folder; without an id those of all jobs, also unreadable ones.
+std::string release(const std::string& folder, const std::string& lease_id);
 /// Removes damaged files of a staged folder.
 std::string check_and_repair(const std::string& folder);
 /// Fetches the missing files of a staged folder, without a lease. `cache`: of the folder; empty: none. `by_size`: it

@@ -114,7 +114,8 @@ Result<double> parse_duration(std::string_view text) {
   double number = 0;
   double factor = 1;
   if (!parse_scaled(text, kDurations, number, factor)) {
-    return usage_error("'{}' is not a duration (examples: 30s, 5m, 250ms)", text);
+    return usage_error("'{}' is not a duration: expected a number and a unit (examples: 250ms, 30s, 5m, 12h, 8d)",
+                       text);
   }
   return number * factor;
 }
@@ -138,6 +139,13 @@ std::string exact_size(std::uint64_t bytes) {
     if (bytes >= size && bytes % size == 0) return fmt::format("{}{}", bytes / size, unit);
   }
   return fmt::to_string(bytes);
+}
+
+std::string typed_size(std::uint64_t bytes) {
+  constexpr std::size_t kLongest = 7;
+  const std::string exact = exact_size(bytes);
+  if (exact.size() > kLongest) return format_size(bytes);
+  return is_digits(exact) ? format_count(bytes) + " B" : exact;
 }
 
 std::string exact_duration(double seconds) {

@@ -38,9 +38,11 @@ Result<double> parse_duration(std::string_view text);
 
 /// "0 B", "1.50 MiB": binary prefixes, three significant digits; parse_size reads it back to within rounding.
 std::string format_size(std::uint64_t bytes);
-/// The shortest size that parse_size() reads back exactly: "256MiB" of 268435456, "1GB" of 1000000000, "1001". Messages
-/// show a size that the user typed like this, so that it is recognized.
+/// The shortest size that parse_size() reads back exactly: "256MiB" of 268435456, "1GB" of 1000000000, "1001".
 std::string exact_size(std::uint64_t bytes);
+/// A size that the user may have typed, in its unit, so that it is recognized: "256MiB", "1GB", "1,001 B". Like
+/// format_size() if that is long.
+std::string typed_size(std::uint64_t bytes);
 /// The shortest duration that parse_duration() reads back exactly: "24h" of 86400, "30d", "100ms", "90s".
 std::string exact_duration(double seconds);
 /// Decimal prefixes, as usual for network and disk rates: "3.30 GB/s".

@@ -10,7 +10,6 @@
 #include "core/text.hpp"
 #include "io/file.hpp"
 #include "net/aws_xml.hpp"
-#include "net/retry.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -31,6 +30,7 @@ ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& re
   RetryOptions options;
   options.attempts = attempts;
   options.clock = around.clock;
+  options.on_retry = around.on_retry;
   for (Attempts tries(options, stop);;) {
     std::optional<Error> failure;
     try {
@@ -240,8 +240,10 @@ class InstanceMetadata {
     HttpRequest request = local_request(url("/latest/api/token"), kInstanceTime);
     request.method = "PUT";
     request.headers.add("X-aws-ec2-metadata-token-ttl-seconds", "21600");
+    CloudSurroundings unreported = around_;
+    unreported.on_retry = {};
     try {
-      ServiceAnswer answer = ask_service(around_, request, kInstance, kInstanceAttempts, stop);
+      ServiceAnswer answer = ask_service(unreported, request, kInstance, kInstanceAttempts, stop);
       if (answer.status == 200 && answer.body.find_first_of("\r\n") == std::string::npos) return answer.body;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;

@@ -6,6 +6,7 @@
 
 #include "net/credentials.hpp"
 #include "net/http.hpp"
+#include "net/retry.hpp"
 #include "system/probe.hpp"
 
 /// The providers of the AWS SDKs' default chain, as described in "Understand credential providers" of the AWS SDKs and
@@ -21,6 +22,7 @@ struct CloudSurroundings {
   std::function<std::string(const std::string& command, const std::stop_token& stop)> run;
   system::Clock* clock = nullptr;
   Http* http = nullptr;
+  std::function<void(const RetryEvent&)> on_retry = {};  ///< of requests to services; as in RetryOptions
 };
 
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the same with another prefix.

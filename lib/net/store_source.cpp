@@ -96,7 +96,8 @@ OpenStore open_web(StoreOpener& opener, const std::string& address) { return ope
 
 OpenStore open_bucket(StoreOpener& opener, const std::string& address) {
   S3Location location = parse_s3_location(address);
-  const CloudSurroundings around = machine_surroundings(*opener.http());
+  CloudSurroundings around = machine_surroundings(*opener.http());
+  around.on_retry = opener.options().retry.on_retry;
   const bool is_google = has_scheme(address, "gs://");
   const S3Options& options = opener.options().s3;
   const auto credentials = opener.credentials(around, is_google);

@@ -245,7 +245,7 @@ void FileCopy::rewind() {
 
 /// Called with the lock held.
 void FileCopy::forget_hashes() {
-  std::ranges::fill(parts_, PartState::unknown);
+  std::ranges::fill(parts_, Part{});
   hash_ = FileHash(file_.object.checksum);
   hashed_ = 0;
 }
@@ -253,15 +253,15 @@ void FileCopy::forget_hashes() {
 void FileCopy::compare_part(std::size_t part, const Hash128& hash) {
   const std::scoped_lock lock(mutex_);
   if (hash == file_.parts[part]) {
-    parts_[part] = PartState::right;
-  } else if (parts_[part] == PartState::unknown && !whole_only_) {
-    drop_part(part);
+    parts_[part].right = true;
+  } else if (!parts_[part].wrong && !whole_only_) {
+    drop_part(part, hash);
   }
 }
 
 /// Called with the lock held.
-void FileCopy::drop_part(std::size_t part) {
-  parts_[part] = PartState::wrong_once;
+void FileCopy::drop_part(std::size_t part, const Hash128& wrong) {
+  parts_[part] = {false, wrong};
   ++parts_refetched_;
   const ByteRange range = range_of_part(part, file_.object.size);
   have_.remove(range);
@@ -277,17 +277,18 @@ std::optional<Hash128> FileCopy::finish_hash(const std::stop_token& stop) {
 /// False if parts are wrong for the first time; then it is no longer settling.
 bool FileCopy::check_parts(const std::stop_token& stop) {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
-    if (parts_[part] == PartState::right) continue;
+    if (parts_[part].right) continue;
     const ByteRange range = range_of_part(part, file_.object.size);
     Xxh3Stream hash;
     hash_stored([&](Bytes bytes) { hash.update(bytes); }, range, stop);
+    const Hash128 found = hash.digest();
     const std::scoped_lock lock(mutex_);
-    if (hash.digest() == file_.parts[part]) {
-      parts_[part] = PartState::right;
-    } else if (parts_[part] == PartState::wrong_once || whole_only_) {
-      throw WrongPart{range};
+    if (found == file_.parts[part]) {
+      parts_[part].right = true;
+    } else if (parts_[part].wrong || whole_only_) {
+      throw WrongPart{range, found, parts_[part].wrong.value_or(found) != found};
     } else {
-      drop_part(part);
+      drop_part(part, found);
     }
   }
   const std::scoped_lock lock(mutex_);

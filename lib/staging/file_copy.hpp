@@ -91,6 +91,8 @@ struct OutdatedBytes {};
 /// Thrown by FileCopy::finish_hash() for bytes [begin, end) that differ from the manifest after a second read.
 struct WrongPart {
   ByteRange range;
+  Hash128 hash;               ///< of these bytes
+  bool reads_differ = false;  ///< the first read had other bytes
 };
 
 /// Limits what a disk is doing at any moment, so that a stop is followed within 2 s by one that writes 20 MB/s: 16
@@ -202,6 +204,8 @@ class FileCopy {
   std::optional<Hash128> finish_hash(const std::stop_token& stop);
   /// After finish_hash(), once: how the bytes differ from the checksum of the store, in words; empty if they do not.
   std::optional<std::string> fault_by_store() { return hash_.fault(); }
+  /// When settling, for bytes with a wrong hash: true if an earlier read was wrong in another way.
+  bool differs_from_first_read(const Hash128& wrong) { return std::exchange(wrong_, wrong).value_or(wrong) != wrong; }
   /// Parts that were fetched a second time.
   unsigned parts_refetched() const { return parts_refetched_; }
   /// When settling: makes the whole file durable.
@@ -219,7 +223,7 @@ class FileCopy {
   void hash_stored(const BodyWriter& hash, ByteRange range, const std::stop_token& stop);
   void forget_hashes();
   bool check_parts(const std::stop_token& stop);
-  void drop_part(std::size_t part);
+  void drop_part(std::size_t part, const Hash128& wrong);
   PartialOf identity() const { return {file_.object.name, file_.pin(), file_.object.size}; }
 
   StageFile file_;
@@ -240,8 +244,12 @@ class FileCopy {
   FileHash hash_;
   std::uint64_t hashed_ = 0;  ///< the hash is of [0, hashed_)
   bool catching_up_ = false;
-  enum class PartState : char { unknown, right, wrong_once };
-  std::vector<PartState> parts_;  ///< of those with a hash
+  struct Part {
+    bool right = false;
+    std::optional<Hash128> wrong = {};  ///< the hash of its first read, if that was wrong
+  };
+  std::vector<Part> parts_;       ///< of those with a hash
+  std::optional<Hash128> wrong_;  ///< the hash of the wrong bytes before the last restart
   std::atomic<unsigned> parts_refetched_ = 0;
   std::uint64_t unsaved_ = 0;
   std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();

@@ -47,7 +47,7 @@ std::string no_room(const std::string& root, const RoomWanted& wanted, const Sur
   const std::string start =
       fmt::format("{} are needed for '{}', but ", format_size(wanted.bytes), wanted.folder) +
       (survey.by_disk ? fmt::format("the disk of cache '{}' has space for {}", root, format_size(survey.bound))
-                      : fmt::format("--limit allows {} in cache '{}'", exact_size(survey.bound), root));
+                      : fmt::format("--limit allows {} in cache '{}'", typed_size(survey.bound), root));
   const char* remedy = survey.by_disk ? "choose a larger disk" : "give a higher --limit";
   if (wanted.bytes > survey.bound) return fmt::format("{}; {}", start, remedy);  // also without all others
   const std::string release = release_advice(survey.others, now);
@@ -189,17 +189,25 @@ bool is_evictable(const StagedFolder& folder, system::WallTime now) {
          !folder.source.empty() && folder.files + folder.partial_bytes > 0 && folder.removable_bytes() > 0;
 }
 
+namespace {
+
+/// The one that ends last is the last.
+std::vector<LeaseFile> live_leases(const StagedFolder& folder, system::WallTime now) {
+  std::vector<LeaseFile> leases = folder.leases;
+  std::erase_if(leases, [&](const LeaseFile& lease) { return !lease.lives_at(now); });
+  std::ranges::stable_sort(
+      leases, {}, [](const LeaseFile& file) { return file.lease ? file.lease->expires_at : system::WallTime::max(); });
+  return leases;
+}
+
+}  // namespace
+
 std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   const std::string start = fmt::format("'{}' ({})", folder.path, format_size(folder.held_bytes(now)));
   std::string use;
   if (folder.at_work) use = folder.marker ? " is in use by another command" : " is being staged";
-  std::vector<LeaseFile> leases = folder.leases;
-  std::erase_if(leases, [&](const LeaseFile& lease) { return !lease.lives_at(now); });
-  if (!leases.empty()) {
-    const auto& last = *std::ranges::max_element(leases, {}, [](const LeaseFile& file) {
-      return file.lease ? file.lease->expires_at : system::WallTime::max();
-    });
-    use += (use.empty() ? " is " : ", ") + describe(last);
+  if (const auto leases = live_leases(folder, now); !leases.empty()) {
+    use += (use.empty() ? " is " : ", ") + describe(leases.back());
     if (leases.size() > 1) use += fmt::format(" and by {} more", leases.size() - 1);
   }
   if (!use.empty()) return start + use;
@@ -223,8 +231,12 @@ std::string describe_uses(const std::vector<StagedFolder>& folders, system::Wall
 std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now) {
   const auto leased = std::ranges::find_if(folders, [&](const StagedFolder& folder) { return folder.is_leased(now); });
   if (leased == folders.end()) return {};
-  return fmt::format("; end leases that are no longer needed, for example with {}",
-                     remedy::in_text(remedy::release(leased->path)));
+  return "; if that lease is no longer needed, " + how_to_end(live_leases(*leased, now).back(), leased->path);
+}
+
+std::string how_to_end(const LeaseFile& lease, const std::string& folder) {
+  if (lease.lease && !lease.lease->holder.empty()) return "stop its `cache hold`";
+  return "run " + remedy::in_text(remedy::release(folder, lease.lease ? lease.lease->owner : ""));
 }
 
 std::uint64_t freed_bytes(const std::vector<StagedFolder>& evicted) {

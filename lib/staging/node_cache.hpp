@@ -103,9 +103,12 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now);
 /// The same for all that may not be evicted: the first five, and the number of the others.
 std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now);
 
-/// "; end leases that are no longer needed, for example with `shardctl cache release /cache/a --all`": for the first
-/// folder that is leased at `now`. Empty if there is none.
+/// "; if that lease is no longer needed, run `shardctl cache release /cache/a --lease-id job-7`": for the lease that
+/// describe_use() names, of the first folder that is leased at `now`. Empty if there is none.
 std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now);
+
+/// "run `shardctl cache release ...`", which ends no other job's lease, or "stop its `cache hold`".
+std::string how_to_end(const LeaseFile& lease, const std::string& folder);
 
 /// Bytes that evictions of these folders free.
 std::uint64_t freed_bytes(const std::vector<StagedFolder>& evicted);

@@ -19,7 +19,15 @@ Error busy_error(const std::string& path) {
                "'{}' changed twice while being copied; run the same command again when no process writes to it", path);
 }
 
-Error corrupt_error(const std::string& path, const std::string& what) {
+/// After two reads with wrong content: of a damaged source both have the same bytes.
+Error corrupt_error(const std::string& path, const std::string& what, bool reads_differ) {
+  if (reads_differ) {
+    return Error(
+        ErrorCode::io, At{path},
+        "'{}' has wrong content, and other content in a second read: {}; the bytes change on the way, so check "
+        "the network, its proxies and the memory of this machine, then run the same command again",
+        path, what);
+  }
   return Error(ErrorCode::corrupt, At{path}, "'{}' has wrong content, even after a second read: {}; {}", path, what,
                advice_for_source(path));
 }
@@ -57,6 +65,7 @@ StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, StageT
 
 void StageCopier::copy_all(const std::vector<StageFile>& wanted) {
   wanted_ = &wanted;
+  journal_before_ = target_.journal().state().files;
   if (limits_.throttled) limits_.throttled();  // earlier events do not count
   for (const StageFile& file : wanted) left_ += file.object.size;
   queue_ = std::make_unique<CopyQueue>(wanted.size(),
@@ -109,7 +118,9 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
 
 void StageCopier::count_present(const StageFile& file) {
   reused_ += file.object.size;
-  ++files_reused_;
+  const auto staged = target_.journal().find(file.object.name);
+  const bool is_new = staged && !staged->found && !journal_before_.contains(file.object.name);
+  ++(is_new ? files_by_others_ : files_reused_);
   left_ -= std::min<std::uint64_t>(left_, file.object.size);
   ctx_.progress().bytes += file.object.size - forget_elsewhere(file);
   ++ctx_.progress().items;
@@ -278,16 +289,15 @@ void StageCopier::finish(const std::shared_ptr<FileCopy>& copy, const std::stop_
     hash = copy->finish_hash(stop);
   } catch (const WrongPart& wrong) {
     const Error reason = corrupt_error(
-        path, fmt::format("bytes {} to {} differ from the manifest", wrong.range.begin, wrong.range.end - 1));
+        path, fmt::format("bytes {} to {} differ from the manifest", wrong.range.begin, wrong.range.end - 1),
+        wrong.reads_differ || copy->differs_from_first_read(wrong.hash));
     if (!copy->whole_only()) give_up(copy, reason);
     return start_over(copy, reason);
   }
   if (!hash) return queue_->wake();
   auto wrong = mismatch(file, target_.partial_path(file.object.name), *hash);
   if (!wrong) wrong = copy->fault_by_store();
-  if (wrong) {
-    return start_over(copy, corrupt_error(path, *wrong));
-  }
+  if (wrong) return start_over(copy, corrupt_error(path, *wrong, copy->differs_from_first_read(*hash)));
   if (const unsigned parts = copy->parts_refetched(); parts > 0) {
     refetched_ += parts;
     ctx_.repeated({path, format_count(parts, "part") + " had wrong bytes", 1, 2, 0, false, 0});

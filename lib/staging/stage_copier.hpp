@@ -221,8 +221,10 @@ class StageCopier {
   std::uint64_t bytes_fetched() const { return fetched_; }
   /// Bytes that already existed in the target, or that others copied meanwhile.
   std::uint64_t bytes_reused() const { return reused_; }
-  /// Files that already existed in the target, or that others copied meanwhile.
+  /// Files that already existed in the target.
   std::uint64_t files_reused() const { return files_reused_; }
+  /// Files that other stages copied into the target since copy_all() began.
+  std::uint64_t files_by_others() const { return files_by_others_; }
   /// Files, and parts of shards, that were fetched a second time.
   std::uint64_t refetched() const { return refetched_; }
   /// The errors of files that were left out, by their names. Valid after copy_all().
@@ -270,6 +272,8 @@ class StageCopier {
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> reused_{0};
   std::atomic<std::uint64_t> files_reused_{0};
+  std::atomic<std::uint64_t> files_by_others_{0};
+  std::map<std::string, StagedFile> journal_before_;
   std::atomic<std::uint64_t> refetched_{0};
   std::mutex changed_mutex_;
   std::vector<io::ObjectInfo> changed_;

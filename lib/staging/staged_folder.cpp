@@ -173,7 +173,23 @@ void mark_used(const std::string& folder) {
   ::utimensat(AT_FDCWD, io::join_path(folder, kStagedMarkerPath).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
+namespace {
+
+/// Of a link that leads nowhere the system would say that it does not exist, and that it exists.
+void refuse_what_is_no_folder(const std::string& folder) {
+  std::error_code error;
+  const fs::file_type type = fs::status(folder, error).type();
+  if (type == fs::file_type::directory || type == fs::file_type::none) return;
+  const bool is_absent = type == fs::file_type::not_found;
+  if (is_absent && !fs::is_symlink(folder, error)) return;
+  throw Error(ErrorCode::conflict, At{folder}, "'{}' is {}; give a folder", folder,
+              is_absent ? "a link that leads nowhere" : "not a folder");
+}
+
+}  // namespace
+
 void require_local_folder(const std::string& folder, Context& ctx, bool evicts) {
+  refuse_what_is_no_folder(folder);
   const system::StorageFacts facts = system::storage_of(fs::canonical(system::nearest_folder(folder)));
   const bool is_fuse = facts.storage_class == system::StorageClass::fuse &&
                        system::fuse_kind(facts.file_system, facts.source) != system::FuseKind::unknown;

@@ -39,7 +39,7 @@ TEST_CASE("the first line is how long training waits") {
   CHECK(
       report_text(answer_checkpoint(result), false)
           .starts_with("training waits 4.00 s, 0.50 s with a copy in memory (durable after 4.00 s) for a checkpoint of "
-                       "1.00 GiB by 8 writers (1.00 s)\n"));
+                       "1GiB by 8 writers (1.00 s)\n"));
   CHECK(report_text(answer_checkpoint(result), true).starts_with("\x1b[1mtraining waits"));
 }
 

@@ -49,7 +49,8 @@ Report and log:
   --quiet            do not show progress
   --verbose          also print every field of the result, before the summary
   --soft-fail        exit 0 even if the command fails, for prologs that would
-                     otherwise drain the node; the error is still reported
+                     otherwise drain the node; the error and its exit code are
+                     still reported
   -h, --help         show this help
 
 Examples:
@@ -137,7 +138,7 @@ TEST_CASE("an option that only some verbs have is not listed as one of every ver
     CHECK(text.find(std::string("| `") + option) > some);
   }
   CHECK(text.find("| `--json FILE` |") < some);
-  CHECK(contains(text, "the error is still reported | stage |\n"));
+  CHECK(contains(text, "the error and its exit code are still reported | stage |\n"));
   CHECK(contains(text, "before the summary | all but ls, cat |\n"));
 }
 

@@ -2,6 +2,7 @@
 
 namespace shardkit_test {
 
+using shardkit::Elsewhere;
 using shardkit::FieldVisitor;
 using shardkit::Role;
 using shardkit::Unit;
@@ -21,7 +22,7 @@ void FakeOptions::describe(FieldVisitor& v) {
   v.field({"MORE", "further folders", Role::optional_positional}, more);
   v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
   v.field({"samples", Unit::count, "close a shard after N samples"}, samples);
-  v.field({"timeout", Unit::seconds, "give up after this time"}, timeout);
+  v.field({"timeout", Unit::seconds, "give up after this time", Elsewhere{"budget duration"}}, timeout);
   v.field({"headroom", Unit::ratio, "share of capacity to leave unused"}, ratio);
   v.topic("Looking");
   v.field({"depth", "how deep to look"}, depth);

@@ -36,6 +36,7 @@ class Interrupts(unittest.TestCase):
         envelope = json.loads(path.read_text())
         self.assertTrue(envelope["interrupted"])
         self.assertEqual((envelope["status"], envelope["error"]["code"]), ("failed", "cancelled"))
+        self.assertEqual(envelope["error"]["text"], "stopped by SIGINT")
         return out, envelope["result"]
 
     def test_decode_gives_the_rate_until_then(self):

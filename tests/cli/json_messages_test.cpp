@@ -107,14 +107,14 @@ TEST_CASE("a stop is no error, and says how to go on where that is possible") {
   CHECK(lines(ran.err)[0]["text"] == "stopped by SIGINT");
 }
 
-TEST_CASE("--soft-fail has an event of its own, and the error tells the exit code that the process has") {
+TEST_CASE("--soft-fail has an event of its own, and the others contain the exit code of the failure") {
   const std::vector<Json> log = logged(fail, {"x", "--soft-fail"}, 0);
   REQUIRE(log.size() == 3);
   CHECK(log[0]["event"] == "error");
-  CHECK(log[0]["exit_code"] == 0);
+  CHECK(log[0]["exit_code"] == 4);
   CHECK(log[1] == Json{{"level", "info"}, {"event", "soft_fail"}, {"text", "--soft-fail: exit code 0 instead of 4"}});
   CHECK(log[2]["status"] == "failed");
-  CHECK(log[2]["exit_code"] == 0);
+  CHECK(log[2]["exit_code"] == 4);
 }
 
 TEST_CASE("a wrong command line is told in JSON too, wherever --log stands") {

@@ -99,6 +99,22 @@ TEST_CASE("a misspelled option is named together with the one that was meant") {
   CHECK(refused({"photos", "--utterly-different"}) == "fake: error: --utterly-different: unknown option");
 }
 
+TEST_CASE("a name that other verbs give to an option of this purpose is answered with the option") {
+  for (const char* name : {"--budget", "--duration"}) {
+    const std::string start = std::string("fake: error: ") + name;
+    CHECK(refused({"photos", name, "3s"}) == start + ": unknown option; did you mean --timeout?");
+    CHECK(refused({"photos", std::string(name) + "=3s"}) == start + ": unknown option; did you mean --timeout?");
+  }
+}
+
+TEST_CASE("a unit that stands apart from its size is not an operand") {
+  CHECK(refused({"x", "--size", "50", "MB"}) == "fake: error: --size: write 50MB without a blank");
+  CHECK(refused({"x", "--size", "50", "gib", "y"}) == "fake: error: --size: write 50gib without a blank");
+  CHECK(parsed({"x", "--size", "50", "7MB"}).more == std::vector<std::string>{"7MB"});
+  CHECK(parsed({"x", "--size", "50", "m"}).more == std::vector<std::string>{"m"});
+  CHECK(parsed({"x", "--samples", "50", "MB"}).more == std::vector<std::string>{"MB"});
+}
+
 TEST_CASE("a missing operand is named") {
   CHECK(refused({}) == "fake: error: missing SRC");
   CHECK(refused({"--samples", "7"}) == "fake: error: missing SRC");

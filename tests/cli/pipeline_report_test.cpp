@@ -88,3 +88,11 @@ TEST_CASE("a ladder is a table, in which a rung that is missing says why") {
   CHECK(says(result, "naive                            400/s        -   20.0 %    80.0 %"));
   CHECK(says(result, "4.50"));
 }
+
+TEST_CASE("the required rate is called required") {
+  PipelineResult result = example();
+  result.samples_per_second = 560;
+  CHECK(says(result, "samples:       560/s, "));
+  result.required_samples_per_second = 640;
+  CHECK(says(result, "samples:       560/s of 640/s required, "));
+}

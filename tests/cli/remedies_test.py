@@ -252,7 +252,8 @@ class Caching(RemedyTest):
             with self.subTest(id):
                 self.shardctl("stage", self.source, self.target, "--lease-id", "job 1")
                 refused = self.call("shardctl", "stage", "others", self.target, "--lease-id", id)
-                self.follow(self.advised(refused, exit_code)[0])
+                for command in self.advised(refused, exit_code):
+                    self.follow(command)
                 self.shardctl("stage", "others", self.target, "--lease", "0")
                 self.shardctl("cache", "rm", self.target)
 

@@ -61,7 +61,7 @@ TEST_CASE("every kind of failure has its exit code") {
   CHECK(run_fake(fail<ErrorCode::unsupported>, {"work", "x"}).exit_code == 4);
   CHECK(run_fake(fail<ErrorCode::no_space>, {"work", "x"}).exit_code == 5);
   CHECK(run_fake(fail<ErrorCode::cancelled>, {"work", "x"}).exit_code == 130);
-  CHECK(run_fake(run_out_of_memory, {"work", "x"}).exit_code == 1);
+  CHECK(run_fake(run_out_of_memory, {"work", "x"}).exit_code == 5);
   CHECK(run_fake(throw_runtime_error, {"work", "x"}).exit_code == 1);
   CHECK(run_fake(throw_something, {"work", "x"}).exit_code == 1);
 }

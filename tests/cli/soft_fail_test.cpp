@@ -45,20 +45,20 @@ TEST_CASE("success, findings, wrong usage and a stop stay what they are") {
   CHECK(run_fake(succeed, {"work", "--soft-fail"}).exit_code == 2);
 }
 
-TEST_CASE("the envelope says failed, with the error, and the exit code that the process has") {
+TEST_CASE("the envelope says failed, with the error, and the exit code of the failure") {
   const Ran ran = run_fake(fail<ErrorCode::corrupt>, {"work", "x", "--soft-fail", "--json", "-"});
   const auto json = nlohmann::json::parse(ran.out);
   CHECK(json["status"] == "failed");
   CHECK(json["error"]["code"] == "corrupt");
-  CHECK(json["exit_code"] == 0);
+  CHECK(json["exit_code"] == 4);
 }
 
-TEST_CASE("metrics say that there was no success") {
+TEST_CASE("metrics contain the exit code of the failure, for alerts") {
   const TempDir dir;
   run_fake(fail<ErrorCode::corrupt>, {"work", "x", "--soft-fail", "--prometheus", dir.path("m.prom")});
   const std::string metrics = read_file(dir.path("m.prom"));
   CHECK(metrics.find("\nshardkit_work_success 0\n") != std::string::npos);
-  CHECK(metrics.find("\nshardkit_work_exit_code 0\n") != std::string::npos);
+  CHECK(metrics.find("\nshardkit_work_exit_code 4\n") != std::string::npos);
 }
 
 TEST_CASE("a report that cannot be written is exit code 0 as well, alone or after another error") {

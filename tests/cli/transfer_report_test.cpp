@@ -57,7 +57,7 @@ TEST_CASE("the first line of a transfer is its verdict") {
 TEST_CASE("a line for each copy, with what it reached of the link") {
   CHECK(says(
       example(),
-      "  0  write-combined both    1.00 MiB        2   remote    50.0 GB/s    49.0 GB/s to 51.0 GB/s      40 %\n"));
+      "  0  write-combined both        1MiB        2   remote    50.0 GB/s    49.0 GB/s to 51.0 GB/s      40 %\n"));
   TransferResult result = example();
   result.rows.front().wire_share.reset();
   CHECK(says(result, "to 51.0 GB/s         -\n"));
@@ -89,5 +89,5 @@ TEST_CASE("a file has a line for each way, and says of each whether the page cac
   result.file->rows = {{bench::FileReader::pread, false, 0.5, 3e9}, {bench::FileReader::cufile, true, 0.25, 6e9}};
   CHECK(says(result, "pread        3.00 GB/s in 0.50 s, through the page cache in its current state\n"));
   CHECK(says(result, "cufile       6.00 GB/s in 0.25 s, bypassing the page cache\n"));
-  CHECK(says(result, "1.00 GiB of /nvme/a\\x1b.tar, 8.00 MiB per read, 4 threads; all bytes correct\n"));
+  CHECK(says(result, "1.00 GiB of /nvme/a\\x1b.tar, 8MiB per read, 4 threads; all bytes correct\n"));
 }

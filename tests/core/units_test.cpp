@@ -60,6 +60,7 @@ TEST_CASE("what is no duration is refused as wrong usage") {
     const Result<double> parsed = parse_duration(text);
     REQUIRE_FALSE(parsed);
     CHECK(parsed.error().code() == ErrorCode::usage);
+    CHECK(std::string(parsed.error().what()).ends_with("(examples: 250ms, 30s, 5m, 12h, 8d)"));
   }
 }
 
@@ -79,6 +80,10 @@ TEST_CASE("sizes are shown with three digits and read back to within rounding") 
 TEST_CASE("a typed size or duration is shown as people type it, and reads back exactly") {
   for (const char* text : {"0", "1001", "64000", "256MiB", "1000KiB", "1GB", "1500MB", "2TB", "2TiB", "1000"})
     CHECK(exact_size(*parse_size(text)) == text);
+  for (const char* text : {"1MB", "256KiB", "1500MB"}) CHECK(typed_size(*parse_size(text)) == text);
+  CHECK(typed_size(1) == "1 B");
+  CHECK(typed_size(64'001) == "64,001 B");
+  CHECK(typed_size(12'345'678'912) == "11.5 GiB");  // not typed
   for (const char* text : {"0s", "100ms", "90s", "5m", "12h", "24h", "36h", "2d", "30d"})
     CHECK(exact_duration(*parse_duration(text)) == text);
 }

@@ -115,7 +115,13 @@ TEST_CASE("a service that fails for a moment is asked again") {
   cloud.services["https://sts.amazonaws.com"] = [&](const HttpRequest&) {
     return left-- > 0 ? std::pair(503, std::string("busy")) : std::pair(200, sts_answer("AssumeRoleWithWebIdentity"));
   };
-  check_lent(web_identity_provider(cloud.around()).find({}));
+  CloudSurroundings around = cloud.around();
+  std::vector<RetryEvent> reported;
+  around.on_retry = [&](const RetryEvent& event) { reported.push_back(event); };
+  check_lent(web_identity_provider(around).find({}));
+  REQUIRE(reported.size() == 2);
+  CHECK(reported[1].reason == "STS at 'https://sts.amazonaws.com/' answered with status 503");
+  CHECK(reported[1].failures == 2);
   left = 100;
   CHECK(failure_of([&] { web_identity_provider(cloud.around()).find({}); }) == ErrorCode::network);
 }
@@ -197,7 +203,9 @@ TEST_CASE("an instance's role comes by IMDSv2, without a proxy") {
 
 TEST_CASE("no metadata service, none wanted, and a machine without a role are no error") {
   FakeCloud cloud;
-  CHECK_FALSE(instance_provider(cloud.around()).find({}));
+  CloudSurroundings around = cloud.around();
+  around.on_retry = [](const RetryEvent&) { FAIL("a machine without such a service is not a fault"); };
+  CHECK_FALSE(instance_provider(around).find({}));
   CHECK(cloud.requests.size() == 2);
   cloud.services[kInstance] = instance_service();
   for (const char* disabled : {"true", "True", "TRUE"}) {

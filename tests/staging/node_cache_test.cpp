@@ -231,3 +231,23 @@ TEST_CASE(
   CHECK(evict_to(folders, 0, kNow, [](const StagedFolder&, std::string&) { return false; }).empty());
   CHECK(folders.front().at_work);
 }
+
+TEST_CASE("the advice about a lease ends only this one, which a set below the folder may not lose") {
+  const Cache cache;
+  cache.lease("old", kNow + 1h);
+  const auto advice = [&] { return release_advice({*look_at_staged(cache.dir.path("old"))}, kNow); };
+  CHECK(advice() == "; if that lease is no longer needed, run `shardctl cache release " + cache.dir.path("old") +
+                        " --lease-id job-7`");
+  SUBCASE("a process that holds it is to be stopped") {
+    take_lease(*cache.files, cache.dir.path("old"), {"job-8", "", kNow, kNow + 2h, "holder"});
+    CHECK(advice() == "; if that lease is no longer needed, stop its `cache hold`");
+  }
+  SUBCASE("one that cannot be read has no id") {
+    write_file(cache.dir.path("old/.shardkit/leases/x.json"), "?");
+    CHECK(advice().ends_with(" --all`"));
+  }
+  SUBCASE("one that is over is not named") {
+    take_lease(*cache.files, cache.dir.path("old"), {"job-8", "", kNow - 9h, kNow - 1h});
+    CHECK(advice().ends_with("--lease-id job-7`"));
+  }
+}

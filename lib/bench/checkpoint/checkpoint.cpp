@@ -22,7 +22,7 @@ void check_room(const std::string& folder, std::uint64_t bytes, const Checkpoint
   const std::uint64_t room = system::free_bytes(folder);
   if (room >= bytes) return;
   throw Error(ErrorCode::no_space, At{folder}, "'{}' has {} free, a checkpoint needs {}; {}", folder, format_size(room),
-              format_size(bytes), smaller(options));
+              typed_size(bytes), smaller(options));
 }
 
 /// A run that was killed could not remove its files.
@@ -44,7 +44,7 @@ auto written_into(const std::string& folder, std::uint64_t bytes, const Checkpoi
     if (error.code() != ErrorCode::no_space) throw;
     throw Error(ErrorCode::no_space, At{folder},
                 "no space left in '{}' for a checkpoint of {}: the disk is full or a quota is reached; {}", folder,
-                format_size(bytes), smaller(options));
+                typed_size(bytes), smaller(options));
   }
 }
 
@@ -58,9 +58,9 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
     return modes;
   }
   const std::string text =
-      fmt::format("a copy of {} needs more than half of the available memory ({}); {}", format_size(plan.bytes()),
+      fmt::format("a copy of {} needs more than half of the available memory ({}); {}", typed_size(plan.bytes()),
                   format_size(system::usable_memory()), smaller(options));
-  if (options.mode == CheckpointModes::background) throw usage_error("{}", "--mode background: " + text);
+  if (options.mode == CheckpointModes::background) throw Error(ErrorCode::no_space, "--mode background: " + text);
   context.warn("no_background", text);
   return modes;
 }
@@ -133,7 +133,7 @@ class Bench {
         fmt::format("{}: {} ended it after {} of {}: the rate is valid, the times are not those of a whole checkpoint",
                     enum_name(row.mode),
                     options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
-                    format_size(row.bytes), format_size(plan_.bytes())));
+                    format_size(row.bytes), typed_size(plan_.bytes())));
   }
 
   std::vector<CheckpointTimes> write_all_of(CheckpointMode mode) {
@@ -239,7 +239,9 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"direct", "bypass the page cache when writing (O_DIRECT)"}, direct);
   v.topic("Measurement");
   v.field({"repeat", Unit::count, "number of checkpoints in each mode", kMayDiffer, between(1, 1000)}, repeat);
-  v.field({"budget", Unit::seconds, "time limit for writing each checkpoint", kMayDiffer, above(0)}, budget);
+  v.field({"budget", Unit::seconds, "time limit for writing each checkpoint", kMayDiffer, above(0),
+           Elsewhere{"min-seconds min-time seconds duration"}},
+          budget);
   v.field({"drain-to", "also copy a checkpoint to this folder on slower storage, and time it", "DIR", kSharedOutput},
           drain_to);
   v.field({"read-back", "also read the last checkpoint, from disk if possible, and compare every byte"}, read_back);

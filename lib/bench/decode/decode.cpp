@@ -252,7 +252,8 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"layout", "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
   v.topic("Measurement");
   v.field({"samples", Unit::count, "number of images to load, evenly distributed", kMayDiffer, at_least(1)}, samples);
-  v.field({"min-seconds", Unit::seconds, "minimum time for decoding, and for augmenting", kMayDiffer, between(0, kDay)},
+  v.field({"min-seconds", Unit::seconds, "minimum time for decoding, and for augmenting", kMayDiffer, between(0, kDay),
+           Elsewhere{"budget min-time seconds duration"}},
           min_seconds);
   v.field({"scaling", "also measure 1, 2, 4, ... threads", kMayDiffer}, scaling);
   v.field({"seed", "seed for positions and flips of crops", kMayDiffer}, seed);

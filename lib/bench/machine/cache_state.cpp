@@ -58,8 +58,8 @@ std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Con
   return std::min(done, first_cut);
 }
 
-[[noreturn]] void refuse_warm(const std::string& why) {
-  throw Error(ErrorCode::unsupported, "--cache warm is not available: " + why);
+[[noreturn]] void refuse_warm(const std::string& why, ErrorCode code = ErrorCode::unsupported) {
+  throw Error(code, "--cache warm is not available: " + why);
 }
 
 void check_fits_memory(std::span<const InputFile> files) {
@@ -67,7 +67,8 @@ void check_fits_memory(std::span<const InputFile> files) {
   for (const InputFile& file : files) bytes += file.bytes;
   if (bytes <= system::usable_memory()) return;
   refuse_warm(fmt::format("{} of data do not fit into the available {} of memory; choose fewer files",
-                          format_size(bytes), format_size(system::usable_memory())));
+                          format_size(bytes), format_size(system::usable_memory())),
+              ErrorCode::no_space);
 }
 
 /// Reads pages again that the kernel evicted meanwhile: some kernels reclaim idle pages before memory is low.

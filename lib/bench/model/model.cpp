@@ -241,7 +241,8 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.topic("Training job");
   v.field({"list-presets", "list the presets and the input rate that each needs"}, list_presets);
   JobOptions::describe(v);
-  v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample; default: that of --from", at_least(1)},
+  v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample; default: that of --from", at_least(1),
+           Elsewhere{"sample-size"}},
           sample_bytes);
   v.topic("Loader");
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);

@@ -99,7 +99,7 @@ void describe_stages(FieldVisitor& v, PipelineOptions& options) {
            between(1, 1ULL << 48U)},
           options.samples);
   v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
-           kMayDiffer, above(0, kDay)},
+           kMayDiffer, above(0, kDay), Elsewhere{"min-seconds min-time seconds duration"}},
           options.budget);
   v.topic("Checkpoints");
   v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},

@@ -276,7 +276,7 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   result.interrupted = context.stop_token().stop_requested();
   if (!result.interrupted) result.cache.residency_after_ratio = residency(files);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
-  if (result.samples == 0U) {
+  if (result.samples == 0U && !options.prepare_seconds) {  // of which `run` makes an error
     context.warn("no_samples", "no samples per second: " + why_no_samples(options, files, result));
   }
   add_read_hints(options, input, plan, result);

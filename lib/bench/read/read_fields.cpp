@@ -32,10 +32,13 @@ void ReadOptions::describe(FieldVisitor& v) {
   v.field({"cache", "page cache state to start from; fails if it is not available", kMayDiffer}, cache);
   v.topic("Measurement");
   v.field({"samples", Unit::count, "stop after this many samples", kMayDiffer, at_least(1)}, samples);
-  v.field({"budget", Unit::seconds, "stop after this time; default for stores: 28s", kMayDiffer, above(0)}, budget);
-  v.field({"min-time", Unit::seconds,
-           "read the data repeatedly for this time, restoring the cache state before each pass", above(0)},
-          min_time);
+  v.field({"budget", Unit::seconds, "stop after this time; default for stores: 28s", kMayDiffer, above(0),
+           Elsewhere{"duration"}},
+          budget);
+  v.field(
+      {"min-time", Unit::seconds, "read the data repeatedly for this time, restoring the cache state before each pass",
+       above(0), Elsewhere{"min-seconds seconds"}},
+      min_time);
   v.field({"repeat", Unit::count,
            "number of measurements, each from a restored cache state; the result is the median and its interval",
            kMayDiffer, between(1, 1000)},
@@ -52,7 +55,7 @@ void StoreReadOptions::describe(FieldVisitor& v) {
   JobOptions::describe(v);
   v.field({"sample-bytes", Unit::bytes,
            "for stores: mean size of the stored samples; for local files: read samples of this size",
-           between(1, 1ULL << 40U)},
+           between(1, 1ULL << 40U), Elsewhere{"sample-size"}},
           sample_bytes);
   access.describe(v);
 }

@@ -77,7 +77,7 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
   const auto cut = reads_grid(options) ? std::ranges::count_if(plan.files, behind) : 0;
   if (cut > 0) {
     hints.push_back(fmt::format("the size of {} is not a multiple of {}; the remainder was not read",
-                                format_count(static_cast<std::uint64_t>(cut), "file"), format_size(grid_of(options))));
+                                format_count(static_cast<std::uint64_t>(cut), "file"), typed_size(grid_of(options))));
   }
   if (options.mode == ReadMode::sequential && !plan.counts_samples) {
     hints.push_back(
@@ -97,7 +97,7 @@ std::string why_no_samples(const ReadOptions& options, std::span<const InputFile
   if (result.bytes == 0) return "nothing was read within the time limit; use a longer --budget";
   if (options.store.sample_bytes) {
     return fmt::format("only {} were read, less than one sample of {}; use a longer --budget",
-                       format_size(result.bytes), format_size(*options.store.sample_bytes));
+                       format_size(result.bytes), typed_size(*options.store.sample_bytes));
   }
   std::uint64_t all = 0;
   for (const InputFile& file : files) all += file.bytes;

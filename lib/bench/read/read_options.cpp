@@ -150,8 +150,9 @@ void check_read_options(const ReadOptions& options) {
 void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
   const std::uint64_t in_flight = threads_of(options) * depth_of(options);
   if (in_flight * (largest + io::AlignedBuffer::kAlignment) <= system::usable_memory() / 2) return;
-  throw usage_error("--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
-                    threads_of(options), depth_of(options), format_size(largest), format_size(system::usable_memory()));
+  throw Error(ErrorCode::no_space, At{},
+              "--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
+              threads_of(options), depth_of(options), format_size(largest), format_size(system::usable_memory()));
 }
 
 ReadOptions with_job(const ReadOptions& options) {
@@ -176,7 +177,7 @@ ReadOptions with_job(const ReadOptions& options) {
 std::string describe_job(const ReadOptions& options) {
   if (!options.job) return {};
   return fmt::format("fio's {}: {} reads of {}, {} in flight in each of {}, by {}, direct, for {}", *options.job,
-                     enum_name(options.mode), format_size(block_of(options)), depth_of(options),
+                     enum_name(options.mode), typed_size(block_of(options)), depth_of(options),
                      format_count(*options.threads, "job"), enum_name(engine_of(options)),
                      format_duration(options.budget.value_or(kJobSeconds)));
 }

@@ -275,7 +275,8 @@ void RunOptions::describe(FieldVisitor& v) {
            "warm, any",
            kMayDiffer},
           cache);
-  v.field({"budget", Unit::seconds, "approximate time of all measurements per repetition", kMayDiffer, above(0, kDay)},
+  v.field({"budget", Unit::seconds, "approximate time of all measurements per repetition", kMayDiffer, above(0, kDay),
+           Elsewhere{"min-seconds min-time seconds duration"}},
           budget);
   v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare, which needs ten", kMayDiffer,
            between(1, stats::kMostRankedValues)},

@@ -105,7 +105,7 @@ ReadResult read_from(RunCache cache, const RunOptions& options, const InputSet& 
 
 /// Warns why the cache state that --cache auto prefers is not available. Called in a handler; rethrows other errors.
 void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
-  if (error.code() != ErrorCode::unsupported) throw;
+  if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::no_space) throw;
   const auto name = enum_name(cache);
   std::string_view why = error.what();
   if (why.ends_with(io::kNotDroppedRemedy))

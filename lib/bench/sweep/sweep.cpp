@@ -283,7 +283,9 @@ void SweepOptions::describe(FieldVisitor& v) {
           step_time);
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS"}, crop);
   v.field({"dtype", "data type of the batch"}, dtype);
-  v.field({"budget", Unit::seconds, "time for all points, including the preparation of caches", at_least(10)}, budget);
+  v.field({"budget", Unit::seconds, "time for all points, including the preparation of caches", at_least(10),
+           Elsewhere{"min-seconds min-time seconds duration"}},
+          budget);
   access.describe(v);
 }
 

@@ -35,7 +35,8 @@ struct WatchOptions {
             path);
     v.field({"pid", Unit::count, "first process of the job; its descendants are watched too", "P", at_least(1)}, pid);
     v.field({"interval", Unit::seconds, "length of an interval", between(0.1, 3600)}, interval);
-    v.field({"duration", Unit::seconds, "stop after this time; otherwise at Ctrl-C, SIGTERM or the end of the process"},
+    v.field({"duration", Unit::seconds, "stop after this time; otherwise at Ctrl-C, SIGTERM or the end of the process",
+             Elsewhere{"budget min-seconds min-time seconds"}},
             duration);
     v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
     v.field({"lines", "lines as text, as one JSON object each, or only the verdict"}, lines);

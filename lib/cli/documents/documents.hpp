@@ -48,7 +48,7 @@ inline constexpr std::array kExitCodes = {
     ExitCode{2, "the command line is wrong"},
     ExitCode{3, "done, with findings (a check found problems, a requirement was missed)"},
     ExitCode{4, "failed permanently (source missing, access denied, corrupt data, feature not available)"},
-    ExitCode{5, "no space (disk full, or a limit below the need)"},
+    ExitCode{5, "no space (disk full, not enough memory, or a limit below the need)"},
     ExitCode{129, "stopped by SIGHUP"},
     ExitCode{130, "stopped by SIGINT"},
     ExitCode{143, "stopped by SIGTERM"},

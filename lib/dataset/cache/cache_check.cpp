@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -162,10 +163,17 @@ class CacheCheck {
     for (const staging::StagedFolder& folder : folders_) {
       if (!to_stage_again_.contains(folder.path)) continue;
       if (const auto damaged = damaged_.find(folder.path); damaged != damaged_.end() && !damaged->second.empty()) {
-        result_.remedies.push_back(remedy::check_and_repair(folder.path) + "  # marks damaged files");
+        result_.remedies.push_back(remedy::check_and_repair(folder.path) + comment(folder) + "marks damaged files");
       }
       result_.remedies.push_back(stage_again(folder));
     }
+  }
+
+  /// The start of a comment on a command that changes the folder.
+  static std::string comment(const staging::StagedFolder& folder) {
+    const auto may_write = [&](const char* name) { return ::access((folder.path + "/" + name).c_str(), W_OK) == 0; };
+    const bool may_change = may_write(staging::kStateFolderPath) && may_write(staging::kStageLockPath);
+    return may_change ? "  # " : "  # as a user who may write there: ";
   }
 
   /// The command that stages it again; for a part of a source, whose command is unknown, a description of it.
@@ -179,7 +187,7 @@ class CacheCheck {
     }
     const bool by_size = folder.marker && folder.marker->verified == "size";
     return remedy::stage(folder.source, folder.path, folder.path == options_.folder ? "" : options_.folder, by_size) +
-           "  # fetches what is missing; add the options of its first stage";
+           comment(folder) + "fetches what is missing; add the options of its first stage";
   }
 
   void add(std::string code, Severity severity, const std::string& path, std::string text) {

@@ -79,7 +79,7 @@ class Collection {
                           format_count(result_.evicted.size(), "folder"), format_size(result_.evicted_bytes));
     return Error(ErrorCode::no_space, At{options_.folder},
                  "{}{} remain, more than --limit {}: {}{}; or give a higher --limit", evicted,
-                 format_size(result_.bytes_left), exact_size(*options_.limit), staging::describe_uses(folders_, now_),
+                 format_size(result_.bytes_left), typed_size(*options_.limit), staging::describe_uses(folders_, now_),
                  staging::release_advice(folders_, now_));
   }
 

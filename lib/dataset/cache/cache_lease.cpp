@@ -35,7 +35,9 @@ std::string no_lease(const std::string& id, const std::string& where,
 Error not_released(const CacheReleaseResult& result, std::uint64_t failed, const std::string& refusals,
                    const std::string& folder) {
   return Error(ErrorCode::denied, At{folder},
-               "{} ended, but in {} leases could not be ended: {}; their owners or root can end them",
+               "{} ended, but in {} leases could not be ended: {}; their owners or root can end them where the cache "
+               "is not mounted "
+               "read-only",
                format_count(result.released, "lease"), format_count(failed, "folder"), refusals);
 }
 

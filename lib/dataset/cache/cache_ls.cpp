@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ CacheLsLease lease_row(const staging::LeaseFile& file, system::WallTime now) {
 /// The row of a folder without its contents' residency.
 CacheLsFolder folder_row(const staging::StagedFolder& folder, system::WallTime now) {
   CacheLsFolder row;
-  row.path = folder.path;
+  row.path = std::filesystem::absolute(folder.path).lexically_normal();  // a label of metrics, for many nodes
   row.source = folder.source;
   row.state = folder.state;
   row.fault = folder.fault;

@@ -99,7 +99,7 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   if (chosen.size() < all.size()) {
     ctx.warn("budget_reached", "{} of {} fit into the budget of {}; set another one with --memory",
              format_size(result.bytes_warmed), format_size(result.bytes),
-             options.memory ? exact_size(*options.memory) : format_size(result.budget_bytes));
+             options.memory ? typed_size(*options.memory) : format_size(result.budget_bytes));
   }
   return result;
 }

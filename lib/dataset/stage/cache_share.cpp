@@ -184,7 +184,7 @@ void CacheShare::check_limit(std::uint64_t need) const {
   if (need <= options_.limit.value_or(need)) return;
   throw Error(ErrorCode::no_space, At{target_.folder()},
               "{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
-              exact_size(*options_.limit));
+              typed_size(*options_.limit));
 }
 
 void CacheShare::check_room(std::uint64_t need) const {
@@ -217,11 +217,14 @@ void CacheShare::check_replace(const Replacement& replacement) const {
   std::string release;
   for (const staging::LeaseFile& lease : staging::read_leases(target_.folder())) {
     if (!lease.lives_at(clock_.now())) continue;
-    release = remedy::release(target_.folder()) + (needs_eviction ? " && " : "");
-    if (lease.lease && lease.lease->owner == id_) continue;
+    if (lease.lease && lease.lease->owner == id_) {
+      release = remedy::release(target_.folder(), id_) + " && ";
+      continue;
+    }
     throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
-                fmt::format("{}, {}; choose another folder, or when it is no longer in use run {}", what,
-                            staging::describe(lease), remedy::in_text(release + evict)),
+                fmt::format("{}, {}; choose another folder, or when it is no longer in use {}{}", what,
+                            staging::describe(lease), staging::how_to_end(lease, target_.folder()),
+                            needs_eviction ? fmt::format(", then `{}`", evict) : ""),
                 target_.folder());
   }
   if (!needs_eviction) return;

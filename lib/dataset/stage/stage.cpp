@@ -206,6 +206,7 @@ class Stage {
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
     if (!options_.peers.empty()) source_.offer(wanted_);
+    for (const auto& [name, error] : set_.missing()) ctx_.warn("file_failed", error.what());
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
     try {
       copier.copy_all(wanted_);
@@ -235,6 +236,7 @@ class Stage {
     result.bytes_reused = copier.bytes_reused();
     if (const auto kept = copier.files_reused(); kept > 0)
       result.resumed = fmt::format("{} of {} files kept", kept, result.files);
+    result.files_by_others = copier.files_by_others();
     result.retries = retries_ + copier.refetched();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();

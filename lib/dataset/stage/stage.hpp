@@ -80,6 +80,7 @@ struct FailedFile {
 
 struct StageResult {
   std::optional<std::string> resumed;
+  std::uint64_t files_by_others = 0;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_fetched = 0;

@@ -54,6 +54,7 @@ void check(const StageOptions& options) {
   check_ranges(options);
   parse_ranks(options.rank, options.world);
   if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split needs --rank");
+  if (options.bandwidth == 0) throw Error(ErrorCode::usage, "--bwlimit 0 allows no bytes; leave it out for no limit");
   if (options.only_manifest && options.manifest == "none") {
     throw Error(ErrorCode::usage, "--only-manifest and --manifest none exclude each other");
   }
@@ -163,7 +164,7 @@ void describe_speed(FieldVisitor& v, StageOptions& options) {
        "memory for the buffers of connections, 2 MiB each; default: a quarter of the available memory, at most 256 MiB",
        at_least(kConnectionBytes)},
       options.memory);
-  v.field({"bwlimit", Unit::bytes, "limit of bytes per second, all connections together", at_least(1)},
+  v.field({"bwlimit", Unit::bytes, "limit of bytes per second, all connections together; default: none"},
           options.bandwidth);
   v.field({"jitter", Unit::seconds,
            "wait a random time up to this before the start, so that a thousand nodes do not start at once"},
@@ -235,6 +236,7 @@ void StageResult::take(const std::map<std::string, Error>& failures) {
 
 void StageResult::describe(FieldVisitor& v) {
   v.field({"resumed", "what already existed and was kept, such as 4 of 9 files kept; null if nothing"}, resumed);
+  v.field({"files_by_others", Unit::count, "files that other stages copied into DST meanwhile"}, files_by_others);
   v.field({"files", Unit::count, "files of the set, or of those that the ranks read: shards, indexes and manifest"},
           files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);

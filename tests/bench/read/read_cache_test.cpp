@@ -95,7 +95,7 @@ TEST_CASE("data larger than the memory is not read to find out that it cannot be
   write_zeros(folder, "huge.bin", usable_memory() + 1);
   ReadOptions options = read_options(folder.path("huge.bin"));
   options.cache = CacheRequest::warm;
-  CHECK(code_of(options) == ErrorCode::unsupported);
+  CHECK(code_of(options) == ErrorCode::no_space);
 }
 
 TEST_CASE("in memory neither cold nor direct can be had, and nothing else is measured instead") {

@@ -89,5 +89,5 @@ TEST_CASE("why there are no samples: nothing was read, nothing whole, or there a
   result.bytes = kBytes;
   CHECK(why(shards).find("the shards contain no samples") == 0);
   options.store.sample_bytes = 2 * kBytes;
-  CHECK(why(tensors) == "only 1000 MiB were read, less than one sample of 1.95 GiB; use a longer --budget");
+  CHECK(why(tensors) == "only 1000 MiB were read, less than one sample of 2000MiB; use a longer --budget");
 }

@@ -32,7 +32,7 @@ TEST_CASE("seq-read stands for 1 MiB reads of 4 jobs, direct, for a minute") {
   CHECK(full.direct);
   CHECK(full.min_time == 60.0);
   CHECK(full.budget == 60.0);
-  CHECK(describe_job(full).starts_with("fio's seq-read: sequential reads of 1.00 MiB, 1 in flight in each of 4"));
+  CHECK(describe_job(full).starts_with("fio's seq-read: sequential reads of 1MiB, 1 in flight in each of 4"));
 }
 
 TEST_CASE("rand-read stands for 256 KiB reads, 32 in flight in each of 8 jobs") {

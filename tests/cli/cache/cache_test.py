@@ -54,7 +54,8 @@ class Listing(CacheTest):
         self.stage_well("a")
         self.stage_well("b")
         metrics = self.folder / "cache.prom"
-        self.assertEqual(self.verb("ls", "--files", "--prometheus", metrics).returncode, 0)
+        listed = run("shardctl", "cache", "ls", "cache", "--files", "--prometheus", metrics, cwd=self.folder)
+        self.assertEqual(listed.returncode, 0, listed.stderr)
         for name in "ab":
             self.assertIn(f'\nshardkit_cache_ls_folders_bytes{{path="{self.cache}/{name}"}} {2 * MIB}\n',
                           metrics.read_text())
@@ -520,6 +521,15 @@ class Sharing(CacheTest):
         self.stage_as(self.BERT, "b", "--owner", "bert")
         self.assert_error(self.verb_as(self.BERT, "release", "--all"), 4, "1 lease ended", "a/.shardkit/leases")
         self.assertEqual([len(self.listed()[name]["leases"]) for name in "ab"], [1, 0])
+
+    def test_repairs_that_this_user_may_not_make_are_advised_to_others(self):
+        self.stage_as(self.ANNA, "a", "--lease", "0", umask=0o022)
+        (self.cache / "a/2.bin").write_bytes(b"damaged")
+        for user, start in ((self.ANNA, "  # marks"), (self.BERT, "  # as a user who may write there: marks")):
+            finished = self.verb_as(user, "check", "--json", "-")
+            commands = result_of(finished)["result"]["remedies"]
+            self.assertEqual(len(commands), 2, commands)
+            self.assertIn(start, commands[0])
 
 
 class Warming(CacheTest):

@@ -104,6 +104,7 @@ class Targets(StageTest):
         self.assertEqual(finished.returncode, 4, finished.stderr)
         result = result_of(finished)["result"]
         self.assertEqual([(file["path"], file["code"]) for file in result["failed_files"]], [("absent.bin", "not_found")])
+        self.assertEqual(finished.stderr.count("is missing"), 1, finished.stderr)  # the error refers to the warning
         self.assertTrue((self.out / "x.bin").exists())
         self.assertFalse((self.out / ".shardkit/staged.json").exists())
 

@@ -86,6 +86,19 @@ TEST_CASE("a part that stays wrong is an error that names its bytes, and nothing
   }
 }
 
+TEST_CASE("a part with other wrong bytes in each read is an error of the transfer") {
+  for (const CopyLimits& limits : sizes_of_requests(1)) {
+    CAPTURE(limits.range_bytes);
+    TempDir dir;
+    FakeSource source = big_shard();
+    source.flip("big.tar", kPartBytes + 5, 2);
+    source.flips_other_bits = true;
+    CHECK_THROWS_WITH_AS(stage_with(source, dir.path("out"), limits),
+                         doctest::Contains("other content in a second read: bytes 16777216 to 33554431"), Error);
+    CHECK(std::filesystem::is_empty(dir.path("out/.shardkit/staging")));
+  }
+}
+
 TEST_CASE("parts of an interrupted copy are checked, and only a wrong one is fetched again") {
   for (const CopyLimits& limits : sizes_of_requests(1)) {
     CAPTURE(limits.range_bytes);

@@ -34,6 +34,15 @@ TEST_CASE("bytes that are wrong once are fetched again, bytes that stay wrong ar
     CHECK_FALSE(std::filesystem::exists(options.target + "/shard-000000.tar"));
     CHECK(std::filesystem::is_empty(options.target + "/.shardkit/staging"));
   }
+  SUBCASE("with other bytes in each read, so that the source is not to blame and a repetition may help") {
+    source.flip("shard-000000.tar", 700, 1000);
+    source.flips_other_bits = true;
+    const Error error = failure(source, options);
+    CHECK(error.code() == ErrorCode::io);
+    CHECK(says(error, "other content in a second read"));
+    CHECK_FALSE(says(error, "restore it"));
+    CHECK_FALSE(std::filesystem::exists(options.target + "/shard-000000.tar"));
+  }
 }
 
 TEST_CASE("an index that is damaged, or speaks of another shard, is an error") {

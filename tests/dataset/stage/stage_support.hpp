@@ -39,6 +39,7 @@ class FakeSource final : public ObjectSource {
   void mend() { broken_.reset(); }
   /// The first `times` reads of byte `byte` of `name` have a bit flipped.
   void flip(std::string name, std::uint64_t byte, int times) { flipped_ = {std::move(name), byte, times}; }
+  bool flips_other_bits = false;  ///< in each of these reads, as a bad network does
 
   /// Calls `action` after each read once `byte` bytes have been read in all.
   void at_byte(std::uint64_t byte, std::function<void()> action) {
@@ -128,7 +129,7 @@ class FakeSource final : public ObjectSource {
   void flip_in(std::string& block, const std::string& name, std::uint64_t offset) {
     if (flipped_.name != name || flipped_.times == 0) return;
     if (flipped_.byte < offset || flipped_.byte >= offset + block.size()) return;
-    block[flipped_.byte - offset] ^= 1;
+    block[flipped_.byte - offset] ^= flips_other_bits ? static_cast<char>(flipped_.times % 100 + 1) : 1;
     --flipped_.times;
   }
 
