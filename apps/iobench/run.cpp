@@ -105,10 +105,6 @@ void file_costs(const bench::RunResult& result, std::string& out) {
   fmt::format_to(std::back_inserter(out), "per file: open {}, stat {}, read {}, close {}",
                  format_duration(costs.open_seconds), format_duration(costs.stat_seconds),
                  format_duration(costs.read_seconds), format_duration(costs.close_seconds));
-  constexpr double kWorthIt = 1.1;
-  if (costs.shards_gain_ratio >= kWorthIt)
-    fmt::format_to(std::back_inserter(out), "; reading shards would be at least {:.1f} times as fast",
-                   costs.shards_gain_ratio);
   out += "\n";
 }
 
@@ -137,7 +133,7 @@ cli::Answer answer_run(const bench::RunResult& result) {
   environment(result, out);
   file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
-  const bool is_fed = conclusion.requirement && conclusion.verdict.ok;  // and needs no advice
+  const bool is_fed = conclusion.requirement && conclusion.verdict.ok.value_or(true);  // and needs no advice
   const bool is_decoded =
       std::ranges::find(conclusion.ladder, "decode", &bench::LadderRow::stage) != conclusion.ladder.end();
   if (result.pipeline && is_decoded && !is_fed) {

@@ -24,8 +24,9 @@ Error corrupt_error(const std::string& path, const std::string& what, bool reads
   if (reads_differ) {
     return Error(
         ErrorCode::io, At{path},
-        "'{}' has wrong content, and other content in a second read: {}; the bytes change on the way, so check "
-        "the network, its proxies and the memory of this machine, then run the same command again",
+        "'{}' has wrong content, and other content in a second read: {}; something changes the bytes: a writer of "
+        "the source, the network, a proxy, or the memory of this machine. Correct that, then run the same command "
+        "again",
         path, what);
   }
   return Error(ErrorCode::corrupt, At{path}, "'{}' has wrong content, even after a second read: {}; {}", path, what,

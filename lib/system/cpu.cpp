@@ -95,6 +95,8 @@ bool add_times(std::string_view line, CpuTimes& times) {
   constexpr std::size_t kKinds = 8;
   constexpr std::size_t kIdle = 3;
   constexpr std::size_t kWaiting = 4;
+  constexpr std::size_t kInterrupt = 5;
+  constexpr std::size_t kSoftInterrupt = 6;
   constexpr std::size_t kStolen = 7;
   const auto words = split(line, ' ');
   if (words.size() <= kKinds) return false;
@@ -103,6 +105,7 @@ bool add_times(std::string_view line, CpuTimes& times) {
     times.total_seconds += seconds;
     if (kind != kIdle && kind != kWaiting) times.busy_seconds += seconds;
     if (kind == kStolen) times.stolen_seconds += seconds;
+    if (kind == kInterrupt || kind == kSoftInterrupt) times.interrupt_seconds += seconds;
   }
   return true;
 }
@@ -123,17 +126,16 @@ CpuFacts read_cpu(const Probe& probe) {
   return facts;
 }
 
-std::optional<CpuTimes> read_cpu_times(const Probe& probe) {
+std::optional<CpuTimes> read_cpu_times(const Probe& probe, const std::vector<unsigned>& some) {
   const auto text = probe.text("/proc/stat");
   if (!text) return std::nullopt;
   CpuTimes times;
   bool found = false;
   for (const auto line : split(*text, '\n')) {
-    if (line.starts_with("cpu ")) {
-      found = add_times(line, times);
-    } else if (line.starts_with("cpu")) {
-      ++times.processors;
-    }
+    if (!line.starts_with("cpu")) continue;
+    const auto number = parse_count(line.substr(3, line.find(' ') - 3));  // empty in the line of all
+    if (number ? std::ranges::count(some, *number) > 0 : some.empty()) found = add_times(line, times) || found;
+    if (number) ++times.processors;
   }
   if (!found) return std::nullopt;
   times.blocked = parse_count(line_value(*text, "procs_blocked ")).value_or(0);

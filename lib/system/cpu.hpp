@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/fields.hpp"
 #include "system/probe.hpp"
@@ -49,13 +50,14 @@ struct CpuTimes {
   double busy_seconds = 0;    ///< all except idle and waiting; time taken by a hypervisor counts as busy
   double total_seconds = 0;   ///< of all kinds
   double stolen_seconds = 0;  ///< that a hypervisor gave to others
+  double interrupt_seconds = 0;
   std::uint64_t blocked = 0;  ///< tasks that wait for input or output at this moment
 };
 
 /// The unit of /proc/stat and /proc/PID/stat: USER_HZ, which is 100 on every supported architecture.
 inline constexpr double kClockTick = 0.01;
 
-/// Empty if /proc is not available.
-std::optional<CpuTimes> read_cpu_times(const Probe& probe);
+/// Of all CPUs, or only of `some`. Empty if /proc is not available.
+std::optional<CpuTimes> read_cpu_times(const Probe& probe, const std::vector<unsigned>& some = {});
 
 }  // namespace shardkit::system

@@ -100,6 +100,23 @@ std::multimap<std::uint64_t, std::uint64_t> children_by_parent(const Probe& prob
 
 }  // namespace
 
+std::optional<ProcessBytes> read_process_bytes(std::uint64_t pid, const Probe& probe) {
+  return read_bytes(folder_of(pid), probe);
+}
+
+double kernel_cpu_seconds(const Probe& probe) {
+  constexpr std::uint64_t kKernelThread = 0x200000;  // PF_KTHREAD
+  double seconds = 0;
+  for (const std::string& name : probe.names("/proc")) {
+    const auto pid = parse_count(name);
+    const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
+    const auto line = text ? parse_stat(*text) : std::nullopt;
+    if (!line || (line->number(9) & kKernelThread) == 0) continue;
+    seconds += static_cast<double>(line->number(14) + line->number(15)) * kClockTick;
+  }
+  return seconds;
+}
+
 std::optional<ProcessName> find_process(std::uint64_t pid, const Probe& probe) {
   const auto text = probe.text(folder_of(pid) + "/stat");
   const auto line = text ? parse_stat(*text) : std::nullopt;

@@ -42,6 +42,12 @@ struct ProcessName {
   std::uint64_t start = 0;
 };
 
+/// Empty if there is no such process, or it is of another user.
+std::optional<ProcessBytes> read_process_bytes(std::uint64_t pid, const Probe& probe);
+
+/// CPU time of the kernel's threads so far, which work for all processes. 0 in a container, which does not see them.
+double kernel_cpu_seconds(const Probe& probe);
+
 /// Empty if there is no such process, if it ended and was not waited for yet, or if /proc hides it.
 std::optional<ProcessName> find_process(std::uint64_t pid, const Probe& probe);
 

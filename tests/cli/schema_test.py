@@ -185,7 +185,7 @@ class Iobench(EnvelopeTest):
                                 cls=jsonschema.Draft202012Validator)
             self.expect("compare", 3, f"{folder}/run.json", f"{folder}/run.json", "--fail-on-inconclusive")
             self.expect("compare", 4, f"{folder}/run.json", f"{folder}/absent.json")
-            short = self.expect("run", 3, shards, "--budget", "1s", "--preset", "unet3d-b200", "--gpus", "100000")
+            short = self.expect("run", 3, shards, "--budget", "1s", "--preset", "unet3d-b200", "--gpus", "100000", "--force-verdict")
             self.assertFalse(short["result"]["verdict"]["ok"])
 
     def test_reading_from_a_store_ends_in_stream_or_stage(self):

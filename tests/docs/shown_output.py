@@ -25,6 +25,7 @@ def masked(line):
 
 def lines_of(text, scratch=""):
     text = text.replace(str(scratch), "") if scratch else text
+    text = re.sub(r"; others used [^;]*: these rates are lower than an idle machine's", "", text)
     lines = [line.rstrip() for line in text.replace("\r", "\n").splitlines()]
     return [line for line in lines if line and not NOTES.match(line)]
 

@@ -57,7 +57,8 @@ struct CacheReport {
 };
 
 /// Share of the files' bytes in the page cache, from at most 2000 files, evenly distributed. Empty if the system does
-/// not report it to this user. A stop does not end it: it takes milliseconds, and what was measured before would be lost.
+/// not report it to this user. A stop does not end it: it takes milliseconds, and what was measured before would be
+/// lost.
 std::optional<double> residency(std::span<const InputFile> files);
 
 /// Drops the files from the cache, or reads them into it, in order and in parallel, until `seconds` have passed; empty:

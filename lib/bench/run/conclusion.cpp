@@ -46,11 +46,10 @@ std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirem
       "{} more from storage would close the gap ({} in total): use more readers or faster storage, or stage the shards "
       "to a local disk",
       format_rate(std::max(missing, 0.0)), format_rate(node.read_bytes_per_second + missing));
-  if (node.shards_gain_ratio) {
+  if (node.file_costs_ratio) {
     text += fmt::format(
-        "; shards (`shardctl convert`) avoid opening and closing each file: at least {:.1f} times as fast with the "
-        "same reads in flight",
-        *node.shards_gain_ratio);
+        "; {:.0f} % of the time of a file is opening, stat and closing, which shards avoid (`shardctl convert`)",
+        *node.file_costs_ratio * 100);
   }
   return text;
 }
@@ -178,8 +177,46 @@ std::string also_short(const JobRequirement& requirement, const Judgment& judgme
   return {};
 }
 
+/// Whether both names mean the cores that decode.
+bool is_same_stage(std::string_view a, std::string_view b) {
+  const auto of_cores = [](std::string_view stage) { return stage == stage::kDecode || stage == stage::kAugment; };
+  return a == b || (of_cores(a) && of_cores(b));
+}
+
+/// That others made the rates lower; empty if they did not.
+std::string disturbance(const MeasuredNode& node) {
+  if (!node.neighbors.disturb()) return {};
+  return fmt::format("; {}: these rates are lower than an idle machine's", node.neighbors.text());
+}
+
+/// If the threads of the pipeline spent their time in another stage than the one that is slowest when measured
+/// separately: that this is so. If both rates are close, both stages are named.
+std::string other_attribution(const MeasuredNode& node, const std::vector<StageRate>& separate) {
+  constexpr double kClose = 1.15;
+  const auto slowest = std::ranges::min_element(separate, {}, &StageRate::samples_per_second);
+  const auto other = std::ranges::find_if(
+      separate, [&](const StageRate& rate) { return is_same_stage(rate.stage, node.pipeline_stage); });
+  if (!node.pipeline_samples_per_second || other == separate.end() || other == slowest) return {};
+  if (other->samples_per_second < kClose * slowest->samples_per_second) {
+    return fmt::format("; {} is about as slow ({})", other->stage, sample_rate_text(other->samples_per_second));
+  }
+  return fmt::format(
+      "; this is uncertain: {} is the slowest stage when measured separately, but the pipeline waited for {}: run "
+      "again "
+      "with a longer --budget",
+      slowest->stage, other->stage);
+}
+
+/// The verdict on a job that this node would not feed, if others disturbed the measurement.
+void make_undecided(const Neighbors& neighbors, const std::string& numbers, Verdict& verdict) {
+  verdict.ok = std::nullopt;
+  verdict.remedy.clear();
+  verdict.text = fmt::format("undecided: {}, and {} was too slow: {}; run again on an idle machine", neighbors.text(),
+                             verdict.limiting_stage, numbers);
+}
+
 Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requirement, const Judgment& judgment,
-                       const std::vector<StageRate>& rates) {
+                       const std::vector<StageRate>& rates, const std::vector<StageRate>& separate, bool force) {
   const double demand = samples_per_second(requirement.job);
   Verdict verdict;
   verdict.ok = judgment.ok;
@@ -194,7 +231,14 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
     verdict.text = fmt::format("enough; {} is the bottleneck: {}", judgment.limiting_stage, numbers);
   } else {
     verdict.text = fmt::format("{} is the bottleneck: {}", judgment.limiting_stage, numbers);
+    verdict.text += other_attribution(node, separate);
     verdict.remedy = remedy(node, requirement, judgment) + also_short(requirement, judgment, rates);
+  }
+  if (!node.neighbors.disturb()) return verdict;
+  if (judgment.ok || force) {
+    verdict.text += disturbance(node);
+  } else {
+    make_undecided(node.neighbors, numbers, verdict);
   }
   return verdict;
 }
@@ -214,17 +258,20 @@ std::string gpus_fed_text(const MeasuredNode& node, const std::vector<StageRate>
   return text.empty() ? "no GPU of a published workload" : text;
 }
 
-Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, const std::vector<StageRate>& rates) {
+Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, const std::vector<StageRate>& rates,
+                            const std::vector<StageRate>& separate) {
   Verdict verdict;
   verdict.limiting_stage = slowest.stage;
   if (rates.size() == 1) {
     verdict.text =
         fmt::format("reads {} ({}){}{}", sample_rate_text(rates.front().samples_per_second),
-                    format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node, nullptr));
+                    format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node, nullptr)) +
+        disturbance(node);
     return verdict;
   }
-  verdict.text = fmt::format("feeds {}; {} is the bottleneck at {}{}", gpus_fed_text(node, rates), slowest.stage,
-                             sample_rate_text(slowest.samples_per_second), cache_words(node));
+  verdict.text = fmt::format("feeds {}; {} is the bottleneck at {}{}{}{}", gpus_fed_text(node, rates), slowest.stage,
+                             sample_rate_text(slowest.samples_per_second), cache_words(node),
+                             other_attribution(node, separate), disturbance(node));
   return verdict;
 }
 
@@ -298,7 +345,7 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   }
   if (!requirement) {
     conclusion.presets = presets_fed(node, host.back().samples_per_second);
-    conclusion.verdict = verdict_without_job(node, slowest, host);
+    conclusion.verdict = verdict_without_job(node, slowest, host, rates);
     return conclusion;
   }
   const Judgment judgment = judge(requirement->job, requirement->min_au, judged);
@@ -306,7 +353,7 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   conclusion.predicted.au_ratio = judgment.overlapped_au;
   conclusion.predicted.au_serial_ratio = judgment.serial_au;
   conclusion.predicted.gpus_fed = judgment.gpus_fed;
-  conclusion.verdict = verdict_on_job(node, *requirement, judgment, judged);
+  conclusion.verdict = verdict_on_job(node, *requirement, judgment, judged, rates, loader.force_verdict);
   return conclusion;
 }
 

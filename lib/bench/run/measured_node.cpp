@@ -75,15 +75,6 @@ void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
   node.augment_cpu_seconds = 1 / decode.augment->samples_per_second_per_core;
 }
 
-/// Bytes per second of storage. At the end of a cold read, the kernel has read ahead some data that was not used; if
-/// that is much, the disk's own counter is closer to the rate of a longer read.
-double storage_rate(const ReadResult& read) {
-  constexpr double kMuch = 1.1;
-  const bool is_cold = read.cache.state == CacheState::cold && read.device.has_value();
-  if (!is_cold || read.device->read_bytes_per_second < kMuch * read.bytes_per_second) return read.bytes_per_second;
-  return read.device->read_bytes_per_second;
-}
-
 }  // namespace
 
 MeasuredNode median_node(std::span<const MeasuredNode> turns) {
@@ -150,8 +141,8 @@ MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
   node.cores = static_cast<double>(machine.usable_threads);
   node.cpu_limit = machine.cpu_limit;
   if (machine.cpu_limit) node.cores = std::min(node.cores, *machine.cpu_limit);
-  node.read_bytes_per_second = storage_rate(read);
-  if (node.read_bytes_per_second == read.bytes_per_second) node.read_interval = read.bytes_per_second_interval;
+  node.read_bytes_per_second = read.bytes_per_second;
+  node.read_interval = read.bytes_per_second_interval;
   node.cache_state = read.cache.state;
   node.dev_shm = machine.dev_shm;
   node.sample_bytes = read.mean_sample.value_or(0);
@@ -160,8 +151,9 @@ MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
   if (result.decode) add_decoding(*result.decode, node);
   if (result.pipeline && result.pipeline->steps >= kLeastSteps && reads_storage_too(read, *result.pipeline)) {
     node.pipeline_samples_per_second = steady_rate(*result.pipeline);
+    node.pipeline_stage = result.pipeline->limiting_stage;
   }
-  if (result.file_costs) node.shards_gain_ratio = result.file_costs->shards_gain_ratio;
+  if (result.file_costs) node.file_costs_ratio = result.file_costs->other_ratio;
   node.transfer_bytes_per_second = result.transfer.pinned_h2d;
   node.transfer_interval = result.transfer.interval;
   node.transfer_gpus = result.transfer.gpus;

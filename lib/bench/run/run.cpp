@@ -98,6 +98,7 @@ LoaderOptions loader_of(const RunOptions& options) {
   loader.workers = options.workers;
   loader.prefetch = options.prefetch;
   loader.tensor_bytes = tensor_bytes(side, image::value_bytes(options.dtype));
+  loader.force_verdict = options.force_verdict;
   return loader;
 }
 
@@ -199,7 +200,7 @@ void note_interruption(const RunOptions& options, RunResult& result) {
                                        format_count(options.repeat, "repetition")));
     return;
   }
-  verdict.ok = false;
+  verdict.ok = std::nullopt;
   verdict.text = "interrupted: no verdict";
   if (result.read.bytes > 0) verdict.text += "; read " + format_rate(result.read.bytes_per_second);
   if (result.decode) verdict.text += "; decode " + sample_rate_text(result.decode->samples_per_second);
@@ -236,11 +237,12 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
   const std::uint64_t cores = result.environment.usable_threads;
-  if (const auto node = measure(options, input, cores, gpus, context, result)) {
+  const NeighborMeter meter(result.environment.storage, static_cast<double>(cores), gpus.machine.probe);
+  if (auto node = measure(options, input, cores, gpus, context, result)) {
+    node->neighbors = result.neighbors = meter.so_far();
     result.conclusion = conclude(*node, requirement, loader_of(options));
     if (result.decode) {
       warn_of_failures(result.decode->failures, result.decode->tried(), context);
-      warn_of_shared_cores(*result.decode, node->cores, context);
     }
     warn_of_loader(options, result, context);
     warn_of_pipeline(result, context);
@@ -281,7 +283,16 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare, which needs ten", kMayDiffer,
            between(1, stats::kMostRankedValues)},
           repeat);
+  v.field({"force-verdict", "give a verdict even if other processes disturbed the measurement", kMayDiffer},
+          force_verdict);
   access.describe(v);
+}
+
+void RunResult::throw_if_failed() const {
+  if (conclusion.verdict.ok || interrupted) return;
+  throw Error(ErrorCode::in_use,
+              "other processes disturbed the measurement, so that a missed requirement proves nothing: run again on an "
+              "idle machine, or with --force-verdict");
 }
 
 void LadderRow::describe(FieldVisitor& v) {
@@ -327,7 +338,8 @@ void DataLoaderAdvice::describe(FieldVisitor& v) {
 }
 
 void Verdict::describe(FieldVisitor& v) {
-  v.field({"ok", "false if a requirement was given and missed"}, ok);
+  v.field({"ok", "false if a requirement was given and missed; null if others disturbed a measurement that missed it"},
+          ok);
   v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
   v.field({"text", "the verdict in a line"}, text);
   v.field({"remedy", "what would close the gap"}, remedy);
@@ -346,6 +358,7 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"shown_turns", "with --repeat: the repetitions with the median rate, which provide the stages below"},
           shown_turns);
   v.field({"repetitions", "with --repeat: measurements of each repetition"}, repetitions);
+  v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
   v.field({"environment", "hardware and limits of the run"}, environment);
   v.field({"read", "reading, measured"}, read);
   v.field({"decode", "decoding, measured"}, decode);

@@ -12,6 +12,7 @@
 #include "bench/env/env.hpp"
 #include "bench/input/input_files.hpp"
 #include "bench/machine/cache_state.hpp"
+#include "bench/machine/neighbors.hpp"
 #include "bench/model/model.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
@@ -47,14 +48,16 @@ struct MeasuredNode {
   double augment_cpu_seconds = 0;                     ///< CPU time per sample
   std::optional<double> pipeline_samples_per_second;  ///< of all stages at once
   std::optional<stats::Interval> pipeline_interval;   ///< of repetitions; absent for one
+  std::string pipeline_stage;                         ///< its bottleneck, from where its threads spent their time
   std::optional<double> transfer_bytes_per_second;    ///< pinned host memory to the slowest GPU
   std::optional<stats::Interval> transfer_interval;   ///< of that
   std::uint64_t transfer_gpus = 0;                    ///< GPUs that were measured
   double transfer_copy_bytes = 0;                     ///< of one copy
   double megapixels = 0;                              ///< mean stored size of an image
   std::uint64_t crop = 224;                           ///< width and height after decoding
-  std::optional<double> shards_gain_ratio;            ///< for image files: FileCosts
+  std::optional<double> file_costs_ratio;             ///< for image files: FileCosts::other_ratio
   std::optional<std::uint64_t> dev_shm;
+  Neighbors neighbors;
 };
 
 /// The medians of several repetitions, each value separately, with the 95 % intervals of the rates over the
@@ -97,6 +100,7 @@ struct LoaderOptions {
   std::uint64_t prefetch = 2;
   std::uint64_t tensor_bytes = 0;  ///< of a decoded image; of a pixel for whole images
   std::uint64_t batch = 256;       ///< without a job
+  bool force_verdict = false;      ///< also if others disturbed the measurement
 };
 
 struct LadderRow {
@@ -144,7 +148,7 @@ struct DataLoaderAdvice {
 };
 
 struct Verdict {
-  bool ok = true;
+  std::optional<bool> ok = true;  ///< empty: undecided
   std::string limiting_stage;
   std::string text;    ///< one line
   std::string remedy;  ///< what would close the gap; empty if there is none
@@ -285,10 +289,7 @@ struct FileCosts {
   double stat_seconds = 0;
   double read_seconds = 0;
   double close_seconds = 0;
-  /// All of them divided by reading only: how much shards gain by avoiding opens and closes, with the same number of
-  /// reads in flight. A lower limit, because names and attributes may already be in memory, and shards are read in
-  /// larger blocks.
-  double shards_gain_ratio = 1;
+  double other_ratio = 0;  ///< share of opening, stat and closing, which shards avoid
 
   void describe(FieldVisitor& v);
 };
@@ -327,6 +328,7 @@ struct RunOptions : JobOptions {
   RunCache cache = RunCache::automatic;
   double budget = 60;
   std::uint64_t repeat = 1;
+  bool force_verdict = false;
   catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
@@ -339,6 +341,7 @@ struct RunResult {
   std::optional<PipelineResult> pipeline;  ///< empty if nothing is decoded, or whole images are
   std::optional<FileCosts> file_costs;     ///< for files that are not shards
   TransferStage transfer;
+  Neighbors neighbors;
   Conclusion conclusion;                  ///< its members are in the result next to the stages
   std::vector<RepeatedMetric> repeated;   ///< with --repeat: each metric over all repetitions
   std::optional<ShownTurns> shown_turns;  ///< with --repeat: the repetitions of read, decode and pipeline
@@ -347,7 +350,9 @@ struct RunResult {
   bool interrupted = false;               ///< then only the stages or repetitions before are in the result
 
   /// True if a requirement was given and missed.
-  bool has_findings() const { return !conclusion.verdict.ok; }
+  bool has_findings() const { return !conclusion.verdict.ok.value_or(true); }
+  /// Throws Error{in_use} if a requirement was missed while others disturbed the measurement.
+  void throw_if_failed() const;
   void describe(FieldVisitor& v);
 };
 

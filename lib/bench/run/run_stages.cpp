@@ -54,9 +54,9 @@ double mean(const stats::LatencyHistogram& latency) {
 }
 
 FileCosts costs_of(const FileCalls& calls) {
-  FileCosts costs{calls.close.count(), mean(calls.open), mean(calls.stat), mean(calls.read), mean(calls.close), 1};
-  const double all = costs.open_seconds + costs.stat_seconds + costs.read_seconds + costs.close_seconds;
-  if (costs.read_seconds > 0) costs.shards_gain_ratio = all / costs.read_seconds;
+  FileCosts costs{calls.close.count(), mean(calls.open), mean(calls.stat), mean(calls.read), mean(calls.close), 0};
+  const double other = costs.open_seconds + costs.stat_seconds + costs.close_seconds;
+  if (other > 0) costs.other_ratio = other / (other + costs.read_seconds);
   return costs;
 }
 
@@ -297,9 +297,7 @@ void FileCosts::describe(FieldVisitor& v) {
   v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
   v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
   v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
-  v.field({"shards_gain", Unit::factor,
-           "all of these divided by the time of reading: shards are at least this many times as fast"},
-          shards_gain_ratio);
+  v.field({"other", Unit::ratio, "share of all but reading, which shards avoid"}, other_ratio);
 }
 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,

@@ -206,7 +206,6 @@ class Stage {
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
     if (!options_.peers.empty()) source_.offer(wanted_);
-    for (const auto& [name, error] : set_.missing()) ctx_.warn("file_failed", error.what());
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
     try {
       copier.copy_all(wanted_);

@@ -142,10 +142,11 @@ class ReadFaults(FolderTest):
                      ["--engine", "uring", "--depth", 10**9], ["--depth", 8], ["--repeat", 0], ["--repeat", 3],
                      ["--min-time", 0], ["--min-time", "2s", "--budget", "1s"], ["--job", "seq-write"],
                      ["--job", "seq-read", "--mode", "random"], ["--sample-bytes", 0],
-                     ["--engine", "uring", "--threads", 4096, "--block", "1GiB"],
                      ["--mode", "random", "--block", "4KiB", "--sample-bytes", 100]):
             with self.subTest(" ".join(map(str, args))):
                 self.assert_error(run("iobench", "read", self.file, *args), 2, "--")
+        self.assert_error(run("iobench", "read", self.file, "--engine", "uring", "--threads", 4096, "--block", "1GiB"), 5,
+                          "more than half of the available memory")
         self.assert_error(run("iobench", "read", self.file, "--engine", "posixaio"), 2, "pread, mmap or uring")
         self.assert_error(run("iobench", "read", self.file, "--engine", "mmap", "--direct"), 4, "page cache")
         self.assert_error(run("iobench", "read", self.file, "--mode", "random", "--block", "8MiB"), 4, "none of 1 file given contains")

@@ -54,7 +54,7 @@ class Read(FolderTest):
         envelope = result_of(finished)
         self.assertEqual(finished.returncode, 0, finished.stdout)
         result = envelope["result"]
-        self.assertIn("fio's seq-read: sequential reads of 1.00 MiB", result["job"])
+        self.assertIn("fio's seq-read: sequential reads of 1MiB", result["job"])
         self.assertEqual((result["threads"], result["block_bytes"], result["direct"]), (4, MIB, True))
         self.assertEqual(result["cache"]["state"], "direct")
         self.assertTrue(result["fio"].startswith("fio --name=read --filename="))

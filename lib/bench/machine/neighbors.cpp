@@ -1,0 +1,80 @@
+#include "bench/machine/neighbors.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "bench/timing/timed_run.hpp"
+#include "core/units.hpp"
+#include "system/block_device.hpp"
+#include "system/cpu.hpp"
+#include "system/processes.hpp"
+
+namespace shardkit::bench {
+
+std::string Neighbors::text() const {
+  std::string used;
+  if (cores_used > 0.1 * cores) used = fmt::format("{:.1f} of {:g} cores", cores_used, cores);
+  if (device_ratio > 0.05) {
+    used += fmt::format("{}{} of the disk", used.empty() ? "" : " and ", format_rate(device_bytes_per_second));
+  }
+  return used.empty() ? used : "others used " + used;
+}
+
+void Neighbors::describe(FieldVisitor& v) {
+  v.field({"cores_used", "mean number of cores that other processes used, of those that this process may use"},
+          cores_used);
+  v.field({"cores", "cores that this process may use"}, cores);
+  v.field({"device_bytes_per_second", Unit::bytes_per_second, "bytes that others read and wrote on the data's disk"},
+          device_bytes_per_second);
+  v.field({"device_ratio", Unit::ratio, "their share of the disk's bytes; 0 if this process read nothing from it"},
+          device_ratio);
+}
+
+NeighborMeter::NeighborMeter(const system::StorageFacts& storage, double cores, const system::Probe& probe)
+    : device_(storage.device),
+      counts_cores_(storage.storage_class != system::StorageClass::fuse),
+      cores_(cores),
+      probe_(probe),
+      processors_(system::parse_cpu_list(system::read_cpu(probe).affinity_list)),
+      start_(read()) {}
+
+NeighborMeter::Counters NeighborMeter::read() const {
+  Counters now;
+  if (const auto cpu = system::read_cpu_times(probe_, processors_)) {
+    now.seconds = cpu->total_seconds / static_cast<double>(std::max<std::size_t>(processors_.size(), 1));
+    now.others_cpu_seconds =
+        cpu->busy_seconds - cpu->interrupt_seconds - process_cpu_seconds() - system::kernel_cpu_seconds(probe_);
+  }
+  if (const auto own = system::read_process_bytes(static_cast<std::uint64_t>(::getpid()), probe_)) {
+    now.own_storage_bytes = static_cast<double>(own->from_storage + own->to_storage);
+  }
+  if (const auto disk = system::read_disk_counters(device_, probe_)) {
+    now.device_bytes = static_cast<double>(disk->read_bytes + disk->written_bytes);
+  }
+  return now;
+}
+
+Neighbors NeighborMeter::so_far() const {
+  const Counters now = read();
+  const double seconds = now.seconds - start_.seconds;
+  const double own = now.own_storage_bytes - start_.own_storage_bytes;
+  const double device = now.device_bytes - start_.device_bytes;
+  Neighbors found;
+  found.cores = cores_;
+  if (seconds <= 0) return found;
+  if (counts_cores_) {
+    // What others do on CPUs that a quota leaves unused takes nothing away.
+    const double unused = std::max(static_cast<double>(processors_.size()) - cores_, 0.0);
+    found.cores_used = std::max((now.others_cpu_seconds - start_.others_cpu_seconds) / seconds - unused, 0.0);
+  }
+  if (own <= 0 || device <= own) return found;
+  found.device_bytes_per_second = (device - own) / seconds;
+  found.device_ratio = (device - own) / device;
+  return found;
+}
+
+}  // namespace shardkit::bench
