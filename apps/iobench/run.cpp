@@ -151,14 +151,16 @@ cli::Command run_command() {
                       "images, then does all of it at once. Compares the result with the needs of a job: a preset, or "
                       "--gpus, --batch and --step-time. If there is a GPU, also measures copying batches to it. The "
                       "verdict comes first: the bottleneck, its headroom, and what would close the gap. Exit code 3 if "
-                      "the requirement is missed.\n\nWithout a job, reports how many GPUs of each published workload "
+                      "the requirement is missed; 1 if it is missed but other processes disturbed the "
+                      "measurement.\n\nWithout a job, reports how many GPUs of each published workload "
                       "the node can feed. Writes nothing.",
        .examples = {{"iobench run shards/train", "how many GPUs can this node feed?"},
                     {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it fast enough for these eight?"},
                     {"iobench run shards/train --gpus 8 --batch 256 --step-time 200ms --json run.json",
                      "your own job, with the result as JSON"}},
        .prometheus = true,
-       .about_node = true},
+       .about_node = true,
+       .doubts = true},
       bench::run, answer_run);
 }
 
