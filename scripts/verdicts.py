@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 class Scenario:
     name: str
     setup: str  # in words, for the table
-    data: str = "shards"  # shards, photos (an ImageFolder) or large (shards of 12-megapixel images)
+    data: str = "shards"  # shards, bare (shards without indexes), photos (an ImageFolder) or large (shards of 12-megapixel images)
     verb: str = "run"
     options: list = field(default_factory=list)  # of the verb; {free} is a folder on a disk that is not slowed down
     # What slows the machine down: read_delay (seconds for each read of 1 MiB or less), metadata_delay (seconds for each
     # open and stat), read_limit and write_limit (bytes per second of the disk), cpus (of the control group).
     limits: dict = field(default_factory=dict)
-    stage: str = ""  # that the verdict names
+    neighbor: str = ""  # a shell command that runs beside it; {disk} is the disk of the data
+    stage: str = ""  # that the verdict names; several with | between them
     advice: str = ""  # a word of the remedy or of an advice
     exit_code: int = 0
 
@@ -49,6 +50,20 @@ SCENARIOS = [
              exit_code=3),
     Scenario("steps longer than everything", "a step of 10 s, data in memory",
              options=["--gpus", 1, "--batch", 64, "--step-time", "10s", "--cache", "warm"], stage="compute"),
+    Scenario("a neighbor on a slow disk", "the disk delivers 10 MB/s, and another process reads it without this limit",
+             options=[*FAST_JOB, "--cache", "cold"], limits={"read_limit": 10_000_000},
+             neighbor="while :; do dd if={disk} of=/dev/null bs=1M count=2000 iflag=direct; done", stage="read", exit_code=1),
+    Scenario("CPU stolen", "two other processes compute, the data is in memory", options=[*FAST_JOB, "--cache", "warm"],
+             neighbor="(while :; do :; done) & while :; do :; done", stage="decode", exit_code=1),
+    Scenario("slow shards without indexes", "each read of a shard takes 200 ms longer, and no index lists its samples", data="bare",
+             options=["--gpus", 1, "--batch", 512, "--step-time", "0.5s", "--cache", "cold"], limits={"read_delay": 0.2},
+             stage="read", advice="storage", exit_code=3),
+    Scenario("64 workers", "each open, stat and read takes 20 ms longer; 64 loader processes hide that", data="photos",
+             options=["--gpus", 8, "--workers", 8, "--batch", 8, "--step-time", "0.4s", "--cache", "cold"],
+             limits={"read_delay": 0.02, "metadata_delay": 0.02}, stage="compute"),
+    Scenario("two stages equally short", "half a core decodes as much as a disk of 48 MB/s delivers",
+             options=[*FAST_JOB, "--cache", "cold"], limits={"cpus": 0.5, "read_limit": 48_000_000}, stage="read|decode",
+             exit_code=3),
     Scenario("slow storage under a pipeline", "the disk gives 10 MB/s", verb="pipeline",
              options=["--batch", 64, "--step-time", "0.02s", "--cache", "cold", "--epochs", 1],
              limits={"read_limit": 10_000_000}, stage="read", advice="storage"),

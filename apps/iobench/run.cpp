@@ -128,7 +128,8 @@ cli::Answer answer_run(const bench::RunResult& result) {
   ladder(result, out);
   repeated(result, out);
   presets(result, out);
-  fmt::format_to(to, "\n{}\n  uses {} of /dev/shm\n", conclusion.loader.line,
+  fmt::format_to(to, "\n{}\n  delivers about {} with PIL and torchvision (predicted), uses {} of /dev/shm\n",
+                 conclusion.loader.line, bench::sample_rate_text(conclusion.loader.samples_per_second),
                  format_rounded_size(conclusion.loader.dev_shm_needed));
   environment(result, out);
   file_costs(result, out);

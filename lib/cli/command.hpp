@@ -34,7 +34,7 @@ struct CommandText {
   bool soft_fail = false;   ///< accepts --soft-fail, which turns failures into exit code 0
   bool streams = false;     ///< writes to Context::output() while it works; has no final report
   bool about_node = false;  ///< its answer ends with host, date, version and kernel
-  bool doubts = false;      ///< may end with a result and Error{in_use}: its answer is shown, too
+  bool doubts = false;      ///< its answer is shown also if it has a result and an error
   bool live = false;        ///< writes lines there while it works, instead of progress; its report follows them
 };
 

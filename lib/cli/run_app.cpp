@@ -194,9 +194,8 @@ class CommandRun {
   /// Files first: if one fails, the report on standard output contains the error.
   void write_reports() {
     // Results are shown even if a file of them is lost, and after an interrupt as far as they go.
-    const auto& failure = report_.outcome.failure;
-    const bool is_doubt = failure && failure->code == ErrorCode::in_use && text_.doubts;
-    const bool worked = !failure || (report_.failed_with_result && (report_.outcome.interrupted() || is_doubt));
+    const bool shows_part = report_.outcome.interrupted() || text_.doubts;
+    const bool worked = !report_.outcome.failure || (report_.failed_with_result && shows_part);
     const auto attempt = [&](auto&& write) {
       try {
         write();

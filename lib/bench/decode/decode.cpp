@@ -200,12 +200,12 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
 }
 
 DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Context& context,
-                    const std::optional<double>& most_seconds) {
+                    const std::optional<double>& most_seconds, const Deadline& loading) {
   check_decode_options(given);
   const DecodeBenchOptions options = completed(given);
   const bool augments = options.augment != Augmentation::none;
   if (augments) check_augment(options);
-  const JpegStore store(input, options.samples, system::usable_memory() / 4, context);
+  const JpegStore store(input, options.samples, system::usable_memory() / 4, context, loading);
   DecodeWork work(store, options, most_seconds, context);
   DecodeResult result = result_of(store);
   result.crop = options.crop;

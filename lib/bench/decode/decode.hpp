@@ -274,9 +274,9 @@ struct DecodeResult {
 /// wrong, Error{unsupported} if nvJPEG is requested but it, CUDA or a GPU is missing.
 DecodeResult decode(const DecodeBenchOptions& options, Context& context);
 /// The same on the CPU for an existing input; options.paths is ignored. The caller warns of images that failed.
-/// Decoding ends after `most_seconds`, even if not every image was decoded.
+/// Decoding ends after `most_seconds`, even if not every image was decoded. Loading ends at its deadline (JpegStore).
 DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context,
-                    const std::optional<double>& most_seconds = {});
+                    const std::optional<double>& most_seconds = {}, const Deadline& loading = {});
 
 /// Results of one thread or one engine. On a cache line of its own.
 struct alignas(64) DecodeTally {

@@ -66,11 +66,11 @@ unsigned char type_of(const std::string& path, unsigned char said) {
 
 }  // namespace
 
-FolderListing walk_folders(const std::vector<std::string>& roots, Context& context) {
+FolderListing walk_folders(const std::vector<std::string>& roots, Context& context, const Deadline& deadline) {
   FolderListing listing;
   std::vector<PendingFolder> pending;
   for (const std::string& root : roots) pending.push_back({root, {}});
-  while (!pending.empty()) {
+  while (!pending.empty() && (listing.files.empty() || !is_over(deadline))) {
     context.throw_if_stopped();
     const PendingFolder folder = std::move(pending.back());
     pending.pop_back();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -52,8 +53,9 @@ std::uint64_t file_bytes(const std::string& path) {
 class InputFinder {
  public:
   /// Without `counts_in_stores`, only the sizes of shards in stores are requested.
-  InputFinder(Context& context, std::shared_ptr<catalog::Inputs> inputs, bool counts_in_stores)
-      : context_(context), counts_in_stores_(counts_in_stores) {
+  InputFinder(Context& context, std::shared_ptr<catalog::Inputs> inputs, bool counts_in_stores,
+              const Deadline& deadline = {})
+      : context_(context), counts_in_stores_(counts_in_stores), deadline_(deadline) {
     input_.inputs = std::move(inputs);
   }
 
@@ -66,6 +68,12 @@ class InputFinder {
     if (named.size() > 1) drop_repeated();
     count_samples();
     for (const InputFile& file : input_.files) input_.bytes += file.bytes;
+    if (is_over(deadline_)) {
+      context_.warn("listing_cut",
+                    fmt::format("listing took as long as the budget allows: {} used, and others may exist. Use a "
+                                "longer --budget, or give fewer folders",
+                                format_count(input_.files.size(), "file")));
+    }
     return std::move(input_);
   }
 
@@ -116,7 +124,7 @@ class InputFinder {
     for (const std::string& name : catalog::tar_names_in(folder)) {
       if (is_shard_name(name)) paths.push_back(io::join_path(folder, name));
     }
-    if (paths.empty()) paths = walk_folders({folder}, context_).files;
+    if (paths.empty()) paths = walk_folders({folder}, context_, deadline_).files;
     const bool has_shards = std::ranges::any_of(paths, is_shard_name);
     for (const std::string& path : paths) {
       if (has_shards == is_shard_name(path)) add_file(path, 0, has_shards);
@@ -136,14 +144,18 @@ class InputFinder {
 
   /// In batches: a file's size costs less than handing it to a thread, but for network file systems.
   void measure_files() {
-    constexpr std::size_t kBatch = 64;
     std::vector<InputFile>& files = input_.files;
-    for_each_file((files.size() + kBatch - 1) / kBatch, context_, [&](std::size_t batch) {
-      const std::size_t end = std::min((batch + 1) * kBatch, files.size());
-      for (std::size_t i = batch * kBatch; i < end; ++i) {
+    const Deadline deadline = unmeasured_.empty() ? deadline_ : Deadline();
+    const std::size_t batch_size = deadline ? 8 : 64;
+    if (deadline) input_ = spread(std::move(input_));  // so that the files left out are spread over all
+    const auto measure = [&](std::size_t batch) {
+      const std::size_t end = std::min((batch + 1) * batch_size, files.size());
+      for (std::size_t i = batch * batch_size; i < end; ++i) {
         if (is_local(files[i].path)) files[i].bytes = file_bytes(files[i].path);
       }
-    });
+    };
+    const std::size_t done = for_each_file((files.size() + batch_size - 1) / batch_size, context_, measure, deadline);
+    if (done * batch_size < files.size()) files.resize(done * batch_size);
   }
 
   void measure_objects() {
@@ -169,13 +181,15 @@ class InputFinder {
     for (InputFile& file : input_.files) {
       if (file.is_shard && (counts_in_stores_ || is_local(file.path))) shards.push_back(&file);
     }
-    for_each_file(shards.size(), context_, [&](std::size_t i) {
+    const auto count = [&](std::size_t i) {
       if (const auto summary = index_summary(input_, *shards[i])) shards[i]->samples = summary->samples;
-    });
+    };
+    for_each_file(shards.size(), context_, count, deadline_);
   }
 
   Context& context_;
   const bool counts_in_stores_;
+  const Deadline deadline_;
   std::vector<std::size_t> unmeasured_;  ///< objects that were named one by one, in input_.files
   InputSet input_;
 };
@@ -196,13 +210,13 @@ InputSet find_files(const std::vector<std::string>& operands, Context& context, 
 }  // namespace
 
 std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
-                          const std::optional<std::chrono::steady_clock::time_point>& deadline) {
+                          const Deadline& deadline) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
   sync::AdaptiveWorkers workers({.cores = system::usable_threads()}, context.stop_token());
   workers.run([&](sync::WaitMeter& meter, const std::stop_token& stop) {
     if (stop.stop_requested()) return false;
-    if (deadline && done > 0 && std::chrono::steady_clock::now() >= *deadline) return false;
+    if (done > 0 && is_over(deadline)) return false;
     const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
     if (index >= count) return false;
     const sync::WaitMeter::Scope waiting(meter);
@@ -250,6 +264,12 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context, 
   return find_files(operands, context, InputFinder(context, std::move(inputs), true));
 }
 
+InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
+                           const catalog::StoreAccess& access) {
+  auto inputs = std::make_shared<catalog::Inputs>(access, context);
+  return find_files(operands, context, InputFinder(context, std::move(inputs), true, moment_in(seconds)));
+}
+
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,
                       std::shared_ptr<catalog::Inputs> inputs) {
   return find_files(operands, context, InputFinder(context, std::move(inputs), false));
@@ -262,6 +282,15 @@ const std::string& first_named(const InputSet& input) {
 std::string named_text(const InputSet& input) {
   const bool is_alone = (input.operands.empty() ? input.files.size() : input.operands.size()) == 1;
   return fmt::format("'{}'{}", first_named(input), is_alone ? "" : " and the other paths");
+}
+
+std::vector<std::size_t> spread_order(std::size_t count) {
+  constexpr double kGolden = 0.6180339887;  // the fractions of its multiples are never close together
+  auto step = static_cast<std::size_t>(kGolden * static_cast<double>(count)) | 1U;
+  while (std::gcd(step, count) > 1) step += 2;
+  std::vector<std::size_t> order(count);
+  for (std::size_t i = 1; i < count; ++i) order[i] = (order[i - 1] + step) % count;
+  return order;
 }
 
 InputSet spread(InputSet input) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/timing/timed_run.hpp"
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "stats/latency_histogram.hpp"
@@ -26,14 +26,17 @@ struct FolderListing {
 /// Lists `roots` and everything below, one folder after another, like torchvision. Files are not opened. Links are
 /// followed, but not into a folder that leads back to them. Updates the progress. Throws Error{not_found, denied, io}
 /// for a folder that cannot be listed, Error{unsupported} for /proc and /sys, which are endless, Error{cancelled} on a
-/// stop.
-FolderListing walk_folders(const std::vector<std::string>& roots, Context& context);
+/// stop. Ends at the deadline, with a file at least if there are any.
+FolderListing walk_folders(const std::vector<std::string>& roots, Context& context, const Deadline& deadline = {});
 
 /// Calls `work` for the indices from 0 in order, on as many threads as the latency of the files requires to keep the
 /// cores busy (AdaptiveWorkers). Returns how many were done when all `count` were done or the deadline had passed: at
 /// least one, always the first ones. Rethrows the first exception; throws Error{cancelled} on a stop.
 std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
-                          const std::optional<std::chrono::steady_clock::time_point>& deadline = {});
+                          const Deadline& deadline = {});
+
+/// The numbers below `count`, so that any first part of them is evenly distributed.
+std::vector<std::size_t> spread_order(std::size_t count);
 
 struct InputFile {
   std::string path;  ///< local path, or the address of an object without secrets
@@ -68,6 +71,10 @@ bool has_objects(std::span<const InputFile> files);
 /// Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop, and the errors of resolve_operands().
 InputSet find_input(const std::vector<std::string>& operands, Context& context,
                     const catalog::StoreAccess& access = {});
+
+/// The same within `seconds`. Warns if that was not enough for all local files, and returns those that were found.
+InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
+                           const catalog::StoreAccess& access);
 
 /// The same with existing stores, for callers that only read bytes: the number of samples is not determined. Throws
 /// Error{usage} if some are local and some in stores.

@@ -118,23 +118,24 @@ void ImageMix::describe(FieldVisitor& v) {
   v.field({"bytes_per_pixel", "compressed bytes per pixel; ImageNet has about 0.55"}, bytes_per_pixel);
 }
 
-JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context) {
+JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context,
+                     const Deadline& deadline) {
   context.progress().start("listing samples");
-  std::vector<SampleRef> listed = list_samples(input, kMostShards, context);
+  std::vector<SampleRef> listed = list_samples(input, kMostShards, context, deadline);
   std::erase_if(listed, [](const SampleRef& sample) { return !sample.has_image; });
   refs_ = choose(listed, most, memory, context);
   if (refs_.empty()) {
     throw Error(ErrorCode::not_found, At{first_named(input)}, "found no images in {}", named_text(input));
   }
+  load(input, deadline, context);
   choice_.listed = listed.size();
   choice_.chosen = refs_.size();
   choice_.how = fmt::format("evenly over all files and at most {} shards, in name order", kMostShards);
   choice_.first = sample_names(input, std::span(refs_).first(std::min(refs_.size(), kFirstNamed)));
-  load(input, context);
   look_at_headers();
 }
 
-void JpegStore::load(const InputSet& input, Context& context) {
+void JpegStore::load(const InputSet& input, const Deadline& deadline, Context& context) {
   for (const SampleRef& ref : refs_) bytes_ += ref.image_bytes;
   memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
   images_.resize(refs_.size());
@@ -145,7 +146,9 @@ void JpegStore::load(const InputSet& input, Context& context) {
     offset += ref.image_bytes;
   }
   context.progress().start("loading images", refs_.size(), bytes_, "images");
-  for_each_file(refs_.size(), context, [&](std::size_t i) {
+  const std::vector<std::size_t> order = spread_order(refs_.size());
+  const auto load_one = [&](std::size_t turn) {
+    const std::size_t i = order[turn];
     const std::string& path = input.files[refs_[i].file].path;
     if (open_file(input, path)->read_at(refs_[i].image_offset, slots[i]) < slots[i].size()) {
       throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while being read", path), path,
@@ -154,7 +157,21 @@ void JpegStore::load(const InputSet& input, Context& context) {
     images_[i] = slots[i];
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
     context.progress().bytes.fetch_add(slots[i].size(), std::memory_order_relaxed);
-  });
+  };
+  if (for_each_file(refs_.size(), context, load_one, deadline) == refs_.size()) return;
+  keep_loaded();
+}
+
+void JpegStore::keep_loaded() {
+  const auto refs = std::exchange(refs_, {});
+  const auto images = std::exchange(images_, {});
+  bytes_ = 0;
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    if (images[i].data() == nullptr) continue;
+    refs_.push_back(refs[i]);
+    images_.push_back(images[i]);
+    bytes_ += images[i].size();
+  }
 }
 
 void JpegStore::look_at_headers() {

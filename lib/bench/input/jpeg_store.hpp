@@ -63,8 +63,10 @@ struct ImageMix {
 class JpegStore {
  public:
   /// Loads at most `most` images, evenly distributed over the input (shards: over at most 16 of them), and at most
-  /// `memory` bytes. Warns if that reduced the number. Throws Error{not_found} if there are no images.
-  JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context);
+  /// `memory` bytes. Warns if that reduced the number. Of slow storage, loads as many as it can until the deadline.
+  /// Throws Error{not_found} if there are no images, Error{usage} if there is none until the deadline.
+  JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context,
+            const Deadline& deadline = {});
 
   std::size_t size() const { return images_.size(); }
   Bytes image(std::size_t index) const { return images_[index]; }
@@ -76,7 +78,8 @@ class JpegStore {
   const SampleChoice& choice() const { return choice_; }
 
  private:
-  void load(const InputSet& input, Context& context);
+  void load(const InputSet& input, const Deadline& deadline, Context& context);
+  void keep_loaded();
   void look_at_headers();
 
   std::vector<SampleRef> refs_;

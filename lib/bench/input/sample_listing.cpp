@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include <fmt/format.h>
 
 #include "catalog/image_folder.hpp"
+#include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
@@ -43,7 +46,9 @@ void list_indexed(const InputSet& input, std::uint32_t file, std::vector<SampleR
   formats::read_shard_index(*open_file(input, path), path, visitor);
 }
 
-void list_scanned(const InputSet& input, std::uint32_t file, std::vector<SampleRef>& samples, Context& context) {
+/// False if the deadline ended it.
+bool list_scanned(const InputSet& input, std::uint32_t file, std::vector<SampleRef>& samples, Context& context,
+                  const Deadline& deadline) {
   const std::string& path = input.files[file].path;
   const auto source = open_file(input, path);
   formats::TarScanner scanner(*source, [&](const formats::TarFinding& finding) {
@@ -54,23 +59,15 @@ void list_scanned(const InputSet& input, std::uint32_t file, std::vector<SampleR
   while (scanner.next(entry)) {
     context.throw_if_stopped();
     if (const auto sample = grouper.add(entry)) add_sample(input, file, sample->members, samples);
+    if (!samples.empty() && is_over(deadline)) return false;
   }
   if (const auto sample = grouper.finish()) add_sample(input, file, sample->members, samples);
+  return true;
 }
 
 void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRef>& samples) {
   const bool image = catalog::is_image_name(file_name(file.path));
   samples.push_back({index, 0, file.bytes, image, 0, image ? file.bytes : 0});
-}
-
-std::vector<SampleRef> list_shard(const InputSet& input, std::uint32_t file, Context& context) {
-  std::vector<SampleRef> samples;
-  if (input.files[file].samples) {
-    list_indexed(input, file, samples);
-  } else {
-    list_scanned(input, file, samples, context);
-  }
-  return samples;
 }
 
 /// Indices of at most `most` shards: those at which their running share passes a whole number.
@@ -99,15 +96,26 @@ std::string member_name(const InputSet& input, const std::string& shard, std::ui
 
 }  // namespace
 
-std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context) {
+std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context,
+                                    const Deadline& deadline) {
   const std::vector<std::uint32_t> shards = choose_shards(input, most_shards);
   std::vector<std::vector<SampleRef>> of_shards(shards.size());
-  for_each_file(shards.size(), context, [&](std::size_t i) { of_shards[i] = list_shard(input, shards[i], context); });
+  std::atomic<bool> is_cut = false;
+  const auto list = [&](std::size_t i) {
+    if (input.files[shards[i]].samples) return list_indexed(input, shards[i], of_shards[i]);
+    if (!list_scanned(input, shards[i], of_shards[i], context, deadline)) is_cut = true;
+  };
+  if (for_each_file(shards.size(), context, list, deadline) < shards.size()) is_cut = true;
   std::vector<SampleRef> samples;
   for (std::uint32_t i = 0; i < input.files.size(); ++i) {
     if (!input.files[i].is_shard) list_plain(input.files[i], i, samples);
   }
   for (const auto& some : of_shards) samples.insert(samples.end(), some.begin(), some.end());
+  if (is_cut && std::ranges::none_of(samples, &SampleRef::has_image)) {
+    throw Error(ErrorCode::usage, At{first_named(input)},
+                "no image of {} was found in time: use a longer --budget, or create indexes with {}", named_text(input),
+                remedy::in_text(remedy::index(input.operands)));
+  }
   return samples;
 }
 

@@ -24,8 +24,10 @@ struct SampleRef {
 
 /// The samples of all plain files, then of at most `most_shards` shards, evenly distributed over the set. Uses our
 /// index if a shard has one, else the shard's headers. Faults of a shard become a warning, and incomplete samples at
-/// its end are left out.
-std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context);
+/// its end are left out. Of shards without an index, lists the samples that it comes to until the deadline;
+/// throws Error{usage} if no image is among them.
+std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context,
+                                    const Deadline& deadline = {});
 
 /// The samples of a measurement: enough to use the same ones again.
 struct SampleChoice {

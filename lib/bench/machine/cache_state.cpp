@@ -22,13 +22,13 @@ constexpr std::size_t kThreads = 8;  // that ask, for files on a network
 constexpr double kCold = 0.01;
 constexpr double kWarm = 0.99;
 
-using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+constexpr double kMostSeconds = 0.5;  // for asking them, on a slow file system
 
-/// Files taken evenly, few enough to ask each.
+/// Files taken evenly, few enough to ask each. Any first part of them is spread over all as well.
 std::vector<const InputFile*> some_of(std::span<const InputFile> files) {
   const std::size_t asked = std::min(files.size(), kMostFilesToAsk);
   std::vector<const InputFile*> some;
-  for (std::size_t i = 0; i < asked; ++i) some.push_back(&files[i * files.size() / asked]);
+  for (const std::size_t i : spread_order(asked)) some.push_back(&files[i * files.size() / asked]);
   return some;
 }
 
@@ -43,9 +43,7 @@ std::size_t drop(std::span<const InputFile> files, const Deadline& deadline, Con
 
 std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
   context.progress().start("warming caches", files.size());
-  const auto go_on = [&] {
-    return !context.stop_token().stop_requested() && (!deadline || std::chrono::steady_clock::now() < *deadline);
-  };
+  const auto go_on = [&] { return !context.stop_token().stop_requested() && !is_over(deadline); };
   std::mutex mutex;
   std::size_t first_cut = files.size();
   const auto work = [&](std::size_t i) {
@@ -104,8 +102,9 @@ std::optional<double> residency(std::span<const InputFile> files) {
   std::atomic<std::uint64_t> cached{0};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<bool> known{true};
+  const Deadline deadline = moment_in(kMostSeconds);
   sync::for_each_index(some.size(), kThreads, {}, [&](std::size_t i, std::size_t) {
-    if (!known) return;
+    if (!known || (bytes > 0 && is_over(deadline))) return;
     const io::File file = io::File::open_read(some[i]->path);
     const auto in_cache = io::cached_bytes(file);
     if (!in_cache) known = false;
@@ -158,20 +157,21 @@ DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured
   io::FileExtents all;
   std::string sparse;
   std::string compressed;
-  for_each_file(some.size(), context, [&](std::size_t i) {
+  const auto ask = [&](std::size_t i) {
     const io::FileExtents found = io::file_extents(io::File::open_read(some[i]->path));
     const std::scoped_lock lock(mutex);
     all += found;
     if (found.sparse() > 0) sparse = untouched_text(some[i]->path, found.sparse());
     if (found.compressed > 0) compressed = compressed_text(some[i]->path);
-  });
+  };
+  const std::size_t asked = for_each_file(some.size(), context, ask, moment_in(kMostSeconds));
   if (!sparse.empty() && disk_is_measured) throw Error(ErrorCode::unsupported, sparse);
   if (!sparse.empty()) context.warn("sparse_file", sparse);
   if (!compressed.empty() && direct) {
     throw Error(ErrorCode::unsupported, compressed + "; with O_DIRECT it is still read through the page cache");
   }
   if (!compressed.empty()) context.warn("compressed_file", compressed);
-  return {some.size(), all.holes, all.unwritten, all.compressed};
+  return {asked, all.holes, all.unwritten, all.compressed};
 }
 
 void DataOnDisk::describe(FieldVisitor& v) {

@@ -56,7 +56,8 @@ struct CacheReport {
   }
 };
 
-/// Share of the files' bytes in the page cache, from at most 2000 files, evenly distributed. Empty if the system does
+/// Share of the files' bytes in the page cache, from at most 2000 files, evenly distributed, and
+/// as many as half a second allows. Empty if the system does
 /// not report it to this user. A stop does not end it: it takes milliseconds, and what was measured before would be
 /// lost.
 std::optional<double> residency(std::span<const InputFile> files);
@@ -75,9 +76,9 @@ InputSet preparable(const InputSet& input, CacheRequest request, double seconds,
 /// it.
 CacheState cache_state(const CacheReport& report, system::StorageClass storage_class);
 
-/// Checks how at most 2000 files, evenly distributed, are stored on disk. If the disk should be measured, throws
-/// Error{unsupported} for holes and unwritten extents, which are not read from disk, and with `direct` for compressed
-/// data, which is still read through the page cache. Otherwise warns.
+/// Checks how at most 2000 files, evenly distributed, are stored on disk, as many as half a second allows. If the disk
+/// should be measured, throws Error{unsupported} for holes and unwritten extents, which are not read from disk, and
+/// with `direct` for compressed data, which is still read through the page cache. Otherwise warns.
 DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context);
 
 }  // namespace shardkit::bench

@@ -39,13 +39,36 @@ std::string decode_remedy(const MeasuredNode& node, double target, double rate) 
   return text;
 }
 
+/// Whether more reads in flight help, and how many, as measured: at a latency that does not depend on their number, a
+/// rate needs rate x latency of them (Little's law).
+std::string more_readers_words(const MeasuredNode& node, const JobRequirement& requirement, double target) {
+  constexpr double kHelps = 1.1;
+  constexpr std::string_view kFaster = "use faster storage, or stage the shards to a local disk";
+  if (!node.more_readers) return "use more readers or faster storage, or stage the shards to a local disk";
+  const double latency = node.readers * sample_bytes(node, requirement) / node.read_bytes_per_second;
+  const double gain = node.more_readers->bytes_per_second / node.read_bytes_per_second;
+  if (gain < kHelps) {
+    return fmt::format("{}; more reads in flight do not help ({} instead of {:.0f}: {})", kFaster,
+                       node.more_readers->readers, node.readers, format_rate(node.more_readers->bytes_per_second));
+  }
+  const double gpus = static_cast<double>(requirement.job.gpus);
+  const double workers = std::ceil(target * latency / gpus);
+  const double most = node.more_readers->bytes_per_second / sample_bytes(node, requirement);
+  if (most < target && workers * gpus <= static_cast<double>(node.more_readers->readers)) {
+    return fmt::format("{}; {} reads in flight instead of {:.0f} give {}", kFaster, node.more_readers->readers,
+                       node.readers, sample_rate_text(most));
+  }
+  return fmt::format(
+      "a sample takes {} to read, so {:.0f} reads in flight are needed, --workers {:.0f} ({} gave {}); or {}",
+      format_duration(latency), workers * gpus, workers, node.more_readers->readers, sample_rate_text(most), kFaster);
+}
+
 /// "1.2 GB/s more": the missing rate of storage.
 std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirement, double target) {
   const double missing = target * sample_bytes(node, requirement) - node.read_bytes_per_second;
-  std::string text = fmt::format(
-      "{} more from storage would close the gap ({} in total): use more readers or faster storage, or stage the shards "
-      "to a local disk",
-      format_rate(std::max(missing, 0.0)), format_rate(node.read_bytes_per_second + missing));
+  std::string text =
+      fmt::format("{} more from storage would close the gap ({} in total): {}", format_rate(std::max(missing, 0.0)),
+                  format_rate(node.read_bytes_per_second + missing), more_readers_words(node, requirement, target));
   if (node.file_costs_ratio) {
     text += fmt::format(
         "; {:.0f} % of the time of a file is opening, stat and closing, which shards avoid (`shardctl convert`)",
@@ -73,10 +96,6 @@ std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, 
   if (judgment.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
   if (judgment.limiting_stage == stage::kTransfer) return transfer_remedy(node, requirement, judgment, target);
   return decode_remedy(node, target, judgment.supply_per_second);
-}
-
-bool from_memory(const MeasuredNode& node) {
-  return node.cache_state == CacheState::warm || node.cache_state == CacheState::mixed;
 }
 
 /// The host's rates for the verdict: if the pipeline was measured, its rate replaces that of the slowest stage, and no
@@ -137,8 +156,15 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
   if (requirement) required = samples_per_second(requirement->job);
   const double bytes = node.read_bytes_per_second;
   const double read = rates.front().samples_per_second;
-  std::vector<LadderRow> rows{ladder_row(stage::kRead, required, read, scaled(node.read_interval, bytes, read),
-                                         fmt::format("{}, {}", format_rate(bytes), enum_name(node.cache_state)))};
+  std::vector<LadderRow> rows{ladder_row(
+      stage::kRead, required, read, scaled(node.read_interval, bytes, read),
+      fmt::format("{}, {}, {:.0f} reads in flight", format_rate(bytes), enum_name(node.cache_state), node.readers))};
+  if (node.more_readers && node.sample_bytes > 0) {
+    const double more = node.more_readers->bytes_per_second / sample_bytes(node, requirement);
+    rows.push_back(ladder_row("more reads", required, more, {},
+                              fmt::format("{}, {} reads in flight", format_rate(node.more_readers->bytes_per_second),
+                                          node.more_readers->readers)));
+  }
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
     rows.push_back(ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
@@ -288,28 +314,13 @@ std::vector<PresetRow> presets_fed(const MeasuredNode& node, double decode_sampl
   return rows;
 }
 
-DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
-                               const LoaderOptions& options) {
-  const std::uint64_t gpus = requirement ? requirement->job.gpus : 1;
-  const std::uint64_t batch = requirement ? requirement->job.batch : options.batch;
-  const auto most = std::max<std::uint64_t>(static_cast<std::uint64_t>(node.cores) / gpus, 1);
-  std::uint64_t workers = most;
-  if (requirement) {
-    const double rate = samples_per_second(requirement->job) / static_cast<double>(gpus);
-    const double busy = std::ceil(rate * cpu_seconds(node, requirement));
-    workers = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::min(busy, 1e6)), 1, most);
-  }
-  workers = options.workers.value_or(workers);
-  DataLoaderAdvice advice;
-  advice.workers = workers;
-  advice.line = fmt::format(
-      "DataLoader(dataset, batch_size={}, num_workers={}, prefetch_factor={}, pin_memory=True, "
-      "persistent_workers=True)",
-      batch, workers, options.prefetch);
-  advice.dev_shm_needed =
-      prefetch_bytes(gpus, workers, options.prefetch, batch, decoded_bytes(node, requirement, options.tensor_bytes));
-  advice.dev_shm_fits = !node.dev_shm || advice.dev_shm_needed <= static_cast<double>(*node.dev_shm);
-  return advice;
+/// That the node would feed the job, but not with PyTorch's loader.
+std::string slower_loader(const Conclusion& conclusion, double min_au) {
+  const double wanted = conclusion.requirement->samples_per_second * min_au;
+  const double rate = conclusion.loader.samples_per_second;
+  if (!conclusion.verdict.ok.value_or(false) || rate >= wanted) return {};
+  return fmt::format("; but PyTorch with PIL delivers only about {} with {} per GPU", sample_rate_text(rate),
+                     format_count(conclusion.loader.workers, "worker"));
 }
 
 RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& requirement,
@@ -354,6 +365,7 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   conclusion.predicted.au_serial_ratio = judgment.serial_au;
   conclusion.predicted.gpus_fed = judgment.gpus_fed;
   conclusion.verdict = verdict_on_job(node, *requirement, judgment, judged, rates, loader.force_verdict);
+  conclusion.verdict.text += slower_loader(conclusion, requirement->min_au);
   return conclusion;
 }
 

@@ -108,11 +108,9 @@ double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequiremen
   return static_cast<double>(tensor_bytes) * pixels;
 }
 
-double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  const double read = node.sample_bytes > 0
-                          ? node.read_cpu_seconds * sample_bytes(node, requirement) / node.sample_bytes
-                          : node.read_cpu_seconds;
-  return read + (decodes(node, requirement) ? node.decode_cpu_seconds + node.augment_cpu_seconds : 0);
+double read_cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
+  if (node.sample_bytes <= 0) return node.read_cpu_seconds;
+  return node.read_cpu_seconds * sample_bytes(node, requirement) / node.sample_bytes;
 }
 
 std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
@@ -143,6 +141,8 @@ MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
   if (machine.cpu_limit) node.cores = std::min(node.cores, *machine.cpu_limit);
   node.read_bytes_per_second = read.bytes_per_second;
   node.read_interval = read.bytes_per_second_interval;
+  node.readers = static_cast<double>(read.threads);
+  node.more_readers = result.more_readers;
   node.cache_state = read.cache.state;
   node.dev_shm = machine.dev_shm;
   node.sample_bytes = read.mean_sample.value_or(0);

@@ -28,6 +28,10 @@ void warn_of_steps(std::span<const RunResult> turns, Context& context) {
 
 namespace {
 
+/// Shares of the budget; those of the other stages are in run_stages.cpp.
+constexpr double kShareForTransfer = 0.04;
+constexpr double kShareForListing = 0.15;
+
 /// Hints stay in the result; the space in /dev/shm is judged later, for the suggested loader.
 void warn_of_environment(const Environment& environment, Context& context) {
   for (const Finding& finding : environment.findings) {
@@ -109,7 +113,6 @@ double predicted_samples(const MeasuredNode& node, const RunOptions& options) {
 /// Called after the stages of the host are measured, which give the size of a sample.
 TransferStage transfer_batches(const RunResult& turn, const RunOptions& options, const RunGpus& gpus,
                                Context& context) {
-  constexpr double kShareForTransfer = 0.05;
   const auto requirement = requirement_of(options);
   const LoaderOptions loader = loader_of(options);
   BatchCopies wanted;
@@ -137,6 +140,7 @@ void show_median_turns(std::vector<RunResult>& turns, RunResult& result) {
   result.pipeline = turns[pipeline].pipeline;
   result.transfer = turns[transfer].transfer;
   result.file_costs = std::move(turns.front().file_costs);
+  result.more_readers = turns.front().more_readers;
   result.shown_turns = ShownTurns{read + 1, {}, {}, {}};
   if (result.decode) result.shown_turns->decode = decode + 1;
   if (result.pipeline) result.shown_turns->pipeline = pipeline + 1;
@@ -146,15 +150,24 @@ void show_median_turns(std::vector<RunResult>& turns, RunResult& result) {
 /// Parts of a repetition for the progress line: read, decode, pipeline, transfer.
 constexpr std::size_t kStages = 4;
 
+/// What was measured before is kept, so the same command may work again.
+Error failed_repetition(const Error& error, std::size_t number, std::uint64_t repeat) {
+  return Error(ErrorCode::io, At{error.path()},
+               "repetition {} of {} failed, and the result is that of those before: {}; run again", number, repeat,
+               error.what());
+}
+
 /// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
 /// Empty after a stop before the end of the first.
-std::optional<MeasuredNode> measure(RunOptions options, const InputSet& input, std::uint64_t cores, const RunGpus& gpus,
-                                    Context& context, RunResult& result) {
+std::optional<MeasuredNode> measure(RunOptions options, double listing_seconds, const InputSet& input,
+                                    std::uint64_t cores, const RunGpus& gpus, Context& context, RunResult& result) {
   Progress& progress = context.progress();
   progress.expect_stages(options.repeat * kStages);
   std::vector<RunResult> turns;
   std::vector<MeasuredNode> nodes;
-  while (turns.size() < options.repeat && !result.interrupted) {
+  const double budget = options.budget;
+  options.budget -= std::min(listing_seconds, budget / 2);
+  while (turns.size() < options.repeat && !result.interrupted && !result.failure) {
     RunResult& turn = turns.emplace_back();
     turn.environment = result.environment;
     try {
@@ -163,14 +176,16 @@ std::optional<MeasuredNode> measure(RunOptions options, const InputSet& input, s
       progress.stage = static_cast<unsigned>(turns.size() * kStages);
       turn.transfer = transfer_batches(turn, options, gpus, context);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::cancelled) throw;
-      result.interrupted = true;
+      if (error.code() != ErrorCode::cancelled && nodes.empty()) throw;
+      result.interrupted = error.code() == ErrorCode::cancelled;
+      if (!result.interrupted) result.failure = failed_repetition(error, turns.size(), options.repeat);
       break;
     }
     nodes.push_back(measured_node(turn, options));
     result.repetitions.push_back(
         run_turn(turn.read, turn.decode, turn.pipeline, turn.transfer, predicted_samples(nodes.back(), options)));
     options.cache = cache_of(turn.read);
+    options.budget = budget;
   }
   if (nodes.empty() || options.repeat == 1) {
     turns.front().interrupted = result.interrupted;
@@ -233,17 +248,18 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const auto requirement = requirement_of(options);
   warn_of_step_time(options, context);
   RunResult result;
-  const InputSet input = spread(find_input(options.paths, context, options.access));
+  const auto begin = std::chrono::steady_clock::now();
+  const InputSet input =
+      spread(find_input_within(options.budget * kShareForListing, options.paths, context, options.access));
+  const double listing_seconds = -seconds_until(begin);
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
   const std::uint64_t cores = result.environment.usable_threads;
   const NeighborMeter meter(result.environment.storage, static_cast<double>(cores), gpus.machine.probe);
-  if (auto node = measure(options, input, cores, gpus, context, result)) {
+  if (auto node = measure(options, listing_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors = meter.so_far();
     result.conclusion = conclude(*node, requirement, loader_of(options));
-    if (result.decode) {
-      warn_of_failures(result.decode->failures, result.decode->tried(), context);
-    }
+    if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
     warn_of_loader(options, result, context);
     warn_of_pipeline(result, context);
   }
@@ -277,8 +293,8 @@ void RunOptions::describe(FieldVisitor& v) {
            "warm, any",
            kMayDiffer},
           cache);
-  v.field({"budget", Unit::seconds, "approximate time of all measurements per repetition", kMayDiffer, above(0, kDay),
-           Elsewhere{"min-seconds min-time seconds duration"}},
+  v.field({"budget", Unit::seconds, "time of all measurements, including listing, per repetition", kMayDiffer,
+           above(0, kDay), Elsewhere{"min-seconds min-time seconds duration"}},
           budget);
   v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare, which needs ten", kMayDiffer,
            between(1, stats::kMostRankedValues)},
@@ -289,6 +305,7 @@ void RunOptions::describe(FieldVisitor& v) {
 }
 
 void RunResult::throw_if_failed() const {
+  if (failure) throw Error(*failure);
   if (conclusion.verdict.ok || interrupted) return;
   throw Error(ErrorCode::in_use,
               "other processes disturbed the measurement, so that a missed requirement proves nothing: run again on an "
@@ -330,13 +347,6 @@ void PredictedSupply::describe(FieldVisitor& v) {
   v.field({"gpus_fed", Unit::count, "GPUs that this rate can feed"}, gpus_fed);
 }
 
-void DataLoaderAdvice::describe(FieldVisitor& v) {
-  v.field({"line", "the line for PyTorch"}, line);
-  v.field({"workers", Unit::count, "loader processes per GPU"}, workers);
-  v.field({"dev_shm_needed", Unit::bytes, "minimum free space in /dev/shm for it"}, dev_shm_needed);
-  v.field({"dev_shm_fits", "whether that much is free now"}, dev_shm_fits);
-}
-
 void Verdict::describe(FieldVisitor& v) {
   v.field({"ok", "false if a requirement was given and missed; null if others disturbed a measurement that missed it"},
           ok);
@@ -363,6 +373,7 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"read", "reading, measured"}, read);
   v.field({"decode", "decoding, measured"}, decode);
   v.field({"pipeline", "all stages at once, without training steps, measured"}, pipeline);
+  v.field({"more_readers", "reading with more reads in flight, if storage was measured"}, more_readers);
   v.field({"file_costs", "for image files: time of each call, and how much shards would gain"}, file_costs);
   v.field({"transfer", "copies of batches to the GPUs, measured if there are any"}, transfer);
   v.field({"command", "command that repeats this run"}, command);

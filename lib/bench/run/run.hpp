@@ -20,6 +20,7 @@
 #include "bench/timing/timed_run.hpp"
 #include "bench/transfer/transfer.hpp"
 #include "core/context.hpp"
+#include "core/error.hpp"
 #include "core/fields.hpp"
 #include "stats/comparison.hpp"
 
@@ -30,6 +31,15 @@ namespace shardkit::bench {
 struct RunOptions;
 struct RunResult;
 
+/// Reading with more reads in flight than the job's loader has.
+struct MoreReaders {
+  std::uint64_t readers = 0;
+  double samples_per_second = 0;
+  double bytes_per_second = 0;
+
+  void describe(FieldVisitor& v);
+};
+
 /// Measurements on a node, per sample of the data, and the rates that follow; docs/explain/model.md has the formulas.
 struct MeasuredNode {
   double cores = 1;                 ///< shared by all stages; a control group may allow a fraction of one
@@ -38,7 +48,9 @@ struct MeasuredNode {
   double sample_bytes = 0;          ///< mean stored size
   double read_bytes_per_second = 0;
   std::optional<stats::Interval> read_interval;  ///< of that
-  double read_cpu_seconds = 0;                   ///< CPU time per sample
+  double readers = 1;                            ///< reads in flight
+  std::optional<MoreReaders> more_readers;
+  double read_cpu_seconds = 0;  ///< CPU time per sample
   CacheState cache_state = CacheState::none;
   std::optional<double> decode_samples_per_second;
   std::optional<stats::Interval> decode_interval;
@@ -76,8 +88,8 @@ double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement
 double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                      std::uint64_t tensor_bytes);
 
-/// CPU time of reading one, which is proportional to its bytes, and of decoding and augmenting it.
-double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+/// CPU time of reading one, which is proportional to its bytes.
+double read_cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
 /// Rate of copying to the job's GPUs, or to the measured ones without a job: each has its own link. Empty if it was not
 /// measured.
@@ -141,6 +153,7 @@ struct PredictedSupply {
 struct DataLoaderAdvice {
   std::string line;
   std::uint64_t workers = 0;
+  double samples_per_second = 0;
   double dev_shm_needed = 0;
   bool dev_shm_fits = true;
 
@@ -164,6 +177,18 @@ struct Conclusion {
   DataLoaderAdvice loader;
   Verdict verdict;
 };
+
+/// CPU time of decoding and augmenting an image by PIL and torchvision, relative to iobench: 3.6 ms and 1.2 ms were
+/// measured for ImageNet's (docs/explain/model.md).
+inline constexpr double kTorchCpuFactor = 3;
+
+/// Whether data came from the page cache, so that storage was not measured.
+bool from_memory(const MeasuredNode& node);
+
+/// The DataLoader for a job, and what it delivers: enough processes for the requirement, but no more than the cores or,
+/// if storage has latency, than the reads in flight that were measured to help.
+DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                               const LoaderOptions& loader);
 
 Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                     const LoaderOptions& loader);
@@ -339,7 +364,8 @@ struct RunResult {
   ReadResult read;
   std::optional<DecodeResult> decode;      ///< empty if the data contains no images
   std::optional<PipelineResult> pipeline;  ///< empty if nothing is decoded, or whole images are
-  std::optional<FileCosts> file_costs;     ///< for files that are not shards
+  std::optional<MoreReaders> more_readers;
+  std::optional<FileCosts> file_costs;  ///< for files that are not shards
   TransferStage transfer;
   Neighbors neighbors;
   Conclusion conclusion;                  ///< its members are in the result next to the stages
@@ -348,15 +374,16 @@ struct RunResult {
   std::vector<RunTurn> repetitions;       ///< with --repeat: values of each repetition
   std::string command;                    ///< command that repeats it
   bool interrupted = false;               ///< then only the stages or repetitions before are in the result
+  std::optional<Error> failure;           ///< of a repetition after the first, like `interrupted`
 
   /// True if a requirement was given and missed.
   bool has_findings() const { return !conclusion.verdict.ok.value_or(true); }
-  /// Throws Error{in_use} if a requirement was missed while others disturbed the measurement.
+  /// Throws `failure`, and Error{in_use} if a requirement was missed while others disturbed the measurement.
   void throw_if_failed() const;
   void describe(FieldVisitor& v);
 };
 
-/// Measures for about `budget` seconds after listing the files, with as many files as that allows, spread over all.
+/// Measures for `budget` seconds with as many files as that allows, spread over all; it may take two seconds longer.
 /// With `repeat`, it repeats this from the same cache state as the first time. Ladder and verdict then use the medians
 /// over all repetitions, while each stage in the result is from the one with its median rate (`shown_turns`). Without a
 /// requirement it reports how many GPUs of each preset the node feeds.

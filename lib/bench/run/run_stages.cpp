@@ -60,17 +60,22 @@ FileCosts costs_of(const FileCalls& calls) {
   return costs;
 }
 
-constexpr double kShareForCaches = 0.1;  // reading and the pipeline each prepare caches
-constexpr double kShareForReading = 0.3;
-constexpr double kShareForFileCosts = 0.05;
-constexpr double kShareForDecoding = 0.15;
-constexpr double kShareForPipeline = 0.3;
+// Shares of the budget; together 1 with those of listing and copying to GPUs (run.cpp).
+constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
+constexpr double kShareForReading = 0.25;
+constexpr double kShareForMoreReads = 0.08;
+constexpr double kShareForFileCosts = 0.04;
+constexpr double kShareForLoading = 0.08;
+constexpr double kShareForDecoding = 0.1;  // and as long for augmenting
+constexpr double kShareForPipeline = 0.23;
 constexpr double kLongestDecode = 10;
 constexpr std::uint64_t kImages = 1000;
-/// A loader on storage with latency keeps more reads in flight than it has cores. On a disk with kernel read-ahead,
-/// each of them has far more in flight than was requested.
+/// Without --workers: a loader on storage with latency keeps more reads in flight than it has cores. On a disk with
+/// kernel read-ahead, each of them has far more in flight than was requested.
 constexpr std::uint64_t kLeastReadersFar = 8;
 constexpr std::uint64_t kLeastReadersNear = 4;
+constexpr std::uint64_t kMoreReaders = 4;  // times as many, to find out whether more would help
+constexpr std::uint64_t kMostReaders = 1024;
 /// Nothing reads ahead of direct reads, so that each has to be large.
 constexpr std::uint64_t kDirectBlock = 1U << 20U;
 /// Direct reads may be repeated, so that little data also gives a rate, in seconds.
@@ -80,18 +85,20 @@ constexpr double kLeastOfStore = 1;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
 
-/// Threads that read, also in the pipeline: separate and joint measurements have the same number of reads in flight.
+/// Threads that read, also in the pipeline: as many as the job's loader processes, each of which reads one sample after
+/// the other.
 std::uint64_t readers_of(const RunOptions& options, const Environment& machine) {
+  if (options.workers) return std::clamp<std::uint64_t>(*options.workers * options.gpus.value_or(1), 1, kMostReaders);
   const bool is_near = !machine.storage.device.empty();
   return std::max(options.threads.value_or(machine.usable_threads), is_near ? kLeastReadersNear : kLeastReadersFar);
 }
 
 /// Reads from one state of the cache, or past it, as much as the budget allows.
-ReadResult read_from(RunCache cache, const RunOptions& options, const InputSet& input, std::uint64_t readers,
-                     Context& context) {
+ReadResult read_from(RunCache cache, double seconds, const RunOptions& options, const InputSet& input,
+                     std::uint64_t readers, Context& context) {
   ReadOptions read_options;
   read_options.threads = readers;
-  read_options.budget = options.budget * kShareForReading;
+  read_options.budget = seconds;
   read_options.prepare_seconds = options.budget * kShareForCaches;
   if (cache == RunCache::cold) read_options.cache = CacheRequest::cold;
   if (cache == RunCache::warm) read_options.cache = CacheRequest::warm;
@@ -120,14 +127,36 @@ void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
 ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
   std::vector<RunCache> wanted{RunCache::cold, RunCache::direct};
   if (input.bytes < system::usable_memory() / 2) wanted.push_back(RunCache::warm);
+  const double seconds = options.budget * kShareForReading;
   for (const RunCache cache : wanted) {
     try {
-      return read_from(cache, options, input, readers, context);
+      return read_from(cache, seconds, options, input, readers, context);
     } catch (const Error& error) {
       warn_of_refusal(cache, error, context);
     }
   }
-  return read_from(RunCache::any, options, input, readers, context);
+  return read_from(RunCache::any, seconds, options, input, readers, context);
+}
+
+/// With more reads in flight, from the same cache state. Empty for a store, which `read` measures at several numbers of
+/// connections, for a cache that is warm or unknown, and if it cannot be measured in its time.
+std::optional<MoreReaders> measure_more_readers(const RunOptions& options, const InputSet& input,
+                                                const ReadResult& read, Context& context) {
+  const std::uint64_t readers = std::min(read.threads * kMoreReaders, kMostReaders);
+  const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
+  if (!is_of_storage || readers <= read.threads) return std::nullopt;
+  const double seconds = options.budget * kShareForMoreReads;
+  InputSet last = input;  // files that reading has come to last, if at all
+  std::ranges::reverse(last.files);
+  try {
+    const ReadResult more =
+        read_from(read.direct ? RunCache::direct : RunCache::cold, seconds, options, last, readers, context);
+    if (more.samples_per_second.value_or(0) <= 0) return std::nullopt;
+    return MoreReaders{readers, *more.samples_per_second, more.bytes_per_second};
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::no_space) throw;
+    return std::nullopt;
+  }
 }
 
 /// Mean bytes of a sample of a set in a store: stored bytes divided by the samples that manifests and indexes count,
@@ -166,7 +195,7 @@ ReadResult read_from_store(const RunOptions& options, const InputSet& input, Con
 ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
   if (has_objects(input.files)) return read_from_store(options, input, context);
   if (options.cache == RunCache::automatic) return read_from_best(options, input, readers, context);
-  return read_from(options.cache, options, input, readers, context);
+  return read_from(options.cache, options.budget * kShareForReading, options, input, readers, context);
 }
 
 /// Whether a run without decoding is useful, or the error must be thrown that explains why nothing can be decoded.
@@ -200,7 +229,8 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
   }
   decode_options.min_seconds = std::min(options.budget * kShareForDecoding, kLongestDecode);
   try {
-    return decode(decode_options, input, context, decode_options.min_seconds);
+    return decode(decode_options, input, context, decode_options.min_seconds,
+                  moment_in(options.budget * kShareForLoading));
   } catch (const Error& error) {
     accept_no_decoding(options, input, error, context);
     return std::nullopt;
@@ -233,7 +263,7 @@ InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double
 /// Empty if there is nothing to decode, or its data cannot be brought into the state of the read. If storage is
 /// measured the data is read once, so that none of it is read warm; else there are as many passes as time allows.
 std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const InputSet& input, const ReadResult& read,
-                                               std::uint64_t cores, Context& context) {
+                                               double seconds, std::uint64_t cores, Context& context) {
   constexpr std::uint64_t kUntilTheTimeIsOver = 1'000'000;
   PipelineOptions pipeline_options;
   pipeline_options.batch = std::min(options.batch.value_or(kPipelineBatch), kPipelineBatch);
@@ -243,12 +273,13 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   pipeline_options.dtype = options.dtype;
   pipeline_options.cache = read.cache.requested;
   pipeline_options.sink = SinkKind::host;  // iobench transfer measures the share of a GPU
-  pipeline_options.budget = options.budget * kShareForPipeline;
+  pipeline_options.budget = seconds;
   const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
   pipeline_options.epochs = is_of_storage ? 1 : kUntilTheTimeIsOver;
   try {
     const InputSet wanted = input_of_pipeline(input, read, *pipeline_options.budget);
-    const InputSet part = preparable(wanted, read.cache.requested, options.budget * kShareForCaches, context);
+    const InputSet part =
+        preparable(wanted, read.cache.requested, seconds * kShareForCaches / kShareForPipeline, context);
     PipelineResult result = pipeline(pipeline_options, part, context);
     context.throw_if_stopped();
     result.advice = in_words_of_run(std::move(result.advice));
@@ -291,6 +322,12 @@ std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest 
   return costs_of(calls);
 }
 
+void MoreReaders::describe(FieldVisitor& v) {
+  v.field({"readers", Unit::count, "threads that read"}, readers);
+  v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
+}
+
 void FileCosts::describe(FieldVisitor& v) {
   v.field({"files", Unit::count, "files opened"}, files);
   v.field({"open_seconds", Unit::seconds, "mean time of opening one"}, open_seconds);
@@ -303,6 +340,7 @@ void FileCosts::describe(FieldVisitor& v) {
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result) {
   const std::uint64_t readers = readers_of(options, result.environment);
+  const auto end = moment_in(options.budget);
   context.progress().next_stage();
   result.read = measure_read(options, input, readers, context);
   context.throw_if_stopped();
@@ -313,6 +351,8 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
                             format_duration(result.read.read_seconds), why_no_samples({}, input.files, result.read)),
                 options.paths.front());
   }
+  result.more_readers = measure_more_readers(options, input, result.read, context);
+  context.throw_if_stopped();
   result.file_costs =
       measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
   context.progress().next_stage();
@@ -324,7 +364,11 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
     return;
   }
   context.progress().next_stage();
-  result.pipeline = measure_pipeline(options, input, result.read, cores, context);
+  // Whatever storage delayed before, the repetition ends in time.
+  constexpr double kLeast = 0.1;
+  const double left = seconds_until(end) * kShareForPipeline / (kShareForPipeline + kShareForCaches);
+  const double seconds = std::clamp(left, kLeast, options.budget * kShareForPipeline);
+  result.pipeline = measure_pipeline(options, input, result.read, seconds, cores, context);
 }
 
 }  // namespace shardkit::bench

@@ -108,6 +108,10 @@ Clock::time_point moment_in(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, kYears)));
 }
 
+bool is_over(const Deadline& deadline) { return deadline && Clock::now() >= *deadline; }
+
+double seconds_until(Clock::time_point moment) { return std::chrono::duration<double>(moment - Clock::now()).count(); }
+
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {
   const auto prepare = [&work](unsigned thread) -> TimedWork {

@@ -20,6 +20,11 @@ bool wait_until(std::chrono::steady_clock::time_point moment, const std::stop_to
 /// The moment `seconds` from now; very large values count as years.
 std::chrono::steady_clock::time_point moment_in(double seconds);
 
+/// The end of the time for some work; empty: it has no limit.
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+bool is_over(const Deadline& deadline);
+double seconds_until(std::chrono::steady_clock::time_point moment);
+
 /// A wait that does not matter: 2 % of the shortest steps that train on images, 50 ms (docs/explain/comparing.md).
 inline constexpr double kUnfeltWait = 0.001;
 

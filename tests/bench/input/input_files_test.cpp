@@ -1,12 +1,17 @@
 #include "bench/input/input_files.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
+#include "bench/input/jpeg_store.hpp"
 #include "bench/input/sample_listing.hpp"
 
 using namespace shardkit;
@@ -169,4 +174,59 @@ TEST_CASE("messages name what the user gave, not a file found in it") {
 TEST_CASE("a part of a set that names nothing is named by its first file") {
   const InputSet part{{{"x/a.jpg", 1, false, 1}, {"x/b.jpg", 1, false, 1}}, 2};
   CHECK(named_text(part) == "'x/a.jpg' and the other paths");
+}
+
+TEST_CASE("listing that its time ends returns what it found, spread over all, and says so") {
+  const ShardFolder folder;
+  for (int i = 0; i < 200; ++i) folder.write("set/" + std::to_string(1000 + i) + ".jpg", "123");
+  Context context;
+  const InputSet some = find_input_within(0, {folder.path("set")}, context, {});
+  CHECK(some.files.size() >= 8);
+  CHECK(some.files.size() < 200);
+  CHECK(some.bytes == some.files.size() * 3);
+  CHECK_FALSE(std::ranges::is_sorted(some.files, {}, &InputFile::path));
+  CHECK(has_warning(context, "listing_cut"));
+  Context patient;
+  CHECK(find_input_within(60, {folder.path("set")}, patient, {}).files.size() == 200);
+  CHECK_FALSE(has_warning(patient, "listing_cut"));
+}
+
+TEST_CASE("of shards without an index, the samples that there is time for are listed and loaded") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(40, "a"));
+  Context context;
+  const InputSet input = find(folder.path("a.tar"));
+  const Deadline past = std::chrono::steady_clock::now();
+  const JpegStore store(input, 40, 1U << 30U, context, past);
+  CHECK(store.size() == 1);
+  CHECK(store.choice().chosen == 1);
+  CHECK(store.mix().jpeg == 1);
+  CHECK(store.bytes() == store.image(0).size());
+  CHECK(JpegStore(input, 40, 1U << 30U, context, moment_in(60)).size() == 40);
+}
+
+TEST_CASE("without time for one image, the remedy is an index") {
+  const ShardFolder folder;
+  folder.write("a.tar", TarBuilder().sample("a", "", "1").sample("b", small_jpeg(), "1").end().bytes());
+  Context context;
+  InputSet input = find(folder.path("a.tar"));
+  folder.write("a.tar", TarBuilder().member({.name = "a.txt"}, "x").member({.name = "b.txt"}, "x").end().bytes());
+  CHECK(error_code_of([&] { list_samples(input, 1, context, std::chrono::steady_clock::now()); }) == ErrorCode::usage);
+  CHECK(error_code_of([&] { JpegStore(input, 9, 1U << 30U, context); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("the first part of a spread order is spread over all") {
+  for (const std::size_t count : {0U, 1U, 2U, 3U, 10U, 64U, 1000U, 1999U}) {
+    CAPTURE(count);
+    const std::vector<std::size_t> order = spread_order(count);
+    CHECK(std::set(order.begin(), order.end()).size() == count);
+    if (count == 0) continue;
+    CHECK(*std::ranges::max_element(order) == count - 1);
+    if (count < 64) continue;
+    const std::set first(order.begin(), order.begin() + 16);
+    std::size_t gap = 0;
+    std::size_t last = 0;
+    for (const std::size_t i : first) gap = std::max(gap, i - std::exchange(last, i));
+    CHECK(gap < count / 6);
+  }
 }

@@ -241,7 +241,7 @@ TEST_CASE("volumes are read and moved as they are stored, and no processor time 
   const Preset& unet = find_preset("unet3d-h100");  // 7 volumes in 0.323 s: 21.67/s a GPU
   const Conclusion conclusion = conclude(node, JobRequirement{preset_job(unet, 8), 0.9, &unet}, float_crops());
   CHECK(conclusion.requirement->h2d_bytes_per_second == Approx(8 * 7 / 0.323 * 146600628));
-  CHECK(conclusion.loader.workers == 4);  // 21.67/s * 146.6 ms = 3.18
+  CHECK(conclusion.loader.workers == 4);  // 21.67/s * 183 ms = 3.97
   CHECK(conclusion.loader.dev_shm_needed == Approx(8.0 * 4 * 2 * 7 * 146600628));
   CHECK_FALSE(conclusion.loader.dev_shm_fits);
 }
@@ -273,8 +273,8 @@ TEST_CASE("where nothing was decoded the first line says so, and no GPU of a JPE
 TEST_CASE("the loader gets as many workers as it takes, no more than the cores, or what was asked for") {
   MeasuredNode node = small_node();
   node.cores = 16;
-  // 1000/s * 2.5 ms = 2.5: three workers
-  CHECK(conclude(node, thousand_each(1), float_crops()).loader.workers == 3);
+  // 1000/s * (0.1 ms + 3 * 2.4 ms) = 7.3: eight workers
+  CHECK(conclude(node, thousand_each(1), float_crops()).loader.workers == 8);
   CHECK(conclude(node, thousand_each(8), float_crops()).loader.workers == 2);
   LoaderOptions asked = float_crops();
   asked.workers = 12;
@@ -409,4 +409,41 @@ TEST_CASE("separate stages and their pipeline name the same bottleneck, or the v
                  "waited for read: run again with a longer --budget"));
   node.read_bytes_per_second = 85e6;
   CHECK(contains(text("read"), "; read is about as slow (850 samples/s)"));
+}
+
+TEST_CASE("PyTorch's loader is predicted with three times the CPU time of decoding, and said to be too slow if it is") {
+  MeasuredNode node = small_node();
+  node.cores = 16;
+  node.threads = 16;
+  node.decode_samples_per_second = 6600;
+  const JobRequirement job{{1, 400, 0.2, 1}, 1, nullptr};  // 2000/s
+  const Conclusion fed = conclude(node, job, float_crops());
+  CHECK(fed.loader.workers == 15);  // 2000/s * (0.125 ms + 7.2 ms) = 14.65
+  CHECK(fed.loader.samples_per_second == Approx(15 / 0.007325));
+  CHECK_FALSE(contains(fed.verdict.text, "PyTorch"));
+  LoaderOptions four = float_crops();
+  four.workers = 4;
+  const Conclusion slow = conclude(node, job, four);
+  CHECK(slow.verdict.ok == true);
+  CHECK(contains(slow.verdict.text, "; but PyTorch with PIL delivers only about 546 samples/s with 4 workers per GPU"));
+}
+
+TEST_CASE("storage with latency needs as many workers as reads in flight, more than there are cores") {
+  MeasuredNode node = small_node();  // on 2 cores
+  node.readers = 8;
+  node.read_bytes_per_second = 8e6;                       // a read of 100 kB takes 0.1 s
+  const JobRequirement job{{1, 20, 0.2, 1}, 1, nullptr};  // 100/s
+  CHECK(conclude(node, job, float_crops()).loader.workers == 8);
+  node.more_readers = MoreReaders{32, 320, 32e6};
+  const Conclusion more = conclude(node, job, float_crops());
+  CHECK(more.loader.workers == 11);  // 100/s * (0.1 s + 7.2 ms) = 10.7
+  CHECK(more.loader.samples_per_second == Approx(11 / 0.1072));
+  CHECK(more.ladder[1].stage == "more reads");
+  CHECK(more.ladder[1].measured_per_second.value() == Approx(320));
+  CHECK(contains(more.verdict.remedy, "a sample takes 0.10 s to read, so 10 reads in flight are needed, --workers 10"));
+  node.more_readers = MoreReaders{32, 81, 8.1e6};
+  CHECK(contains(conclude(node, job, float_crops()).verdict.remedy, "more reads in flight do not help"));
+  node.more_readers = MoreReaders{32, 95, 9.5e6};
+  CHECK(
+      contains(conclude(node, job, float_crops()).verdict.remedy, "32 reads in flight instead of 8 give 95 samples/s"));
 }
