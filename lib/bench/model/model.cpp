@@ -18,15 +18,23 @@ CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& j
   if (options.checkpoint_copy_time) {
     cost.asynchronous_share_ratio = checkpoint_share(*options.checkpoint_copy_time, every, job.step_seconds);
   }
+  cost.blocked_seconds = options.checkpoint_copy_time.value_or(cost.write_seconds);
   cost.fits_interval = checkpoint_fits(cost.write_seconds, every, job.step_seconds);
   return cost;
+}
+
+/// Whether samples are known to become crops: tokens and tensors are moved as they are stored.
+bool becomes_crops(const ModelOptions& options, const JobRequirement& requirement, const Supply& supply) {
+  if (requirement.preset != nullptr) return requirement.preset->jpeg;
+  return options.crop || supply.decode_samples_per_second || supply.decode_samples_per_second_per_core ||
+         supply.pipeline_samples_per_second;
 }
 
 Required requirements(const ModelOptions& options, const JobRequirement& requirement, const Supply& supply) {
   const TrainingJob& job = requirement.job;
   const bool image = requirement.is_of_images();
-  const double decoded =
-      image ? static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype))) : job.sample_bytes;
+  const auto crop = static_cast<double>(tensor_bytes(options.crop.value_or(224), image::value_bytes(options.dtype)));
+  const double decoded = becomes_crops(options, requirement, supply) ? crop : job.sample_bytes;
   Required required;
   required.samples_per_second = samples_per_second(job);
   required.bytes_per_second = bytes_per_second(job);
@@ -39,7 +47,7 @@ Required requirements(const ModelOptions& options, const JobRequirement& require
   required.dev_shm = required.prefetch_memory;
   if (options.dataset_bytes) {
     const auto bytes = static_cast<double>(*options.dataset_bytes);
-    required.epoch_seconds = bytes / required.bytes_per_second;
+    required.epoch_seconds = bytes / static_cast<double>(options.nodes.value_or(1)) / required.bytes_per_second;
     if (options.stage_rate) required.staging_seconds = bytes / *options.stage_rate;
   }
   if (options.checkpoint_bytes) required.checkpoint = checkpoint_cost(options, job);
@@ -158,15 +166,28 @@ void judge_supply(const JobRequirement& requirement, const Supply& supply, Model
 }
 
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
-  if (options.gpu_hour_cost && !result.predicted_au_ratio) {
-    refuse_option("--gpu-hour-cost", "a supply (--from, --read-rate, --decode-rate), to find out how long GPUs idle");
+  const auto& checkpoint = result.required->checkpoint;
+  if (options.gpu_hour_cost && !result.predicted_au_ratio && !checkpoint && !options.epoch_start_time) {
+    refuse_option("--gpu-hour-cost",
+                  "a supply (--from, --read-rate, --decode-rate), checkpoints or --epoch-start-time, to find out how "
+                  "long GPUs idle");
   }
+  const auto nodes = static_cast<double>(options.nodes.value_or(1));
+  const double au = result.predicted_au_ratio.value_or(1);
   if (options.gpu_hour_cost) {
-    const auto gpus = static_cast<double>(requirement.job.gpus);
-    result.idle_cost_per_hour = (1 - *result.predicted_au_ratio) * gpus * *options.gpu_hour_cost;
+    const double per_hour = static_cast<double>(requirement.job.gpus) * nodes * *options.gpu_hour_cost;
+    double busy = au;
+    if (checkpoint) busy *= 1 - checkpoint->share_ratio();
+    if (checkpoint) result.checkpoint_cost = checkpoint->blocked_seconds / 3600 * per_hour;
+    if (options.epoch_start_time) {
+      const double epoch = *result.required->epoch_seconds / busy;
+      busy *= epoch / (epoch + *options.epoch_start_time);
+      result.epoch_start_cost = *options.epoch_start_time / 3600 * per_hour;
+    }
+    result.idle_cost_per_hour = (1 - busy) * per_hour;
   }
   if (options.egress_cost) {
-    const double rate = result.required->bytes_per_second * result.predicted_au_ratio.value_or(1);
+    const double rate = result.required->bytes_per_second * nodes * au;
     result.egress_cost_per_hour = rate * 3600 / 1e9 * *options.egress_cost;
   }
 }
@@ -216,11 +237,19 @@ std::vector<PresetRow> preset_rows(const Supply& supply) {
   return rows;
 }
 
+/// The GPUs of one of --nodes.
+std::uint64_t gpus_of_node(const ModelOptions& options) {
+  const std::uint64_t gpus = options.gpus.value_or(0);
+  if (gpus > 0 && gpus % *options.nodes == 0) return gpus / *options.nodes;
+  throw usage_error("--nodes {}: --gpus is the number of GPUs of all nodes together, a multiple of it", *options.nodes);
+}
+
 ModelResult model(const ModelOptions& given, Context& context) {
   check_ranges(given);
   MeasuredNodeResult measured;
   if (given.from) measured = read_measured(*given.from);
   ModelOptions options = measured.checkpoint ? with_checkpoint(given, *measured.checkpoint, context) : given;
+  if (options.nodes) options.gpus = gpus_of_node(options);
   const auto& stored = measured.supply.measured_sample_bytes;
   const auto sample = stored ? stored : measured.supply.decoded_sample_bytes;
   if (sample && !options.preset && !options.sample_bytes && options.batch && options.step_time) {
@@ -233,6 +262,7 @@ ModelResult model(const ModelOptions& given, Context& context) {
   check_pace(options, requirement, supply, context);
   ModelResult result = modeled(options, requirement, supply);
   warn_not_measured(result, context);
+  result.nodes = options.nodes;
   result.text = model_text(result, requirement);
   return result;
 }
@@ -245,9 +275,13 @@ void ModelOptions::describe(FieldVisitor& v) {
            Elsewhere{"sample-size"}},
           sample_bytes);
   v.topic("Loader");
+  v.field({"nodes", Unit::count, "divide the --gpus of the job among N nodes; values are for one of them", at_least(1)},
+          nodes);
   v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
   v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);
-  v.field({"crop", Unit::count, "width and height of the decoded crop in pixels", between(1, 65535)}, crop);
+  v.field({"crop", Unit::count, "width and height of the decoded crop in pixels; default for images: 224",
+           between(1, 65535)},
+          crop);
   v.field({"dtype", "data type of the decoded values"}, dtype);
   v.field({"decode-per-core", Unit::per_second, "samples that one core decodes per second, to compute the cores needed",
            above(0)},
@@ -270,6 +304,9 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"checkpoint-copy-time", Unit::seconds, "time that an asynchronous checkpoint blocks training"},
           checkpoint_copy_time);
   v.topic("Costs");
+  v.field({"epoch-start-time", Unit::seconds,
+           "time at the start of each epoch in which GPUs wait for new loader processes"},
+          epoch_start_time);
   v.field({"gpu-hour-cost", "price of a GPU hour, to compute the cost of idle GPUs", "PRICE", at_least(0)},
           gpu_hour_cost);
   v.field({"egress-cost", "price of reading 10^9 bytes, to compute the cost of streaming", "PRICE", at_least(0)},
@@ -283,6 +320,7 @@ void CheckpointCost::describe(FieldVisitor& v) {
   v.field({"asynchronous_share_ratio", Unit::ratio,
            "share of the running time if only the copy blocks training; absent if its time is unknown"},
           asynchronous_share_ratio);
+  v.field({"blocked_seconds", Unit::seconds, "time that training waits for one checkpoint"}, blocked_seconds);
   v.field({"fits_interval", "whether an asynchronous checkpoint is written before the next one starts"}, fits_interval);
 }
 
@@ -291,7 +329,10 @@ void Required::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "N * B * S / t"}, bytes_per_second);
   v.field({"files_per_second", Unit::per_second, "files to open and read if each sample is a file"}, files_per_second);
   v.field({"decode_cores", "cores that decoding needs"}, decode_cores);
-  v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
+  v.field({"h2d_bytes_per_second", Unit::bytes_per_second,
+           "bytes from host to GPUs: decoded crops, or as stored unless a preset, --crop or a decoding rate tells that "
+           "samples are images"},
+          h2d_bytes_per_second);
   v.field({"prefetch_memory", Unit::bytes, "memory of the batches that the workers of all GPUs prefetch"},
           prefetch_memory);
   v.field({"dev_shm", Unit::bytes, "minimum size of /dev/shm for that"}, dev_shm);
@@ -329,7 +370,12 @@ void ModelResult::describe(FieldVisitor& v) {
   v.field({"gpus_fed", Unit::count, "GPUs that the supply can feed"}, gpus_fed);
   v.field({"requirement", "met or missed by the given supply; undecided if stages were not measured"}, requirement);
   v.field({"not_measured", "stages of the job that the supply does not cover"}, not_measured);
-  v.field({"idle_cost_per_hour", "cost of idle GPU time"}, idle_cost_per_hour);
+  v.field({"nodes", Unit::count, "nodes of the job; the requirement is that of one"}, nodes);
+  v.field({"idle_cost_per_hour",
+           "cost of GPU time of all nodes without work: waiting for input, for checkpoints and at starts of epochs"},
+          idle_cost_per_hour);
+  v.field({"checkpoint_cost", "cost of the GPU time that waits for one checkpoint"}, checkpoint_cost);
+  v.field({"epoch_start_cost", "cost of the GPU time that waits at one start of an epoch"}, epoch_start_cost);
   v.field({"egress_cost_per_hour", "cost of streaming the data"}, egress_cost_per_hour);
   v.field({"presets", "published workloads"}, presets);
 }

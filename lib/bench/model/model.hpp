@@ -72,7 +72,8 @@ struct ModelOptions : JobOptions {
   bool list_presets = false;
   std::uint64_t workers = 8;
   std::uint64_t prefetch = 2;
-  std::uint64_t crop = 224;
+  std::optional<std::uint64_t> nodes;
+  std::optional<std::uint64_t> crop;  ///< empty: 224
   image::TensorType dtype = image::TensorType::f32;
   std::optional<double> decode_per_core;
   std::optional<std::string> from;
@@ -84,6 +85,7 @@ struct ModelOptions : JobOptions {
   std::optional<double> checkpoint_rate;
   std::optional<std::uint64_t> checkpoint_every;
   std::optional<double> checkpoint_copy_time;
+  std::optional<double> epoch_start_time;
   std::optional<double> gpu_hour_cost;
   std::optional<double> egress_cost;
 
@@ -95,7 +97,9 @@ struct CheckpointCost {
   double synchronous_share_ratio = 0;
   std::optional<double> asynchronous_share_ratio;  ///< empty if the time of the copy is unknown
   bool fits_interval = false;
+  double blocked_seconds = 0;  ///< of training, by one checkpoint
 
+  double share_ratio() const { return asynchronous_share_ratio.value_or(synchronous_share_ratio); }
   void describe(FieldVisitor& v);
 };
 
@@ -146,7 +150,10 @@ struct ModelResult {
   std::optional<std::uint64_t> gpus_fed;
   std::optional<RequirementState> requirement;  ///< empty without a supply
   std::vector<std::string> not_measured;        ///< stages of the job that the supply does not cover
+  std::optional<std::uint64_t> nodes;           ///< among which the job is divided; then `required` is for one
   std::optional<double> idle_cost_per_hour;
+  std::optional<double> checkpoint_cost;
+  std::optional<double> epoch_start_cost;
   std::optional<double> egress_cost_per_hour;
   std::vector<PresetRow> presets;
 

@@ -73,9 +73,10 @@ std::string checkpoint_text(const CheckpointCost& cost) {
 
 /// Other measurements may not concern the job: decoding, if its samples are not decoded.
 std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
-  const std::string text = fmt::format(
-      "{} {} {}, {} from storage", gpus_text(requirement.job.gpus), requirement.job.gpus == 1 ? "takes" : "take",
-      sample_rate_text(result.required->samples_per_second), format_rate(result.required->bytes_per_second));
+  const std::string text =
+      fmt::format("{}{} {} {}, {} from storage", result.nodes ? "on each node, " : "", gpus_text(requirement.job.gpus),
+                  requirement.job.gpus == 1 ? "takes" : "take", sample_rate_text(result.required->samples_per_second),
+                  format_rate(result.required->bytes_per_second));
   return result.not_measured.empty() ? text : text + "; whether that is available is unknown: " + gap_text(result);
 }
 
@@ -117,6 +118,9 @@ void check_partners(const ModelOptions& options) {
   check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
   check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
   check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
+  check(options.nodes.has_value(), job, "--nodes", kJob);
+  check(options.epoch_start_time.has_value(), options.dataset_bytes && options.gpu_hour_cost, "--epoch-start-time",
+        "--dataset-bytes and --gpu-hour-cost");
   check(options.stage_rate.has_value(), options.dataset_bytes.has_value(), "--stage-rate", "--dataset-bytes");
   const bool checkpoint = options.checkpoint_bytes.has_value();
   check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
