@@ -1,5 +1,7 @@
 #include "system/processes.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -51,12 +53,21 @@ std::optional<double> core_wait(const std::string& thread_folder, const Probe& p
   return static_cast<double>(*nanoseconds) / 1e9;
 }
 
+/// FUSE and Lustre let their callers sleep interruptibly; NFS and disks do not, which the state D shows.
+bool waits_for_file_system(const std::string& thread_folder, const Probe& probe) {
+  constexpr std::array<std::string_view, 4> kWaits{"request_wait_answer", "ptlrpc_set_wait", "cl_sync_io_wait",
+                                                   "ldlm_completion_ast"};
+  const std::string function = probe.text(thread_folder + "/wchan").value_or("");
+  return std::ranges::find(kWaits, function) != kWaits.end();
+}
+
 void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use) {
   for (const std::string& name : probe.names(folder + "/task")) {
     const std::string thread_folder = folder + "/task/" + name;
     const auto text = probe.text(thread_folder + "/stat");
     const auto line = text ? parse_stat(*text) : std::nullopt;
-    if (line && line->state() == 'D') ++use.blocked_threads;
+    const bool sleeps = line && line->state() == 'S';
+    if ((line && line->state() == 'D') || (sleeps && waits_for_file_system(thread_folder, probe))) ++use.blocked_threads;
     const auto waited = core_wait(thread_folder, probe);
     if (waited) use.core_waits.push_back({parse_count(name).value_or(0), *waited});
   }

@@ -32,7 +32,7 @@ struct ProcessUse {
   double own_cpu_seconds = 0;  ///< without children
   std::uint64_t major_faults = 0;
   std::uint64_t threads = 0;           ///< 0 after it ended
-  std::uint64_t blocked_threads = 0;   ///< in uninterruptible sleep (state D): usually they wait for storage
+  std::uint64_t blocked_threads = 0;   ///< wait for storage: in uninterruptible sleep (state D), or in FUSE or Lustre
   std::vector<ThreadWait> core_waits;  ///< of each thread (/proc/PID/task/TID/schedstat); empty if the kernel has none
   std::optional<ProcessBytes> bytes;   ///< empty for a process of another user
 };

@@ -103,3 +103,16 @@ TEST_CASE("processors that a process may run on are counted from its status") {
   tree.add("proc/10/status", "Name:\tpython\nCpus_allowed_list:\t0-3,8\n");
   CHECK(allowed_processors(10, tree) == 5);
 }
+
+TEST_CASE("threads that sleep in FUSE or Lustre wait for storage, those that sleep elsewhere do not") {
+  RecordedTree machine = job();
+  const auto blocked = [&](std::string_view function) {
+    machine.add("/proc/10/task/13/stat", "13 (python) S 9 10 10 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5000 0");
+    machine.add("/proc/10/task/13/wchan", function);
+    return read_process_tree(10, machine).front().blocked_threads;
+  };
+  CHECK(blocked("request_wait_answer") == 1);
+  CHECK(blocked("ptlrpc_set_wait") == 1);
+  CHECK(blocked("futex_wait_queue") == 0);
+  CHECK(blocked("0") == 0);
+}

@@ -330,7 +330,7 @@ void Required::describe(FieldVisitor& v) {
   v.field({"files_per_second", Unit::per_second, "files to open and read if each sample is a file"}, files_per_second);
   v.field({"decode_cores", "cores that decoding needs"}, decode_cores);
   v.field({"h2d_bytes_per_second", Unit::bytes_per_second,
-           "bytes from host to GPUs: decoded crops, or as stored unless a preset, --crop or a decoding rate tells that "
+           "bytes from host to GPUs: decoded crops, or as stored unless a preset, --crop or a decoding rate shows that "
            "samples are images"},
           h2d_bytes_per_second);
   v.field({"prefetch_memory", Unit::bytes, "memory of the batches that the workers of all GPUs prefetch"},

@@ -254,7 +254,7 @@ void GroupRow::describe(FieldVisitor& v) {
 void JobRow::describe(FieldVisitor& v) {
   v.field({"processes", Unit::count, "number of processes, at the end"}, processes);
   v.field({"threads", Unit::count, "number of threads, at the end"}, threads);
-  v.field({"blocked_threads", Unit::count, "threads in uninterruptible sleep, at the end"}, blocked_threads);
+  v.field({"blocked_threads", Unit::count, "threads waiting for storage, at the end"}, blocked_threads);
   v.field({"cores", "cores used"}, cores);
   v.field({"queued_threads", "mean number of threads that were ready to run and waited for a core"}, queued_threads);
   v.field({"saturated_processes", Unit::count, "processes that each used a whole core or more"}, saturated_processes);

@@ -152,7 +152,7 @@ struct GroupRow {
 struct JobRow {
   std::uint64_t processes = 0;  ///< at its end
   std::uint64_t threads = 0;
-  std::uint64_t blocked_threads = 0;         ///< in uninterruptible sleep, at its end
+  std::uint64_t blocked_threads = 0;         ///< wait for storage, at its end
   std::optional<double> cores;               ///< cores used
   std::optional<double> queued_threads;      ///< that were ready to run and waited for a core, mean over the interval
   std::uint64_t saturated_processes = 0;     ///< that used a whole core or more

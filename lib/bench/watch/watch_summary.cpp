@@ -92,7 +92,7 @@ void visit_means_of_job(WatchSummary& sum, const WatchRow& row, const Visit& vis
   visit({"swapped_pages", Unit::per_second, "pages swapped in and out"}, sum.swapped_pages, row.node.swapped_pages);
   visit({"throttled", Unit::ratio, "share of the periods in which the CPU limit throttled"}, sum.throttled,
         row.group.throttled);
-  visit({"blocked_threads", "threads of the job in uninterruptible sleep"}, sum.blocked_threads,
+  visit({"blocked_threads", "threads of the job waiting for storage"}, sum.blocked_threads,
         counted(job.blocked_threads));
   visit({"cores", "cores used by the job"}, sum.cores, job.cores);
   visit({"queued_threads", "mean number of its threads that were ready to run and waited for a core"},

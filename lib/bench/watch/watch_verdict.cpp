@@ -51,8 +51,13 @@ std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
   }
   if (shortage == Shortage::nothing) return idle_text(summary);
   const std::string_view subject = kThings[static_cast<std::size_t>(shortage)];
-  return fmt::format("{}{} was the bottleneck {} of the time", subject,
-                     shortage == Shortage::memory ? whose(summary) : "", percent(summary.share(shortage)));
+  const char* const owner = shortage == Shortage::memory ? whose(summary) : "";
+  const double other = summary.share(Shortage::nothing) + summary.share(Shortage::compute);
+  if (other > summary.share(shortage)) {
+    return fmt::format("no bottleneck {} of the time; {}{} was it {} of the time", percent(other), subject, owner,
+                       percent(summary.share(shortage)));
+  }
+  return fmt::format("{}{} was the bottleneck {} of the time", subject, owner, percent(summary.share(shortage)));
 }
 
 /// By the storage of the data; a local disk does not need another local disk.
