@@ -1,11 +1,11 @@
-# Finds a CUDA toolkit, or leaves CUDA out. Sets SHARDKIT_HAVE_CUDA, SHARDKIT_CUFILE_HEADERS, SHARDKIT_NVJPEG_HEADERS and
-# SHARDKIT_NVML_HEADERS (folders, or empty) and says in a line which it is. No CUDA library but the static runtime is linked:
-# nvJPEG, cuFile and NVML are loaded when asked for.
+# Finds a CUDA toolkit, or leaves CUDA out. Sets SHARDKIT_HAVE_CUDA and says in a line which it is. No CUDA library but the
+# static runtime is linked: nvJPEG, cuFile and NVML are loaded when asked for, and their headers are not needed. Only tests
+# compare our declarations with them (tests/gpu).
 
 set(SHARDKIT_CUDA AUTO CACHE STRING "CUDA: AUTO (where a toolkit is found), ON (an error where none is) or OFF")
 set_property(CACHE SHARDKIT_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SHARDKIT_CUDA_HEADERS "${PROJECT_SOURCE_DIR}/build/cuda-headers" CACHE PATH
-  "Headers that the toolkit lacks, such as cufile.h; scripts/install-deps --cuda puts them there")
+  "Headers for those tests which the toolkit lacks; scripts/install-deps --cuda puts them there")
 if(NOT SHARDKIT_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "SHARDKIT_CUDA is AUTO, ON or OFF, not '${SHARDKIT_CUDA}'")
 endif()
@@ -45,8 +45,6 @@ function(shardkit_why_no_cuda result)
 endfunction()
 
 set(SHARDKIT_HAVE_CUDA FALSE)
-set(SHARDKIT_CUFILE_HEADERS "")
-set(SHARDKIT_NVJPEG_HEADERS "")
 if(SHARDKIT_CUDA STREQUAL "OFF")
   message(STATUS "CUDA: left out (SHARDKIT_CUDA=OFF)")
 else()
@@ -69,31 +67,6 @@ else()
     endif()
     find_package(CUDAToolkit REQUIRED)
     set(SHARDKIT_HAVE_CUDA TRUE)
-    set(with "")
-    set(without "")
-    foreach(library cuFile nvJPEG)
-      string(TOLOWER "${library}.h" header)
-      string(TOUPPER "SHARDKIT_${library}_HEADER" found)
-      find_path(${found} ${header} HINTS ${CUDAToolkit_INCLUDE_DIRS} "${SHARDKIT_CUDA_HEADERS}" NO_CACHE)
-      if(${found})
-        set(${found}S "${${found}}")
-        string(APPEND with ", with ${library}")
-      else()
-        string(APPEND without ", without ${library}, whose header is missing (scripts/install-deps --cuda fetches it)")
-      endif()
-    endforeach()
-    message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}${with}${without}")
-  endif()
-endif()
-
-# NVML needs its header alone: a build without nvcc asks the GPUs' driver too.
-set(SHARDKIT_NVML_HEADERS "")
-if(NOT SHARDKIT_CUDA STREQUAL "OFF")
-  find_path(SHARDKIT_NVML_HEADER nvml.h HINTS ${CUDAToolkit_INCLUDE_DIRS} "${SHARDKIT_CUDA_HEADERS}" NO_CACHE)
-  if(SHARDKIT_NVML_HEADER)
-    set(SHARDKIT_NVML_HEADERS "${SHARDKIT_NVML_HEADER}")
-    message(STATUS "NVML: with the header of ${SHARDKIT_NVML_HEADER}")
-  else()
-    message(STATUS "NVML: left out, its header is missing (scripts/install-deps --cuda fetches it)")
+    message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
   endif()
 endif()

@@ -1,68 +1,97 @@
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <vector>
 
-#include <cufile.h>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "gpu/cuda_queue.hpp"
+#include "gpu/cufile_library.hpp"
 #include "gpu/direct_storage.hpp"
-#include "gpu/shared_library.hpp"
 
 namespace shardkit::gpu {
 namespace {
 
-/// Else libcufile writes cufile.log into the working folder. A variable set by the user is kept.
-SharedLibrary load_quietly() {
-  ::setenv("CUFILE_LOGFILE_PATH", "/dev/null", 0);
-  return {"GPUDirect Storage", {"libcufile.so.0"}};
+/// cuFile reports numbers only.
+std::string_view meaning(int error) {
+  switch (error) {
+    case 5001:
+    case 5033:
+      return "the kernel module nvidia-fs is not loaded (modprobe nvidia-fs), and cufile.json does not allow "
+             "compatibility mode";
+    case 5004:
+    case 5005:
+      return "libcufile and the kernel module nvidia-fs have different versions";
+    case 5007:
+      return "not supported on this machine";
+    case 5008:
+    case 5018:
+    case 5034:
+      return "not supported for this file";
+    case 5009:
+      return "not supported by this GPU";
+    case 5025:
+      return "no permission for the driver or the file";
+    default:
+      return "see CUfileOpError in NVIDIA's cuFile API reference";
+  }
 }
 
-/// The functions of libcufile that shardkit uses. The constructor throws Error{unsupported} if it is missing or too
-/// old.
-struct CufileLibrary {
-  SharedLibrary library = load_quietly();
-  decltype(cuFileDriverOpen)* driver_open = library.need("cuFileDriverOpen");
-  decltype(cuFileDriverClose)* driver_close = library.need("cuFileDriverClose_v2");
-  decltype(cuFileHandleRegister)* handle_register = library.need("cuFileHandleRegister");
-  decltype(cuFileHandleDeregister)* handle_deregister = library.need("cuFileHandleDeregister");
-  decltype(cuFileBufRegister)* buffer_register = library.need("cuFileBufRegister");
-  decltype(cuFileBufDeregister)* buffer_deregister = library.need("cuFileBufDeregister");
-  decltype(cuFileRead)* read = library.need("cuFileRead");
-  // Null in libraries before 1.15.
-  decltype(cuFileSetStatsLevel)* set_stats_level = library.want("cuFileSetStatsLevel");
-  decltype(cuFileStatsStart)* stats_start = library.want("cuFileStatsStart");
-  decltype(cuFileGetStatsL3)* stats = library.want("cuFileGetStatsL3");
-};
-
-/// "5033: NVFS driver initialization error"
-std::string cufile_text(CUfileError_t error) {
-  if (error.err == CU_FILE_CUDA_DRIVER_ERROR)
-    return fmt::format("CUDA driver error {}", static_cast<int>(error.cu_err));
-  return fmt::format("{}: {}", static_cast<int>(error.err), cufileop_status_error(error.err));
+/// "5033: the kernel module nvidia-fs is not loaded"
+std::string cufile_text(CufileError error) {
+  if (error.error == kCufileCudaError) return fmt::format("CUDA driver error {}", error.cuda_error);
+  return fmt::format("{}: {}", error.error, meaning(error.error));
 }
 
 /// The same of a negative result of a read.
 std::string cufile_read_text(ssize_t result) {
   if (result == -1) return std::strerror(errno);
-  return fmt::format("{}: {}", -result, cufileop_status_error(static_cast<CUfileOpError>(-result)));
+  return cufile_text({static_cast<int>(-result), 0});
 }
+
+/// Registered memory. cuFile wants its start and an offset: for an address inside, it reads through a buffer of its
+/// own.
+class RegisteredMemory {
+ public:
+  void add(DeviceSpan memory) {
+    const std::scoped_lock lock(mutex_);
+    all_.push_back(memory);
+  }
+  void remove(DeviceSpan memory) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(all_, [&](const DeviceSpan& known) { return known.data == memory.data; });
+  }
+  /// The start of what contains `at`; `at` itself if it is not registered.
+  std::byte* base_of(std::byte* at) const {
+    const std::scoped_lock lock(mutex_);
+    for (const DeviceSpan& known : all_) {
+      if (at >= known.data && at < known.data + known.size) return known.data;
+    }
+    return at;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<DeviceSpan> all_;
+};
 
 class CufileFile final : public DirectFile {
  public:
-  CufileFile(const CufileLibrary& cufile, int device, CUfileHandle_t handle, std::string path)
-      : cufile_(cufile), device_(device), handle_(handle), path_(std::move(path)) {}
+  CufileFile(const CufileLibrary& cufile, const RegisteredMemory& registered, int device, CufileLibrary::Handle handle,
+             std::string path)
+      : cufile_(cufile), registered_(registered), device_(device), handle_(handle), path_(std::move(path)) {}
   ~CufileFile() override { cufile_.handle_deregister(handle_); }
   CufileFile(const CufileFile&) = delete;
   CufileFile& operator=(const CufileFile&) = delete;
 
   void read(DeviceSpan to, std::uint64_t offset) override {
     select_cuda_device(device_);  // cuFile asks for a CUDA context in the calling thread
+    std::byte* const base = registered_.base_of(to.data);
     for (std::size_t done = 0; done < to.size;) {
-      const ssize_t got =
-          cufile_.read(handle_, to.data, to.size - done, static_cast<off_t>(offset + done), static_cast<off_t>(done));
+      const ssize_t got = cufile_.read(handle_, base, to.size - done, static_cast<off_t>(offset + done),
+                                       to.data - base + static_cast<off_t>(done));
       if (got <= 0) {
         const std::string why = got == 0 ? "the file ends before its reported size" : cufile_read_text(got);
         throw Error(ErrorCode::io, fmt::format("cuFile cannot read '{}' at byte {}: {}", path_, offset + done, why),
@@ -74,8 +103,9 @@ class CufileFile final : public DirectFile {
 
  private:
   const CufileLibrary& cufile_;
+  const RegisteredMemory& registered_;
   int device_;
-  CUfileHandle_t handle_;
+  CufileLibrary::Handle handle_;
   std::string path_;
 };
 
@@ -83,14 +113,14 @@ class CufileStorage final : public DirectStorage {
  public:
   explicit CufileStorage(int device) : device_(device) {
     select_cuda_device(device_);
-    const CUfileError_t result = cufile_.driver_open();
-    if (result.err != CU_FILE_SUCCESS) {
+    const CufileError result = cufile_.driver_open();
+    if (result.error != kCufileSuccess) {
       throw Error(ErrorCode::unsupported,
                   fmt::format("no GPUDirect Storage: cuFileDriverOpen failed: {}", cufile_text(result)));
     }
     // Level 3 counts the paths of reads.
     counts_ = cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
-              cufile_.set_stats_level(3).err == CU_FILE_SUCCESS && cufile_.stats_start().err == CU_FILE_SUCCESS;
+              cufile_.set_stats_level(3).error == kCufileSuccess && cufile_.stats_start().error == kCufileSuccess;
   }
   ~CufileStorage() override { cufile_.driver_close(); }
   CufileStorage(const CufileStorage&) = delete;
@@ -98,38 +128,44 @@ class CufileStorage final : public DirectStorage {
 
   std::unique_ptr<DirectFile> open(int fd, const std::string& path) override {
     select_cuda_device(device_);
-    CUfileDescr_t description{};
-    description.type = CU_FILE_HANDLE_TYPE_OPAQUE_FD;
-    description.handle.fd = fd;
-    CUfileHandle_t handle = nullptr;
-    const CUfileError_t result = cufile_.handle_register(&handle, &description);
-    if (result.err != CU_FILE_SUCCESS) {
+    CufileFileDescription description{};
+    description.type = kCufileDescriptor;
+    description.fd = fd;
+    CufileLibrary::Handle handle = nullptr;
+    const CufileError result = cufile_.handle_register(&handle, &description);
+    if (result.error != kCufileSuccess) {
       throw Error(ErrorCode::unsupported, At{path}, "cuFile does not support '{}': {}", path, cufile_text(result));
     }
-    return std::make_unique<CufileFile>(cufile_, device_, handle, path);
+    return std::make_unique<CufileFile>(cufile_, registered_, device_, handle, path);
   }
 
   bool register_memory(DeviceSpan memory) override {
     select_cuda_device(device_);
-    return cufile_.buffer_register(memory.data, memory.size, 0).err == CU_FILE_SUCCESS;
+    const bool done = cufile_.buffer_register(memory.data, memory.size, 0).error == kCufileSuccess;
+    if (done) registered_.add(memory);
+    return done;
   }
 
-  void unregister_memory(DeviceSpan memory) override { cufile_.buffer_deregister(memory.data); }
+  void unregister_memory(DeviceSpan memory) override {
+    registered_.remove(memory);
+    cufile_.buffer_deregister(memory.data);
+  }
 
   std::optional<DirectReads> reads() const override {
-    const auto stats = std::make_unique<CUfileStatsLevel3_t>();
-    if (!counts_ || cufile_.stats(stats.get()).err != CU_FILE_SUCCESS) return std::nullopt;
+    const auto stats = std::make_unique<CufileStats>();
+    if (!counts_ || cufile_.stats(stats.get()).error != kCufileSuccess) return std::nullopt;
     DirectReads sum;
-    for (std::uint32_t gpu = 0; gpu < stats->num_gpus && gpu < std::size(stats->per_gpu_stats); ++gpu) {
-      sum.nvidia_fs += stats->per_gpu_stats[gpu].n_nvfs_reads;
-      sum.peer_to_peer += stats->per_gpu_stats[gpu].n_p2p_reads;
-      sum.posix += stats->per_gpu_stats[gpu].n_posix_reads;
+    for (std::uint32_t gpu = 0; gpu < stats->gpu_count && gpu < std::size(stats->gpus); ++gpu) {
+      sum.nvidia_fs += stats->gpus[gpu].nvidia_fs;
+      sum.peer_to_peer += stats->gpus[gpu].peer_to_peer;
+      sum.posix += stats->gpus[gpu].posix;
     }
     return sum;
   }
 
  private:
   const CufileLibrary cufile_;
+  RegisteredMemory registered_;
   int device_;
   bool counts_ = false;
 };

@@ -5,12 +5,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nvjpeg.h>
 
 #include "core/error.hpp"
 #include "gpu/cuda_queue.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
-#include "gpu/shared_library.hpp"
+#include "gpu/nvjpeg_library.hpp"
 #include "image/image_header.hpp"
 #include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
@@ -31,78 +30,36 @@ constexpr std::array kStatusTexts{"success",
                                   "not supported by this engine",
                                   "the data is incomplete"};
 
-/// The functions of libnvjpeg that shardkit uses. The constructor throws Error{unsupported} if it is missing or too
-/// old.
-struct NvjpegLibrary {
-  // Not libnvjpeg.so.11: under that name nvjpegImage_t has changed its layout.
-  SharedLibrary library{"nvJPEG", {"libnvjpeg.so.13", "libnvjpeg.so.12"}};
-  decltype(nvjpegGetProperty)* get_property = library.need("nvjpegGetProperty");
-  decltype(nvjpegCreateEx)* create = library.need("nvjpegCreateEx");
-  decltype(nvjpegDestroy)* destroy = library.need("nvjpegDestroy");
-  decltype(nvjpegJpegStateCreate)* state_create = library.need("nvjpegJpegStateCreate");
-  decltype(nvjpegJpegStateDestroy)* state_destroy = library.need("nvjpegJpegStateDestroy");
-  decltype(nvjpegJpegStreamCreate)* stream_create = library.need("nvjpegJpegStreamCreate");
-  decltype(nvjpegJpegStreamDestroy)* stream_destroy = library.need("nvjpegJpegStreamDestroy");
-  decltype(nvjpegJpegStreamParse)* stream_parse = library.need("nvjpegJpegStreamParse");
-  decltype(nvjpegJpegStreamGetJpegEncoding)* stream_encoding = library.need("nvjpegJpegStreamGetJpegEncoding");
-  decltype(nvjpegJpegStreamGetFrameDimensions)* stream_dimensions = library.need("nvjpegJpegStreamGetFrameDimensions");
-  decltype(nvjpegJpegStreamGetComponentsNum)* stream_components = library.need("nvjpegJpegStreamGetComponentsNum");
-  decltype(nvjpegJpegStreamGetChromaSubsampling)* stream_subsampling =
-      library.need("nvjpegJpegStreamGetChromaSubsampling");
-  decltype(nvjpegDecodeBatchedSupported)* batched_supported = library.need("nvjpegDecodeBatchedSupported");
-  decltype(nvjpegDecodeBatchedInitialize)* batched_initialize = library.need("nvjpegDecodeBatchedInitialize");
-  decltype(nvjpegDecodeBatched)* batched_decode = library.need("nvjpegDecodeBatched");
-  decltype(nvjpegDecodeParamsCreate)* params_create = library.need("nvjpegDecodeParamsCreate");
-  decltype(nvjpegDecodeParamsDestroy)* params_destroy = library.need("nvjpegDecodeParamsDestroy");
-  decltype(nvjpegDecodeParamsSetOutputFormat)* params_set_format = library.need("nvjpegDecodeParamsSetOutputFormat");
-  decltype(nvjpegDecoderCreate)* decoder_create = library.need("nvjpegDecoderCreate");
-  decltype(nvjpegDecoderDestroy)* decoder_destroy = library.need("nvjpegDecoderDestroy");
-  decltype(nvjpegDecoderStateCreate)* decoder_state_create = library.need("nvjpegDecoderStateCreate");
-  decltype(nvjpegBufferPinnedCreate)* pinned_create = library.need("nvjpegBufferPinnedCreate");
-  decltype(nvjpegBufferPinnedDestroy)* pinned_destroy = library.need("nvjpegBufferPinnedDestroy");
-  decltype(nvjpegBufferDeviceCreate)* device_create = library.need("nvjpegBufferDeviceCreate");
-  decltype(nvjpegBufferDeviceDestroy)* device_destroy = library.need("nvjpegBufferDeviceDestroy");
-  decltype(nvjpegStateAttachPinnedBuffer)* attach_pinned = library.need("nvjpegStateAttachPinnedBuffer");
-  decltype(nvjpegStateAttachDeviceBuffer)* attach_device = library.need("nvjpegStateAttachDeviceBuffer");
-  decltype(nvjpegDecodeJpegHost)* decode_host = library.need("nvjpegDecodeJpegHost");
-  decltype(nvjpegDecodeJpegTransferToDevice)* decode_transfer = library.need("nvjpegDecodeJpegTransferToDevice");
-  decltype(nvjpegDecodeJpegDevice)* decode_device = library.need("nvjpegDecodeJpegDevice");
-  // Null in older libraries of the same name.
-  decltype(nvjpegJpegStreamGetSamplePrecision)* stream_precision = library.want("nvjpegJpegStreamGetSamplePrecision");
-  decltype(nvjpegGetHardwareDecoderInfo)* hardware_info = library.want("nvjpegGetHardwareDecoderInfo");
-
-  /// "nvJPEG 13.0.1 (libnvjpeg.so.13)"
-  std::string name() const {
-    std::array<int, 3> version{};
-    constexpr std::array kParts{MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
-    for (std::size_t i = 0; i < kParts.size(); ++i) get_property(kParts[i], &version[i]);
-    return fmt::format("nvJPEG {}.{}.{} ({})", version[0], version[1], version[2], library.name());
-  }
-};
+/// "nvJPEG 13.0.1 (libnvjpeg.so.13)"
+std::string nvjpeg_name(const NvjpegLibrary& nvjpeg) {
+  std::array<int, 3> version{};
+  for (int part = 0; part < 3; ++part) nvjpeg.get_property(part, &version[static_cast<std::size_t>(part)]);
+  return fmt::format("nvJPEG {}.{}.{} ({})", version[0], version[1], version[2], nvjpeg.library.name());
+}
 
 /// "6: the GPU could not do it"
-std::string nvjpeg_text(nvjpegStatus_t status) {
+std::string nvjpeg_text(NvjpegStatus status) {
   const auto index = static_cast<std::size_t>(status);
   return fmt::format("{}: {}", index, index < kStatusTexts.size() ? kStatusTexts[index] : "unknown");
 }
 
 /// Throws for a status that has nothing to do with an image: Error{no_space} if memory is low, else Error{io}. `action`
 /// as in "set up a decoder".
-void check_nvjpeg(nvjpegStatus_t status, const char* action) {
-  if (status == NVJPEG_STATUS_SUCCESS) return;
-  const bool memory = status == NVJPEG_STATUS_ALLOCATOR_FAILURE;
+void check_nvjpeg(NvjpegStatus status, const char* action) {
+  if (status == NvjpegStatus::success) return;
+  const bool memory = status == NvjpegStatus::no_memory;
   throw Error(memory ? ErrorCode::no_space : ErrorCode::io,
               fmt::format("cannot {}: nvJPEG: {}", action, nvjpeg_text(status)));
 }
 
 /// Whether an image decoded: false when the image is at fault. Throws, as check_nvjpeg() does, for any other reason.
-bool is_decoded(nvjpegStatus_t status) {
+bool is_decoded(NvjpegStatus status) {
   switch (status) {
-    case NVJPEG_STATUS_SUCCESS:
+    case NvjpegStatus::success:
       return true;
-    case NVJPEG_STATUS_NOT_INITIALIZED:
-    case NVJPEG_STATUS_INVALID_PARAMETER:
-    case NVJPEG_STATUS_ALLOCATOR_FAILURE:
+    case NvjpegStatus::not_initialized:
+    case NvjpegStatus::invalid_parameter:
+    case NvjpegStatus::no_memory:
       check_nvjpeg(status, "decode on the GPU");
       return false;
     default:
@@ -112,11 +69,11 @@ bool is_decoded(nvjpegStatus_t status) {
 
 /// An object of nvJPEG that a function of the library releases.
 template <class T>
-using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<T>, nvjpegStatus_t (*)(T)>;
+using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<T>, NvjpegStatus (*)(T)>;
 
 /// Makes one by `create(arguments..., &object)`.
 template <class T, class Create, class... Arguments>
-NvjpegOwned<T> make_nvjpeg(nvjpegStatus_t (*destroy)(T), Create* create, Arguments... arguments) {
+NvjpegOwned<T> make_nvjpeg(NvjpegStatus (*destroy)(T), Create* create, Arguments... arguments) {
   T object{};
   check_nvjpeg(create(arguments..., &object), "set up nvJPEG");
   return {object, destroy};
@@ -125,8 +82,8 @@ NvjpegOwned<T> make_nvjpeg(nvjpegStatus_t (*destroy)(T), Create* create, Argumen
 const unsigned char* nvjpeg_bytes(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 
 /// Where nvJPEG writes an image's pixels.
-nvjpegImage_t nvjpeg_target(const DeviceImage& image) {
-  nvjpegImage_t target{};
+NvjpegImage nvjpeg_target(const DeviceImage& image) {
+  NvjpegImage target{};
   target.channel[0] = reinterpret_cast<unsigned char*>(image.pixels.data);
   target.pitch[0] = std::size_t{image.width} * 3;
   return target;
@@ -135,11 +92,11 @@ nvjpegImage_t nvjpeg_target(const DeviceImage& image) {
 /// The hardware decoders: whole batches. For one thread at a time.
 class NvjpegHardware {
  public:
-  NvjpegHardware(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
+  NvjpegHardware(const NvjpegLibrary& nvjpeg, NvjpegHandle handle, int device)
       : nvjpeg_(nvjpeg),
         handle_(handle),
         stream_(device),
-        state_(make_nvjpeg<nvjpegJpegState_t>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
+        state_(make_nvjpeg<NvjpegState>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
 
   /// Adds the indexes of those that did not decode to `failed`; `first` is that of the first job. nvJPEG does not
   /// report which image of a batch it was.
@@ -158,53 +115,52 @@ class NvjpegHardware {
   bool decode_batch(std::span<const DeviceJpeg> jobs) {
     std::vector<const unsigned char*> bytes;
     std::vector<std::size_t> lengths;
-    std::vector<nvjpegImage_t> targets;
+    std::vector<NvjpegImage> targets;
     for (const DeviceJpeg& job : jobs) {
       bytes.push_back(nvjpeg_bytes(job.encoded));
       lengths.push_back(job.encoded.size());
       targets.push_back(nvjpeg_target(job.image));
     }
     // Each time, because it also clears the state of a failed batch. Threads have no effect on hardware.
-    check_nvjpeg(
-        nvjpeg_.batched_initialize(handle_, state_.get(), static_cast<int>(jobs.size()), 1, NVJPEG_OUTPUT_RGBI),
-        "set up a batch for the GPU's decoders");
-    const nvjpegStatus_t status =
+    check_nvjpeg(nvjpeg_.batched_initialize(handle_, state_.get(), static_cast<int>(jobs.size()), 1, kNvjpegRgb),
+                 "set up a batch for the GPU's decoders");
+    const NvjpegStatus status =
         nvjpeg_.batched_decode(handle_, state_.get(), bytes.data(), lengths.data(), targets.data(), stream_.handle());
     stream_.synchronize();
     return is_decoded(status);
   }
 
   const NvjpegLibrary& nvjpeg_;
-  nvjpegHandle_t handle_;
+  NvjpegHandle handle_;
   CudaQueue stream_;
-  NvjpegOwned<nvjpegJpegState_t> state_;
+  NvjpegOwned<NvjpegState> state_;
 };
 
 /// The state of one CPU thread to decode one image after the other with the hybrid engines: it undoes the entropy
 /// coding of one, or prepares that, while the GPU works on the previous one. For one thread at a time.
 class NvjpegWorker {
  public:
-  NvjpegWorker(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
+  NvjpegWorker(const NvjpegLibrary& nvjpeg, NvjpegHandle handle, int device)
       : nvjpeg_(nvjpeg),
         handle_(handle),
         stream_(device),
-        device_buffer_(make_nvjpeg<nvjpegBufferDevice_t>(nvjpeg.device_destroy, nvjpeg.device_create, handle, nullptr)),
-        params_(make_nvjpeg<nvjpegDecodeParams_t>(nvjpeg.params_destroy, nvjpeg.params_create, handle)),
+        device_buffer_(make_nvjpeg<NvjpegDevice>(nvjpeg.device_destroy, nvjpeg.device_create, handle, nullptr)),
+        params_(make_nvjpeg<NvjpegParams>(nvjpeg.params_destroy, nvjpeg.params_create, handle)),
         pages_{make_page(), make_page()},
-        hybrid_(make_decoder(NVJPEG_BACKEND_HYBRID)),
-        gpu_hybrid_(make_decoder(NVJPEG_BACKEND_GPU_HYBRID)) {
-    check_nvjpeg(nvjpeg.params_set_format(params_.get(), NVJPEG_OUTPUT_RGBI), "set up nvJPEG");
+        hybrid_(make_decoder(NvjpegBackend::hybrid)),
+        gpu_hybrid_(make_decoder(NvjpegBackend::gpu_hybrid)) {
+    check_nvjpeg(nvjpeg.params_set_format(params_.get(), kNvjpegRgb), "set up nvJPEG");
   }
 
   /// False when the image did not decode. The pixels are there after finish().
   bool decode(JpegEngine engine, const DeviceJpeg& job) {
     const Page& page = pages_[turn_ % pages_.size()];
-    nvjpegJpegStream_t parsed = page.parsed.get();
+    NvjpegStream parsed = page.parsed.get();
     const Decoder& with = engine == JpegEngine::hybrid ? hybrid_ : gpu_hybrid_;
-    nvjpegJpegDecoder_t decoder = with.decoder.get();
-    nvjpegJpegState_t state = with.state.get();
+    NvjpegBackendDecoder decoder = with.decoder.get();
+    NvjpegState state = with.state.get();
     if (nvjpeg_.stream_parse(handle_, nvjpeg_bytes(job.encoded), job.encoded.size(), 0, 0, parsed) !=
-        NVJPEG_STATUS_SUCCESS) {
+        NvjpegStatus::success) {
       return false;
     }
     check_nvjpeg(nvjpeg_.attach_pinned(state, page.pinned.get()), "allocate memory for nvJPEG");
@@ -212,7 +168,7 @@ class NvjpegWorker {
     finish();  // the image before had the device buffer, and the other page, until here
     ++turn_;   // not for an image that failed before: the next one would write the page that the GPU still reads
     check_nvjpeg(nvjpeg_.attach_device(state, device_buffer_.get()), "allocate memory for nvJPEG");
-    nvjpegImage_t target = nvjpeg_target(job.image);
+    NvjpegImage target = nvjpeg_target(job.image);
     return is_decoded(nvjpeg_.decode_transfer(handle_, decoder, state, parsed, stream_.handle())) &&
            is_decoded(nvjpeg_.decode_device(handle_, decoder, state, &target, stream_.handle()));
   }
@@ -221,32 +177,31 @@ class NvjpegWorker {
 
  private:
   struct Decoder {
-    NvjpegOwned<nvjpegJpegDecoder_t> decoder;
-    NvjpegOwned<nvjpegJpegState_t> state;
+    NvjpegOwned<NvjpegBackendDecoder> decoder;
+    NvjpegOwned<NvjpegState> state;
   };
   /// The CPU writes one while the GPU reads the other.
   struct Page {
-    NvjpegOwned<nvjpegJpegStream_t> parsed;
-    NvjpegOwned<nvjpegBufferPinned_t> pinned;
+    NvjpegOwned<NvjpegStream> parsed;
+    NvjpegOwned<NvjpegPinned> pinned;
   };
 
-  Decoder make_decoder(nvjpegBackend_t backend) const {
-    auto decoder = make_nvjpeg<nvjpegJpegDecoder_t>(nvjpeg_.decoder_destroy, nvjpeg_.decoder_create, handle_, backend);
-    auto state =
-        make_nvjpeg<nvjpegJpegState_t>(nvjpeg_.state_destroy, nvjpeg_.decoder_state_create, handle_, decoder.get());
+  Decoder make_decoder(NvjpegBackend backend) const {
+    auto decoder = make_nvjpeg<NvjpegBackendDecoder>(nvjpeg_.decoder_destroy, nvjpeg_.decoder_create, handle_, backend);
+    auto state = make_nvjpeg<NvjpegState>(nvjpeg_.state_destroy, nvjpeg_.decoder_state_create, handle_, decoder.get());
     return {std::move(decoder), std::move(state)};
   }
 
   Page make_page() const {
-    return {make_nvjpeg<nvjpegJpegStream_t>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_),
-            make_nvjpeg<nvjpegBufferPinned_t>(nvjpeg_.pinned_destroy, nvjpeg_.pinned_create, handle_, nullptr)};
+    return {make_nvjpeg<NvjpegStream>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_),
+            make_nvjpeg<NvjpegPinned>(nvjpeg_.pinned_destroy, nvjpeg_.pinned_create, handle_, nullptr)};
   }
 
   const NvjpegLibrary& nvjpeg_;
-  nvjpegHandle_t handle_;
+  NvjpegHandle handle_;
   CudaQueue stream_;
-  NvjpegOwned<nvjpegBufferDevice_t> device_buffer_;
-  NvjpegOwned<nvjpegDecodeParams_t> params_;
+  NvjpegOwned<NvjpegDevice> device_buffer_;
+  NvjpegOwned<NvjpegParams> params_;
   std::array<Page, 2> pages_;
   Decoder hybrid_;
   Decoder gpu_hybrid_;
@@ -254,13 +209,13 @@ class NvjpegWorker {
 };
 
 /// A handle whose batches go to the hardware decoders, if the device has them.
-NvjpegOwned<nvjpegHandle_t> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
+NvjpegOwned<NvjpegHandle> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
   select_cuda_device(device);  // nvJPEG's objects belong to the device that was current when they were made
-  nvjpegHandle_t handle = nullptr;
-  hardware = nvjpeg.create(NVJPEG_BACKEND_HARDWARE, nullptr, nullptr, 0, &handle) == NVJPEG_STATUS_SUCCESS;
+  NvjpegHandle handle = nullptr;
+  hardware = nvjpeg.create(NvjpegBackend::hardware, nullptr, nullptr, 0, &handle) == NvjpegStatus::success;
   if (hardware) return {handle, nvjpeg.destroy};
-  const nvjpegStatus_t status = nvjpeg.create(NVJPEG_BACKEND_DEFAULT, nullptr, nullptr, 0, &handle);
-  if (status == NVJPEG_STATUS_SUCCESS) return {handle, nvjpeg.destroy};
+  const NvjpegStatus status = nvjpeg.create(NvjpegBackend::usual, nullptr, nullptr, 0, &handle);
+  if (status == NvjpegStatus::success) return {handle, nvjpeg.destroy};
   throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} failed: {}", device,
                                                   nvjpeg.library.name(), nvjpeg_text(status)));
 }
@@ -273,7 +228,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
         handle_(make_handle(nvjpeg_, device, has_hardware_)),
         parsers_(threads_ + 1, [this] {
           return std::make_unique<Parser>(
-              make_nvjpeg<nvjpegJpegStream_t>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_.get()));
+              make_nvjpeg<NvjpegStream>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_.get()));
         }) {
     if (has_hardware_) hardware_ = std::make_unique<NvjpegHardware>(nvjpeg_, handle_.get(), device_);
   }
@@ -282,11 +237,11 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   NvjpegDecoder& operator=(const NvjpegDecoder&) = delete;
 
   JpegDecoderFacts facts() const override {
-    JpegDecoderFacts facts{nvjpeg_.name(), has_hardware_, std::nullopt};
+    JpegDecoderFacts facts{nvjpeg_name(nvjpeg_), has_hardware_, std::nullopt};
     unsigned engines = 0;
     unsigned cores = 0;
     if (has_hardware_ && nvjpeg_.hardware_info &&
-        nvjpeg_.hardware_info(handle_.get(), &engines, &cores) == NVJPEG_STATUS_SUCCESS) {
+        nvjpeg_.hardware_info(handle_.get(), &engines, &cores) == NvjpegStatus::success) {
       facts.hardware_engines = engines;
     }
     return facts;
@@ -296,26 +251,26 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
     if (encoded.empty()) return std::nullopt;
     select_cuda_device(device_);
     const auto parser = parsers_.borrow();
-    const nvjpegJpegStream_t parsed = parser->get();
+    const NvjpegStream parsed = parser->get();
     // The whole image, not only the header: for some damaged files hardware only reports a failure.
     if (nvjpeg_.stream_parse(handle_.get(), nvjpeg_bytes(encoded), encoded.size(), 0, 0, parsed) !=
-        NVJPEG_STATUS_SUCCESS) {
+        NvjpegStatus::success) {
       return std::nullopt;
     }
     const auto encoding = usual_encoding(parsed);
     unsigned width = 0;
     unsigned height = 0;
-    if (!encoding || nvjpeg_.stream_dimensions(parsed, &width, &height) != NVJPEG_STATUS_SUCCESS) return std::nullopt;
+    if (!encoding || nvjpeg_.stream_dimensions(parsed, &width, &height) != NvjpegStatus::success) return std::nullopt;
     // Memory is allocated for the size in the header that shardkit parsed: for another size the GPU would write past
     // its end.
     const image::JpegHeader header = image::read_jpeg_header(encoded).header;
     if (width != header.width || height != header.height) return std::nullopt;
     int refused = 1;
-    if (has_hardware_ && nvjpeg_.batched_supported(handle_.get(), parsed, &refused) == NVJPEG_STATUS_SUCCESS &&
+    if (has_hardware_ && nvjpeg_.batched_supported(handle_.get(), parsed, &refused) == NvjpegStatus::success &&
         refused == 0) {
       return JpegEngine::hardware;
     }
-    return software_engine(std::uint64_t{width} * height, *encoding == NVJPEG_ENCODING_BASELINE_DCT);
+    return software_engine(std::uint64_t{width} * height, *encoding == kNvjpegBaseline);
   }
 
   std::vector<std::size_t> decode(JpegEngine engine, std::span<const DeviceJpeg> jobs) override {
@@ -328,22 +283,21 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   }
 
  private:
-  using Parser = NvjpegOwned<nvjpegJpegStream_t>;
+  using Parser = NvjpegOwned<NvjpegStream>;
   /// The encoding of an image, if some engine of nvJPEG decodes such images as libjpeg does.
-  std::optional<nvjpegJpegEncoding_t> usual_encoding(nvjpegJpegStream_t parsed) const {
+  std::optional<int> usual_encoding(NvjpegStream parsed) const {
     unsigned components = 0;
     unsigned precision = 8;
-    nvjpegJpegEncoding_t encoding{};
-    nvjpegChromaSubsampling_t subsampling = NVJPEG_CSS_UNKNOWN;
+    int encoding = 0;
+    int subsampling = kNvjpegUnknownSubsampling;
     const bool known =
-        nvjpeg_.stream_components(parsed, &components) == NVJPEG_STATUS_SUCCESS &&
-        nvjpeg_.stream_encoding(parsed, &encoding) == NVJPEG_STATUS_SUCCESS &&
-        nvjpeg_.stream_subsampling(parsed, &subsampling) == NVJPEG_STATUS_SUCCESS &&
-        (!nvjpeg_.stream_precision || nvjpeg_.stream_precision(parsed, &precision) == NVJPEG_STATUS_SUCCESS);
-    const bool usual =
-        known && (components == 1 || components == 3) && precision == 8 && subsampling != NVJPEG_CSS_UNKNOWN &&
-        (encoding == NVJPEG_ENCODING_BASELINE_DCT || encoding == NVJPEG_ENCODING_EXTENDED_SEQUENTIAL_DCT_HUFFMAN ||
-         encoding == NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN);
+        nvjpeg_.stream_components(parsed, &components) == NvjpegStatus::success &&
+        nvjpeg_.stream_encoding(parsed, &encoding) == NvjpegStatus::success &&
+        nvjpeg_.stream_subsampling(parsed, &subsampling) == NvjpegStatus::success &&
+        (!nvjpeg_.stream_precision || nvjpeg_.stream_precision(parsed, &precision) == NvjpegStatus::success);
+    const bool usual = known && (components == 1 || components == 3) && precision == 8 &&
+                       subsampling != kNvjpegUnknownSubsampling &&
+                       (encoding == kNvjpegBaseline || encoding == kNvjpegExtended || encoding == kNvjpegProgressive);
     return usual ? std::optional(encoding) : std::nullopt;
   }
 
@@ -369,7 +323,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   int device_;
   unsigned threads_;
   bool has_hardware_ = false;
-  NvjpegOwned<nvjpegHandle_t> handle_;
+  NvjpegOwned<NvjpegHandle> handle_;
   sync::LoanPool<Parser> parsers_;
   std::unique_ptr<NvjpegHardware> hardware_;
   std::vector<std::unique_ptr<NvjpegWorker>> workers_;  ///< made when they are first needed

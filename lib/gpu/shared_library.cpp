@@ -1,10 +1,14 @@
 #include "gpu/shared_library.hpp"
 
+#include <cstdlib>
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <glob.h>
 
 #include "core/error.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::gpu {
 namespace {
@@ -19,9 +23,25 @@ std::string loader_text() {
   return line;
 }
 
+/// Folders with lib or lib64 in them that may have libraries of CUDA; some do not exist.
+std::vector<std::string> toolkit_folders() {
+  std::vector<std::string> folders;
+  for (const char* const variable : {"CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const char* const folder = std::getenv(variable)) folders.emplace_back(folder);
+  }
+  const char* const path = std::getenv("PATH");
+  for (const std::string_view programs : system::split(path ? path : "", ':')) {
+    if (programs.ends_with("/bin")) folders.emplace_back(programs.substr(0, programs.size() - 4));
+  }
+  folders.insert(folders.end(), {"/usr/local/cuda", "/usr/local", "/opt/conda"});
+  if (const char* const home = std::getenv("HOME")) folders.push_back(std::string(home) + "/.local");
+  return folders;
+}
+
 }  // namespace
 
-SharedLibrary::SharedLibrary(std::string_view what, const std::vector<std::string>& names) : what_(what) {
+SharedLibrary::SharedLibrary(std::string_view what, const std::vector<std::string>& names, std::string_view hint)
+    : what_(what) {
   std::string why;
   for (const std::string& name : names) {
     handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -30,7 +50,7 @@ SharedLibrary::SharedLibrary(std::string_view what, const std::vector<std::strin
     why = loader_text();
   }
   throw Error(ErrorCode::unsupported,
-              fmt::format("{} is not available: cannot load {} ({})", what_, fmt::join(names, ", "), why));
+              fmt::format("{} is not available: cannot load {} ({}){}", what_, fmt::join(names, ", "), why, hint));
 }
 
 SharedLibrary::Function SharedLibrary::want(const char* symbol) const { return {::dlsym(handle_, symbol)}; }
@@ -39,6 +59,23 @@ SharedLibrary::Function SharedLibrary::need(const char* symbol) const {
   const Function found = want(symbol);
   if (found.address) return found;
   throw Error(ErrorCode::unsupported, fmt::format("{} is too old: {} has no function {}", what_, name_, symbol));
+}
+
+std::vector<std::string> with_toolkit_files(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    all.push_back(name);
+    for (const std::string& folder : toolkit_folders()) {
+      // Wheels: nvidia/cu13/lib, before CUDA 13 nvidia/nvjpeg/lib.
+      const std::string pattern = folder + "/{lib64,lib,lib/python3*/{site,dist}-packages/nvidia/*/lib}/" + name;
+      ::glob_t found{};
+      if (::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found) == 0) {
+        all.insert(all.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+      }
+      ::globfree(&found);
+    }
+  }
+  return all;
 }
 
 }  // namespace shardkit::gpu

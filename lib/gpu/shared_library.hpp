@@ -11,8 +11,8 @@ namespace shardkit::gpu {
 class SharedLibrary {
  public:
   /// Loads the first existing one of `names`, such as "libnvjpeg.so.13". Throws Error{unsupported} with the names and
-  /// the loader's error for the last one, in one line; `what` is what they are for, as in "nvJPEG".
-  SharedLibrary(std::string_view what, const std::vector<std::string>& names);
+  /// the loader's error for the last one, in one line; `what` is what they are for, as in "nvJPEG". `hint` ends it.
+  SharedLibrary(std::string_view what, const std::vector<std::string>& names, std::string_view hint = {});
 
   /// Name of the loaded one.
   const std::string& name() const { return name_; }
@@ -36,5 +36,9 @@ class SharedLibrary {
   std::string name_;
   void* handle_ = nullptr;
 };
+
+/// The names, for SharedLibrary, each with the files of that name that are in the usual folders of CUDA toolkits and of
+/// Python environments: below CUDA_HOME, CUDA_PATH, VIRTUAL_ENV, CONDA_PREFIX, what is in PATH, and /usr/local/cuda.
+std::vector<std::string> with_toolkit_files(const std::vector<std::string>& names);
 
 }  // namespace shardkit::gpu

@@ -13,9 +13,14 @@
 #include <vector>
 
 #include <cuda_runtime_api.h>
-#include <nvjpeg.h>
+
+#include "gpu/nvjpeg_library.hpp"
+
+using namespace shardkit::gpu;
 
 using ByteVector = std::vector<unsigned char>;
+
+namespace shardkit::gpu {
 
 struct nvjpegHandle {
   int device;
@@ -32,16 +37,18 @@ struct nvjpegBufferDevice {
   ByteVector bytes;
 };
 struct nvjpegDecodeParams {
-  nvjpegOutputFormat_t format;
+  int format;
 };
 struct nvjpegJpegDecoder {
-  nvjpegBackend_t backend;
+  NvjpegBackend backend;
 };
 struct nvjpegJpegState {
   nvjpegBufferPinned* pinned;
   nvjpegBufferDevice* device;
   int batch;
 };
+
+}  // namespace shardkit::gpu
 
 namespace {
 
@@ -50,121 +57,122 @@ int from_environment(const char* name, int otherwise) {
   return text ? std::atoi(text) : otherwise;
 }
 
-bool is_current(nvjpegHandle_t handle) {
+bool is_current(NvjpegHandle handle) {
   int device = -1;
   return cudaGetDevice(&device) == cudaSuccess && device == handle->device;
 }
 
 template <class T>
-nvjpegStatus_t make(nvjpegHandle_t handle, T** object, T value) {
-  if (!is_current(handle)) return NVJPEG_STATUS_INVALID_PARAMETER;
+NvjpegStatus make(NvjpegHandle handle, T** object, T value) {
+  if (!is_current(handle)) return NvjpegStatus::invalid_parameter;
   *object = new T(std::move(value));
-  return NVJPEG_STATUS_SUCCESS;
+  return NvjpegStatus::success;
 }
 
 template <class T>
-nvjpegStatus_t destroy(T* object) {
+NvjpegStatus destroy(T* object) {
   delete object;
-  return NVJPEG_STATUS_SUCCESS;
+  return NvjpegStatus::success;
 }
 
 /// Has the stream do it.
-nvjpegStatus_t enqueue(cudaStream_t stream, std::function<void()> work) {
+NvjpegStatus enqueue(cudaStream_t stream, std::function<void()> work) {
   auto* const kept = new std::function<void()>(std::move(work));
   const auto run = [](void* given) {
     auto* const function = static_cast<std::function<void()>*>(given);
     (*function)();
     delete function;
   };
-  return cudaLaunchHostFunc(stream, run, kept) == cudaSuccess ? NVJPEG_STATUS_SUCCESS : NVJPEG_STATUS_EXECUTION_FAILED;
+  return cudaLaunchHostFunc(stream, run, kept) == cudaSuccess ? NvjpegStatus::success : NvjpegStatus::execution_failed;
 }
 
-nvjpegStatus_t decode(const unsigned char* data, std::size_t length, ByteVector& pixels) {
-  const int status = from_environment("FAKE_NVJPEG_DECODE", NVJPEG_STATUS_SUCCESS);
-  if (status != NVJPEG_STATUS_SUCCESS) return static_cast<nvjpegStatus_t>(status);
+NvjpegStatus decode(const unsigned char* data, std::size_t length, ByteVector& pixels) {
+  const int status = from_environment("FAKE_NVJPEG_DECODE", 0);
+  if (status != 0) return static_cast<NvjpegStatus>(status);
   FakeJpegHeader header{};
-  if (!fake_jpeg_header(data, length, &header)) return NVJPEG_STATUS_BAD_JPEG;
+  if (!fake_jpeg_header(data, length, &header)) return NvjpegStatus::bad_jpeg;
   pixels.resize(std::size_t{header.width} * header.height * 3);
-  return fake_jpeg_decode(data, length, pixels.data(), pixels.size()) ? NVJPEG_STATUS_SUCCESS : NVJPEG_STATUS_BAD_JPEG;
+  return fake_jpeg_decode(data, length, pixels.data(), pixels.size()) ? NvjpegStatus::success : NvjpegStatus::bad_jpeg;
+}
+
+NvjpegStatus padding_status(std::size_t padding) {
+  return padding > 0 ? NvjpegStatus::success : NvjpegStatus::invalid_parameter;
 }
 
 template <class T>
-nvjpegStatus_t store(T* to, T value) {
+NvjpegStatus store(T* to, T value) {
   *to = value;
-  return NVJPEG_STATUS_SUCCESS;
+  return NvjpegStatus::success;
 }
 
 }  // namespace
 
 extern "C" {
 
-nvjpegStatus_t nvjpegGetProperty(libraryPropertyType type, int* value) {
-  return store(value, type == MAJOR_VERSION ? 13 : type == MINOR_VERSION ? 0 : 1);
-}
-nvjpegStatus_t nvjpegCreateEx(nvjpegBackend_t backend, nvjpegDevAllocator_t*, nvjpegPinnedAllocator_t*, unsigned,
-                              nvjpegHandle_t* handle) {
-  const auto status = static_cast<nvjpegStatus_t>(from_environment("FAKE_NVJPEG_CREATE", NVJPEG_STATUS_SUCCESS));
-  if (status != NVJPEG_STATUS_SUCCESS) return status;
-  const bool hardware = backend == NVJPEG_BACKEND_HARDWARE;
-  if (hardware && from_environment("FAKE_NVJPEG_HARDWARE", 1) == 0) return NVJPEG_STATUS_ARCH_MISMATCH;
+NvjpegStatus nvjpegGetProperty(int type, int* value) { return store(value, type == 0 ? 13 : type == 1 ? 0 : 1); }
+NvjpegStatus nvjpegCreateEx(NvjpegBackend backend, void*, void*, unsigned, NvjpegHandle* handle) {
+  const auto status = static_cast<NvjpegStatus>(from_environment("FAKE_NVJPEG_CREATE", 0));
+  if (status != NvjpegStatus::success) return status;
+  const bool hardware = backend == NvjpegBackend::hardware;
+  if (hardware && from_environment("FAKE_NVJPEG_HARDWARE", 1) == 0) return NvjpegStatus::wrong_gpu;
   int device = -1;
-  if (cudaGetDevice(&device) != cudaSuccess) return NVJPEG_STATUS_NOT_INITIALIZED;
+  if (cudaGetDevice(&device) != cudaSuccess) return NvjpegStatus::not_initialized;
   *handle = new nvjpegHandle{device, hardware};
-  return NVJPEG_STATUS_SUCCESS;
+  return NvjpegStatus::success;
 }
-nvjpegStatus_t nvjpegDestroy(nvjpegHandle_t handle) { return destroy(handle); }
-nvjpegStatus_t nvjpegGetHardwareDecoderInfo(nvjpegHandle_t, unsigned* engines, unsigned* cores) {
+NvjpegStatus nvjpegSetDeviceMemoryPadding(std::size_t padding, NvjpegHandle) { return padding_status(padding); }
+NvjpegStatus nvjpegSetPinnedMemoryPadding(std::size_t padding, NvjpegHandle) { return padding_status(padding); }
+NvjpegStatus nvjpegDestroy(NvjpegHandle handle) { return destroy(handle); }
+NvjpegStatus nvjpegGetHardwareDecoderInfo(NvjpegHandle, unsigned* engines, unsigned* cores) {
   *cores = 1;
   return store(engines, 7U);
 }
 
-nvjpegStatus_t nvjpegJpegStreamCreate(nvjpegHandle_t handle, nvjpegJpegStream_t* stream) {
+NvjpegStatus nvjpegJpegStreamCreate(NvjpegHandle handle, NvjpegStream* stream) {
   return make(handle, stream, nvjpegJpegStream{});
 }
-nvjpegStatus_t nvjpegJpegStreamDestroy(nvjpegJpegStream_t stream) { return destroy(stream); }
-nvjpegStatus_t nvjpegJpegStreamParse(nvjpegHandle_t handle, const unsigned char* data, size_t length, int, int,
-                                     nvjpegJpegStream_t stream) {
-  if (!is_current(handle)) return NVJPEG_STATUS_INVALID_PARAMETER;
+NvjpegStatus nvjpegJpegStreamDestroy(NvjpegStream stream) { return destroy(stream); }
+NvjpegStatus nvjpegJpegStreamParse(NvjpegHandle handle, const unsigned char* data, size_t length, int, int,
+                                   NvjpegStream stream) {
+  if (!is_current(handle)) return NvjpegStatus::invalid_parameter;
   stream->bytes.assign(data, data + length);
-  return fake_jpeg_header(data, length, &stream->header) ? NVJPEG_STATUS_SUCCESS : NVJPEG_STATUS_BAD_JPEG;
+  return fake_jpeg_header(data, length, &stream->header) ? NvjpegStatus::success : NvjpegStatus::bad_jpeg;
 }
-nvjpegStatus_t nvjpegJpegStreamGetJpegEncoding(nvjpegJpegStream_t stream, nvjpegJpegEncoding_t* encoding) {
+NvjpegStatus nvjpegJpegStreamGetJpegEncoding(NvjpegStream stream, int* encoding) {
   const bool progressive = stream->header.progressive;
-  return store(encoding, progressive ? NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN : NVJPEG_ENCODING_BASELINE_DCT);
+  return store(encoding, progressive ? kNvjpegProgressive : kNvjpegBaseline);
 }
-nvjpegStatus_t nvjpegJpegStreamGetFrameDimensions(nvjpegJpegStream_t stream, unsigned* width, unsigned* height) {
+NvjpegStatus nvjpegJpegStreamGetFrameDimensions(NvjpegStream stream, unsigned* width, unsigned* height) {
   *width = stream->header.width;
   return store(height, stream->header.height);
 }
-nvjpegStatus_t nvjpegJpegStreamGetComponentsNum(nvjpegJpegStream_t stream, unsigned* components) {
+NvjpegStatus nvjpegJpegStreamGetComponentsNum(NvjpegStream stream, unsigned* components) {
   return store(components, stream->header.components);
 }
-nvjpegStatus_t nvjpegJpegStreamGetChromaSubsampling(nvjpegJpegStream_t stream, nvjpegChromaSubsampling_t* subsampling) {
-  constexpr nvjpegChromaSubsampling_t kNames[] = {NVJPEG_CSS_444, NVJPEG_CSS_422,  NVJPEG_CSS_420,    NVJPEG_CSS_440,
-                                                  NVJPEG_CSS_411, NVJPEG_CSS_GRAY, NVJPEG_CSS_UNKNOWN};
+NvjpegStatus nvjpegJpegStreamGetChromaSubsampling(NvjpegStream stream, int* subsampling) {
+  constexpr int kNames[] = {0, 1, 2, 3, 4, 6, kNvjpegUnknownSubsampling};
   return store(subsampling, kNames[stream->header.subsampling]);
 }
-nvjpegStatus_t nvjpegDecodeBatchedSupported(nvjpegHandle_t handle, nvjpegJpegStream_t stream, int* refused) {
+NvjpegStatus nvjpegDecodeBatchedSupported(NvjpegHandle handle, NvjpegStream stream, int* refused) {
   return store(refused, handle->hardware && !stream->header.progressive ? 0 : 1);
 }
 
-nvjpegStatus_t nvjpegJpegStateCreate(nvjpegHandle_t handle, nvjpegJpegState_t* state) {
+NvjpegStatus nvjpegJpegStateCreate(NvjpegHandle handle, NvjpegState* state) {
   return make(handle, state, nvjpegJpegState{});
 }
-nvjpegStatus_t nvjpegJpegStateDestroy(nvjpegJpegState_t state) { return destroy(state); }
-nvjpegStatus_t nvjpegDecodeBatchedInitialize(nvjpegHandle_t handle, nvjpegJpegState_t state, int batch, int,
-                                             nvjpegOutputFormat_t format) {
-  if (!is_current(handle) || format != NVJPEG_OUTPUT_RGBI) return NVJPEG_STATUS_INVALID_PARAMETER;
+NvjpegStatus nvjpegJpegStateDestroy(NvjpegState state) { return destroy(state); }
+NvjpegStatus nvjpegDecodeBatchedInitialize(NvjpegHandle handle, NvjpegState state, int batch, int, int format) {
+  if (!is_current(handle) || format != kNvjpegRgb) return NvjpegStatus::invalid_parameter;
   state->batch = batch;
-  return NVJPEG_STATUS_SUCCESS;
+  return NvjpegStatus::success;
 }
-nvjpegStatus_t nvjpegDecodeBatched(nvjpegHandle_t handle, nvjpegJpegState_t state, const unsigned char* const* data,
-                                   const size_t* lengths, nvjpegImage_t* targets, cudaStream_t stream) {
-  if (!is_current(handle) || !handle->hardware) return NVJPEG_STATUS_INVALID_PARAMETER;
+NvjpegStatus nvjpegDecodeBatched(NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,
+                                 const size_t* lengths, NvjpegImage* targets, cudaStream_t stream) {
+  if (!is_current(handle) || !handle->hardware) return NvjpegStatus::invalid_parameter;
   std::vector<ByteVector> all(static_cast<std::size_t>(state->batch));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (const nvjpegStatus_t status = decode(data[i], lengths[i], all[i]); status != NVJPEG_STATUS_SUCCESS) {
-      return status == NVJPEG_STATUS_BAD_JPEG ? NVJPEG_STATUS_EXECUTION_FAILED : status;
+    if (const NvjpegStatus status = decode(data[i], lengths[i], all[i]); status != NvjpegStatus::success) {
+      return status == NvjpegStatus::bad_jpeg ? NvjpegStatus::execution_failed : status;
     }
   }
   return enqueue(stream, [all, to = std::vector(targets, targets + state->batch)] {
@@ -172,50 +180,50 @@ nvjpegStatus_t nvjpegDecodeBatched(nvjpegHandle_t handle, nvjpegJpegState_t stat
   });
 }
 
-nvjpegStatus_t nvjpegDecodeParamsCreate(nvjpegHandle_t handle, nvjpegDecodeParams_t* params) {
+NvjpegStatus nvjpegDecodeParamsCreate(NvjpegHandle handle, NvjpegParams* params) {
   return make(handle, params, nvjpegDecodeParams{});
 }
-nvjpegStatus_t nvjpegDecodeParamsDestroy(nvjpegDecodeParams_t params) { return destroy(params); }
-nvjpegStatus_t nvjpegDecodeParamsSetOutputFormat(nvjpegDecodeParams_t params, nvjpegOutputFormat_t format) {
+NvjpegStatus nvjpegDecodeParamsDestroy(NvjpegParams params) { return destroy(params); }
+NvjpegStatus nvjpegDecodeParamsSetOutputFormat(NvjpegParams params, int format) {
   return store(&params->format, format);
 }
-nvjpegStatus_t nvjpegDecoderCreate(nvjpegHandle_t handle, nvjpegBackend_t backend, nvjpegJpegDecoder_t* decoder) {
+NvjpegStatus nvjpegDecoderCreate(NvjpegHandle handle, NvjpegBackend backend, NvjpegBackendDecoder* decoder) {
   return make(handle, decoder, nvjpegJpegDecoder{backend});
 }
-nvjpegStatus_t nvjpegDecoderDestroy(nvjpegJpegDecoder_t decoder) { return destroy(decoder); }
-nvjpegStatus_t nvjpegDecoderStateCreate(nvjpegHandle_t handle, nvjpegJpegDecoder_t, nvjpegJpegState_t* state) {
+NvjpegStatus nvjpegDecoderDestroy(NvjpegBackendDecoder decoder) { return destroy(decoder); }
+NvjpegStatus nvjpegDecoderStateCreate(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState* state) {
   return make(handle, state, nvjpegJpegState{});
 }
-nvjpegStatus_t nvjpegBufferPinnedCreate(nvjpegHandle_t handle, nvjpegPinnedAllocator_t*, nvjpegBufferPinned_t* buffer) {
+NvjpegStatus nvjpegBufferPinnedCreate(NvjpegHandle handle, void*, NvjpegPinned* buffer) {
   return make(handle, buffer, nvjpegBufferPinned{});
 }
-nvjpegStatus_t nvjpegBufferPinnedDestroy(nvjpegBufferPinned_t buffer) { return destroy(buffer); }
-nvjpegStatus_t nvjpegBufferDeviceCreate(nvjpegHandle_t handle, nvjpegDevAllocator_t*, nvjpegBufferDevice_t* buffer) {
+NvjpegStatus nvjpegBufferPinnedDestroy(NvjpegPinned buffer) { return destroy(buffer); }
+NvjpegStatus nvjpegBufferDeviceCreate(NvjpegHandle handle, void*, NvjpegDevice* buffer) {
   return make(handle, buffer, nvjpegBufferDevice{});
 }
-nvjpegStatus_t nvjpegBufferDeviceDestroy(nvjpegBufferDevice_t buffer) { return destroy(buffer); }
-nvjpegStatus_t nvjpegStateAttachPinnedBuffer(nvjpegJpegState_t state, nvjpegBufferPinned_t buffer) {
+NvjpegStatus nvjpegBufferDeviceDestroy(NvjpegDevice buffer) { return destroy(buffer); }
+NvjpegStatus nvjpegStateAttachPinnedBuffer(NvjpegState state, NvjpegPinned buffer) {
   return store(&state->pinned, buffer);
 }
-nvjpegStatus_t nvjpegStateAttachDeviceBuffer(nvjpegJpegState_t state, nvjpegBufferDevice_t buffer) {
+NvjpegStatus nvjpegStateAttachDeviceBuffer(NvjpegState state, NvjpegDevice buffer) {
   return store(&state->device, buffer);
 }
 
-nvjpegStatus_t nvjpegDecodeJpegHost(nvjpegHandle_t handle, nvjpegJpegDecoder_t, nvjpegJpegState_t state,
-                                    nvjpegDecodeParams_t params, nvjpegJpegStream_t stream) {
-  if (!is_current(handle) || !state->pinned || params->format != NVJPEG_OUTPUT_RGBI) {
-    return NVJPEG_STATUS_INVALID_PARAMETER;
+NvjpegStatus nvjpegDecodeJpegHost(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState state, NvjpegParams params,
+                                  NvjpegStream stream) {
+  if (!is_current(handle) || !state->pinned || params->format != kNvjpegRgb) {
+    return NvjpegStatus::invalid_parameter;
   }
   return decode(stream->bytes.data(), stream->bytes.size(), state->pinned->bytes);
 }
-nvjpegStatus_t nvjpegDecodeJpegTransferToDevice(nvjpegHandle_t handle, nvjpegJpegDecoder_t, nvjpegJpegState_t state,
-                                                nvjpegJpegStream_t, cudaStream_t stream) {
-  if (!is_current(handle) || !state->device) return NVJPEG_STATUS_INVALID_PARAMETER;
+NvjpegStatus nvjpegDecodeJpegTransferToDevice(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState state,
+                                              NvjpegStream, cudaStream_t stream) {
+  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid_parameter;
   return enqueue(stream, [from = state->pinned, to = state->device] { to->bytes = from->bytes; });
 }
-nvjpegStatus_t nvjpegDecodeJpegDevice(nvjpegHandle_t handle, nvjpegJpegDecoder_t, nvjpegJpegState_t state,
-                                      nvjpegImage_t* target, cudaStream_t stream) {
-  if (!is_current(handle) || !state->device) return NVJPEG_STATUS_INVALID_PARAMETER;
+NvjpegStatus nvjpegDecodeJpegDevice(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState state, NvjpegImage* target,
+                                    cudaStream_t stream) {
+  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid_parameter;
   return enqueue(stream, [from = state->device, to = target->channel[0]] {
     std::memcpy(to, from->bytes.data(), from->bytes.size());
   });

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include <sys/types.h>
+
+#include "gpu/shared_library.hpp"
+
+namespace shardkit::gpu {
+
+// What shardkit uses of cuFile. Declared here, so that its header is not needed to build: the interface is stable.
+// tests/gpu/cufile_header_test.cpp compares all of it with cufile.h.
+
+inline constexpr int kCufileSuccess = 0;
+inline constexpr int kCufileCudaError = 5011;  ///< CU_FILE_CUDA_DRIVER_ERROR
+inline constexpr int kCufileDescriptor = 1;    ///< CU_FILE_HANDLE_TYPE_OPAQUE_FD
+
+struct CufileError {
+  int error;
+  int cuda_error;
+};
+
+struct CufileFileDescription {
+  int type;
+  union {
+    int fd;
+    void* handle;
+  };
+  const void* operations;
+};
+
+/// CUfileStatsLevel3_t, of which only the ways of reads are declared.
+struct CufileStats {
+  struct Gpu {
+    std::byte before[56];
+    std::uint64_t peer_to_peer;
+    std::uint64_t nvidia_fs;
+    std::uint64_t posix;
+    std::byte after[168];
+  };
+  std::byte before[1024];
+  std::uint32_t gpu_count;
+  Gpu gpus[16];
+};
+
+/// Else libcufile writes cufile.log into the working folder. A variable set by the user is kept.
+inline SharedLibrary load_cufile() {
+  ::setenv("CUFILE_LOGFILE_PATH", "/dev/null", 0);
+  return {"GPUDirect Storage", with_toolkit_files({"libcufile.so.0"})};
+}
+
+/// The functions of libcufile that shardkit uses. The constructor throws Error{unsupported} if it is missing or too
+/// old.
+struct CufileLibrary {
+  using Handle = void*;
+
+  SharedLibrary library = load_cufile();
+  CufileError (*driver_open)() = library.need("cuFileDriverOpen");
+  CufileError (*driver_close)() = library.need("cuFileDriverClose_v2");
+  CufileError (*handle_register)(Handle*, CufileFileDescription*) = library.need("cuFileHandleRegister");
+  void (*handle_deregister)(Handle) = library.need("cuFileHandleDeregister");
+  CufileError (*buffer_register)(const void*, std::size_t, int) = library.need("cuFileBufRegister");
+  CufileError (*buffer_deregister)(const void*) = library.need("cuFileBufDeregister");
+  ssize_t (*read)(Handle, void* base, std::size_t, off_t in_file, off_t in_memory) = library.need("cuFileRead");
+  // Null in libraries before 1.15.
+  CufileError (*set_stats_level)(int) = library.want("cuFileSetStatsLevel");
+  CufileError (*stats_start)() = library.want("cuFileStatsStart");
+  CufileError (*stats)(CufileStats*) = library.want("cuFileGetStatsL3");
+};
+
+}  // namespace shardkit::gpu

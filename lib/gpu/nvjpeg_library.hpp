@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+
+#include <cuda_runtime_api.h>
+
+#include "gpu/shared_library.hpp"
+
+namespace shardkit::gpu {
+
+// What shardkit uses of nvJPEG. Declared here, so that its header is not needed to build: the interface is stable under
+// the two names that are loaded. tests/gpu/nvjpeg_header_test.cpp compares all of it with nvjpeg.h.
+
+enum class NvjpegStatus {
+  success = 0,
+  not_initialized = 1,
+  invalid_parameter = 2,
+  bad_jpeg = 3,
+  no_memory = 5,
+  execution_failed = 6,
+  wrong_gpu = 7
+};
+enum class NvjpegBackend { usual = 0, hybrid = 1, gpu_hybrid = 2, hardware = 3 };
+inline constexpr int kNvjpegRgb = 5;  ///< nvjpegOutputFormat_t: NVJPEG_OUTPUT_RGBI
+inline constexpr int kNvjpegUnknownSubsampling = -1;
+inline constexpr int kNvjpegBaseline = 0xc0;
+inline constexpr int kNvjpegExtended = 0xc1;
+inline constexpr int kNvjpegProgressive = 0xc2;
+
+using NvjpegHandle = struct nvjpegHandle*;
+using NvjpegState = struct nvjpegJpegState*;
+using NvjpegStream = struct nvjpegJpegStream*;
+using NvjpegPinned = struct nvjpegBufferPinned*;
+using NvjpegDevice = struct nvjpegBufferDevice*;
+using NvjpegParams = struct nvjpegDecodeParams*;
+using NvjpegBackendDecoder = struct nvjpegJpegDecoder*;
+
+struct NvjpegImage {
+  unsigned char* channel[4];
+  std::size_t pitch[4];
+};
+
+/// The functions of libnvjpeg that shardkit uses. The constructor throws Error{unsupported} if it is missing or too
+/// old.
+struct NvjpegLibrary {
+  using Status = NvjpegStatus;
+  template <class T>
+  using Destroy = Status(T);
+
+  // Not libnvjpeg.so.11: under that name nvjpegImage_t has changed its layout.
+  SharedLibrary library{"nvJPEG", with_toolkit_files({"libnvjpeg.so.13", "libnvjpeg.so.12"})};
+  Status (*get_property)(int, int*) = library.need("nvjpegGetProperty");
+  Status (*create)(NvjpegBackend, void*, void*, unsigned, NvjpegHandle*) = library.need("nvjpegCreateEx");
+  Destroy<NvjpegHandle>* destroy = library.need("nvjpegDestroy");
+  Status (*device_padding)(std::size_t, NvjpegHandle) = library.need("nvjpegSetDeviceMemoryPadding");
+  Status (*pinned_padding)(std::size_t, NvjpegHandle) = library.need("nvjpegSetPinnedMemoryPadding");
+  Status (*state_create)(NvjpegHandle, NvjpegState*) = library.need("nvjpegJpegStateCreate");
+  Destroy<NvjpegState>* state_destroy = library.need("nvjpegJpegStateDestroy");
+  Status (*stream_create)(NvjpegHandle, NvjpegStream*) = library.need("nvjpegJpegStreamCreate");
+  Destroy<NvjpegStream>* stream_destroy = library.need("nvjpegJpegStreamDestroy");
+  Status (*stream_parse)(NvjpegHandle, const unsigned char*, std::size_t, int, int,
+                         NvjpegStream) = library.need("nvjpegJpegStreamParse");
+  Status (*stream_encoding)(NvjpegStream, int*) = library.need("nvjpegJpegStreamGetJpegEncoding");
+  Status (*stream_dimensions)(NvjpegStream, unsigned*, unsigned*) = library.need("nvjpegJpegStreamGetFrameDimensions");
+  Status (*stream_components)(NvjpegStream, unsigned*) = library.need("nvjpegJpegStreamGetComponentsNum");
+  Status (*stream_subsampling)(NvjpegStream, int*) = library.need("nvjpegJpegStreamGetChromaSubsampling");
+  Status (*batched_supported)(NvjpegHandle, NvjpegStream, int*) = library.need("nvjpegDecodeBatchedSupported");
+  Status (*batched_initialize)(NvjpegHandle, NvjpegState, int, int,
+                               int format) = library.need("nvjpegDecodeBatchedInitialize");
+  Status (*batched_decode)(NvjpegHandle, NvjpegState, const unsigned char* const*, const std::size_t*, NvjpegImage*,
+                           cudaStream_t) = library.need("nvjpegDecodeBatched");
+  Status (*params_create)(NvjpegHandle, NvjpegParams*) = library.need("nvjpegDecodeParamsCreate");
+  Destroy<NvjpegParams>* params_destroy = library.need("nvjpegDecodeParamsDestroy");
+  Status (*params_set_format)(NvjpegParams, int) = library.need("nvjpegDecodeParamsSetOutputFormat");
+  Status (*decoder_create)(NvjpegHandle, NvjpegBackend, NvjpegBackendDecoder*) = library.need("nvjpegDecoderCreate");
+  Destroy<NvjpegBackendDecoder>* decoder_destroy = library.need("nvjpegDecoderDestroy");
+  Status (*decoder_state_create)(NvjpegHandle, NvjpegBackendDecoder,
+                                 NvjpegState*) = library.need("nvjpegDecoderStateCreate");
+  Status (*pinned_create)(NvjpegHandle, void*, NvjpegPinned*) = library.need("nvjpegBufferPinnedCreate");
+  Destroy<NvjpegPinned>* pinned_destroy = library.need("nvjpegBufferPinnedDestroy");
+  Status (*device_create)(NvjpegHandle, void*, NvjpegDevice*) = library.need("nvjpegBufferDeviceCreate");
+  Destroy<NvjpegDevice>* device_destroy = library.need("nvjpegBufferDeviceDestroy");
+  Status (*attach_pinned)(NvjpegState, NvjpegPinned) = library.need("nvjpegStateAttachPinnedBuffer");
+  Status (*attach_device)(NvjpegState, NvjpegDevice) = library.need("nvjpegStateAttachDeviceBuffer");
+  Status (*decode_host)(NvjpegHandle, NvjpegBackendDecoder, NvjpegState, NvjpegParams,
+                        NvjpegStream) = library.need("nvjpegDecodeJpegHost");
+  Status (*decode_transfer)(NvjpegHandle, NvjpegBackendDecoder, NvjpegState, NvjpegStream,
+                            cudaStream_t) = library.need("nvjpegDecodeJpegTransferToDevice");
+  Status (*decode_device)(NvjpegHandle, NvjpegBackendDecoder, NvjpegState, NvjpegImage*,
+                          cudaStream_t) = library.need("nvjpegDecodeJpegDevice");
+  // Null in older libraries of the same name.
+  Status (*stream_precision)(NvjpegStream, unsigned*) = library.want("nvjpegJpegStreamGetSamplePrecision");
+  Status (*hardware_info)(NvjpegHandle, unsigned*, unsigned*) = library.want("nvjpegGetHardwareDecoderInfo");
+};
+
+}  // namespace shardkit::gpu
