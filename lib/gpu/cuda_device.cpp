@@ -81,8 +81,7 @@ class CudaEvent final : public Event {
     select_cuda_device(device_);
     const cudaError_t state = cudaEventQuery(event_);
     if (state != cudaErrorNotReady) check_cuda(state, "query an event");
-    cudaGetLastError();  // else a launch would report that it was not ready
-    return state == cudaSuccess;
+    return is_success(state);
   }
 
   double seconds_since(const Event& earlier) const override {
@@ -154,13 +153,14 @@ class CudaStream final : public Stream {
 /// In /sys hexadecimal digits are in lower case.
 std::string pci_address(int index) {
   std::array<char, 32> text{};
-  if (cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), index) != cudaSuccess) return {};
+  if (!is_success(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), index))) return {};
   return lower_case(std::string_view(text.data()));
 }
 
 std::optional<std::uint64_t> numa_node(int index) {
   int node = -1;
-  if (cudaDeviceGetAttribute(&node, cudaDevAttrHostNumaId, index) != cudaSuccess || node < 0) return std::nullopt;
+  // Drivers before 12.2 do not know this attribute.
+  if (!is_success(cudaDeviceGetAttribute(&node, cudaDevAttrHostNumaId, index)) || node < 0) return std::nullopt;
   return static_cast<std::uint64_t>(node);
 }
 

@@ -4,12 +4,15 @@
 
 namespace shardkit::gpu {
 
+/// Whether a call succeeded whose failure does not matter: forgets the error.
+bool is_success(cudaError_t result);
+
 /// Throws if a call of CUDA's runtime failed: Error{no_space} if there is not enough memory, else Error{io}. `action`
 /// as in "copy to the GPU".
 void check_cuda(cudaError_t result, const char* action);
 
 /// The device is a property of the calling thread. A call from a thread without one would create a context on GPU 0,
-/// which may not be ours.
+/// which may not be ours. The first call for a device makes its context.
 void select_cuda_device(int device);
 
 /// A CUDA stream that destroys itself, for the work of Device's streams and nvJPEG. One thread at a time.

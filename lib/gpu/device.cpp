@@ -56,7 +56,6 @@ namespace {
 // Of cudaError in driver_types.h, which a build without CUDA lacks.
 constexpr int kInsufficientDriver = 35;
 constexpr int kNoDevice = 100;
-constexpr int kUnknown = 999;
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -67,16 +66,37 @@ std::string reason(int error, std::string_view error_name, int driver, int runti
                        version_text(driver), version_text(runtime));
   }
   if (error == kNoDevice || error == 0) {
-    return "there is a driver, but no GPU that this process may use (CUDA_VISIBLE_DEVICES, the container's devices)";
+    return "there is a driver, but no GPU that this process may use (CUDA_VISIBLE_DEVICES, the container's devices, "
+           "MIG "
+           "mode without instances: nvidia-smi -L)";
   }
-  if (error == kUnknown) {
-    return fmt::format("{}: often a driver whose device nodes /dev/nvidia* are missing or not accessible to this user",
-                       error_name);
-  }
-  return std::string(error_name);
+  return cuda_text(error, error_name);
 }
 
 }  // namespace
+
+std::string cuda_text(int error, std::string_view error_name) {
+  switch (error) {
+    case 46:  // cudaErrorDevicesUnavailable
+      return fmt::format(
+          "{}: in compute mode Exclusive or Prohibited it refuses this process (nvidia-smi -q -d COMPUTE)", error_name);
+    case 214:  // cudaErrorECCUncorrectable
+      return fmt::format(
+          "{}: GPU memory is damaged; nvidia-smi -q -d ECC,ROW_REMAPPER shows details, and the GPU needs "
+          "a reset",
+          error_name);
+    case 802:  // cudaErrorSystemNotReady
+      return fmt::format(
+          "{}: the NVLink switches are not set up; nvidia-fabricmanager must run, in the version of the "
+          "driver (systemctl status nvidia-fabricmanager)",
+          error_name);
+    case 999:  // cudaErrorUnknown
+      return fmt::format(
+          "{}: often a driver whose device nodes /dev/nvidia* are missing or not accessible to this user", error_name);
+    default:
+      return std::string(error_name);
+  }
+}
 
 std::string cuda_absence(int error, std::string_view error_name, int driver, int runtime) {
   return fmt::format("no GPU is available: cudaGetDeviceCount returned {}: {}", error,

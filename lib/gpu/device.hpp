@@ -203,6 +203,9 @@ class HostBuffer {
 /// driver or one that is too old.
 std::string cuda_absence(int error, std::string_view error_name, int driver, int runtime);
 
+/// The meaning of a result of CUDA's runtime: its name, and what to do if the name does not say it.
+std::string cuda_text(int error, std::string_view error_name);
+
 /// Shows profilers such as Nsight Systems what the calling thread does as long as the object exists (NVTX). Costs a few
 /// nanoseconds without a profiler, and does nothing in a build without CUDA. Ranges of a thread end in reverse order,
 /// in that thread.

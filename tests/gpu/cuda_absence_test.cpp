@@ -20,6 +20,10 @@ TEST_CASE("one line says what is missing") {
   CHECK(none.find("returned 100: there is a driver, but no GPU that this process may use") != std::string::npos);
   CHECK(cuda_absence(0, "no error", 13000, 13000).find("no GPU that this process may use") != std::string::npos);
   CHECK(cuda_absence(999, "unknown error", 13000, 13000).find("/dev/nvidia*") != std::string::npos);
+  CHECK(none.find("MIG mode without instances") != std::string::npos);
+  CHECK(cuda_absence(802, "system not yet initialized", 13000, 13000).find("nvidia-fabricmanager") !=
+        std::string::npos);
+  CHECK(cuda_absence(46, "busy", 13000, 13000).find("nvidia-smi -q -d COMPUTE") != std::string::npos);
   CHECK(cuda_absence(803, "system has unsupported display driver / cuda driver combination", 13000, 13000) ==
         "no GPU is available: cudaGetDeviceCount returned 803: system has unsupported display driver / cuda driver "
         "combination");

@@ -1,7 +1,10 @@
 // As much of CUDA's runtime as nvJPEG's callers need, in the place of the real one: streams whose work is done when
-// they are synchronized. A thread has no device until it selects one; a stream is used by threads that selected its.
+// they are synchronized. A thread has no device until it selects one; a stream is used by threads that selected its. A
+// device is used only after it was told that threads which wait for it sleep. Errors stay until they are asked for.
 
 #include <deque>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include <cuda_runtime_api.h>
@@ -14,24 +17,36 @@ struct CUstream_st {
 namespace {
 
 thread_local int current = -1;
+thread_local cudaError_t last_error = cudaSuccess;
+std::mutex mutex;
+std::set<int> sleepy;
 
-cudaError_t check(cudaStream_t stream) {
-  return stream->device == current ? cudaSuccess : cudaErrorInvalidResourceHandle;
+cudaError_t result(bool good, cudaError_t error) {
+  if (!good) last_error = error;
+  return good ? cudaSuccess : error;
 }
+
+cudaError_t check(cudaStream_t stream) { return result(stream->device == current, cudaErrorInvalidResourceHandle); }
 
 }  // namespace
 
 extern "C" {
 
-cudaError_t cudaSetDevice(int device) {
-  current = device;
+cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
+  const std::scoped_lock lock(mutex);
+  if (device_flags == cudaDeviceScheduleBlockingSync && flags == cudaInitDeviceFlagsAreValid) sleepy.insert(device);
   return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  const std::scoped_lock lock(mutex);
+  current = device;
+  return result(sleepy.contains(device), cudaErrorInvalidDevice);
 }
 cudaError_t cudaGetDevice(int* device) {
   *device = current;
-  return current < 0 ? cudaErrorInvalidDevice : cudaSuccess;
+  return result(current >= 0, cudaErrorInvalidDevice);
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 const char* cudaGetErrorString(cudaError_t) { return "made up"; }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
