@@ -79,6 +79,9 @@ NvjpegOwned<T> make_nvjpeg(NvjpegStatus (*destroy)(T), Create* create, Arguments
   return {object, destroy};
 }
 
+constexpr std::size_t kDevicePadding = std::size_t{16} << 20U;
+constexpr std::size_t kPinnedPadding = std::size_t{8} << 20U;
+
 const unsigned char* nvjpeg_bytes(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 
 /// Where nvJPEG writes an image's pixels.
@@ -93,26 +96,46 @@ NvjpegImage nvjpeg_target(const DeviceImage& image) {
 class NvjpegHardware {
  public:
   NvjpegHardware(const NvjpegLibrary& nvjpeg, NvjpegHandle handle, int device)
-      : nvjpeg_(nvjpeg),
-        handle_(handle),
-        stream_(device),
-        state_(make_nvjpeg<NvjpegState>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
+      : nvjpeg_(nvjpeg), handle_(handle), lanes_{Lane(nvjpeg, handle, device), Lane(nvjpeg, handle, device)} {}
 
-  /// Adds the indexes of those that did not decode to `failed`; `first` is that of the first job. nvJPEG does not
-  /// report which image of a batch it was.
+  /// Adds the indexes of those that did not decode to `failed`; `first` is that of the first job. Two halves are under
+  /// way at once: nvJPEG parses one while the engines decode the other. It does not report which image of a batch
+  /// failed, so a half that fails is decoded as two batches.
   void decode(std::span<const DeviceJpeg> jobs, std::size_t first, std::vector<std::size_t>& failed) {
-    if (jobs.empty() || decode_batch(jobs)) return;
-    if (jobs.size() == 1) {
-      failed.push_back(first);
-      return;
+    const std::array halves{jobs.first((jobs.size() + 1) / 2), jobs.subspan((jobs.size() + 1) / 2)};
+    std::array<NvjpegStatus, 2> results{};
+    for (std::size_t i = 0; i < halves.size(); ++i) prepare(lanes_[i], halves[i].size());
+    for (std::size_t i = 0; i < halves.size(); ++i) results[i] = start(lanes_[i], halves[i]);
+    for (Lane& lane : lanes_) lane.stream->synchronize();
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      const std::size_t index = first + i * halves.front().size();
+      if (is_decoded(results[i])) continue;
+      if (halves[i].size() == 1) {
+        failed.push_back(index);
+      } else {
+        decode(halves[i], index, failed);
+      }
     }
-    const std::size_t half = jobs.size() / 2;
-    decode(jobs.first(half), first, failed);
-    decode(jobs.subspan(half), first + half, failed);
   }
 
  private:
-  bool decode_batch(std::span<const DeviceJpeg> jobs) {
+  struct Lane {
+    Lane(const NvjpegLibrary& nvjpeg, NvjpegHandle handle, int device)
+        : stream(std::make_unique<CudaQueue>(device)),
+          state(make_nvjpeg<NvjpegState>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
+    std::unique_ptr<CudaQueue> stream;
+    NvjpegOwned<NvjpegState> state;
+  };
+
+  /// Each time, because it also clears the state of a failed batch. Threads have no effect on hardware.
+  void prepare(Lane& lane, std::size_t count) {
+    if (count == 0) return;
+    check_nvjpeg(nvjpeg_.batched_initialize(handle_, lane.state.get(), static_cast<int>(count), 1, kNvjpegRgb),
+                 "set up a batch for the GPU's decoders");
+  }
+
+  NvjpegStatus start(Lane& lane, std::span<const DeviceJpeg> jobs) {
+    if (jobs.empty()) return NvjpegStatus::success;
     std::vector<const unsigned char*> bytes;
     std::vector<std::size_t> lengths;
     std::vector<NvjpegImage> targets;
@@ -121,19 +144,13 @@ class NvjpegHardware {
       lengths.push_back(job.encoded.size());
       targets.push_back(nvjpeg_target(job.image));
     }
-    // Each time, because it also clears the state of a failed batch. Threads have no effect on hardware.
-    check_nvjpeg(nvjpeg_.batched_initialize(handle_, state_.get(), static_cast<int>(jobs.size()), 1, kNvjpegRgb),
-                 "set up a batch for the GPU's decoders");
-    const NvjpegStatus status =
-        nvjpeg_.batched_decode(handle_, state_.get(), bytes.data(), lengths.data(), targets.data(), stream_.handle());
-    stream_.synchronize();
-    return is_decoded(status);
+    return nvjpeg_.batched_decode(handle_, lane.state.get(), bytes.data(), lengths.data(), targets.data(),
+                                  lane.stream->handle());
   }
 
   const NvjpegLibrary& nvjpeg_;
   NvjpegHandle handle_;
-  CudaQueue stream_;
-  NvjpegOwned<NvjpegState> state_;
+  std::array<Lane, 2> lanes_;
 };
 
 /// The state of one CPU thread to decode one image after the other with the hybrid engines: it undoes the entropy
@@ -210,12 +227,18 @@ class NvjpegWorker {
 
 /// A handle whose batches go to the hardware decoders, if the device has them.
 NvjpegOwned<NvjpegHandle> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
+  // Its buffers grow by this much, as in DALI: allocating waits for the GPU.
+  const auto pad = [&](NvjpegOwned<NvjpegHandle> owned) {
+    check_nvjpeg(nvjpeg.device_padding(kDevicePadding, owned.get()), "set up nvJPEG");
+    check_nvjpeg(nvjpeg.pinned_padding(kPinnedPadding, owned.get()), "set up nvJPEG");
+    return owned;
+  };
   select_cuda_device(device);  // nvJPEG's objects belong to the device that was current when they were made
   NvjpegHandle handle = nullptr;
   hardware = nvjpeg.create(NvjpegBackend::hardware, nullptr, nullptr, 0, &handle) == NvjpegStatus::success;
-  if (hardware) return {handle, nvjpeg.destroy};
+  if (hardware) return pad({handle, nvjpeg.destroy});
   const NvjpegStatus status = nvjpeg.create(NvjpegBackend::usual, nullptr, nullptr, 0, &handle);
-  if (status == NvjpegStatus::success) return {handle, nvjpeg.destroy};
+  if (status == NvjpegStatus::success) return pad({handle, nvjpeg.destroy});
   throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} failed: {}", device,
                                                   nvjpeg.library.name(), nvjpeg_text(status)));
 }

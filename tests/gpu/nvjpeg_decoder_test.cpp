@@ -38,6 +38,14 @@ bool fake_jpeg_decode(const unsigned char* data, std::size_t length, unsigned ch
 
 namespace {
 
+int most_batches = 0;
+
+}  // namespace
+
+void fake_jpeg_batches(int under_way) { most_batches = std::max(most_batches, under_way); }
+
+namespace {
+
 /// A variable of the environment for as long as this lives.
 class Environment {
  public:
@@ -140,6 +148,7 @@ TEST_CASE("a batch for hardware: every image lands in its memory") {
   const Nvjpeg nvjpeg;
   CHECK(nvjpeg.decoder->decode(JpegEngine::hardware, batch.jobs()).empty());
   CHECK(batch.wrong().empty());
+  CHECK(most_batches == 2);  // one is parsed while the engines decode the other
   CHECK(nvjpeg.decoder->decode(JpegEngine::hardware, {}).empty());
 }
 

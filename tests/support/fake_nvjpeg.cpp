@@ -1,6 +1,7 @@
 // A libnvjpeg.so.13 for tests, in host memory. What a GPU would do happens when its stream is synchronized
 // (fake_cuda.cpp), so that memory which is written again too early holds the wrong pixels. As nvJPEG does it wants the
-// handle's device to be current in the calling thread, and a batch of which one image fails gives no image at all.
+// handle's device to be current in the calling thread, and a batch of which one image fails gives no image at all. A
+// state has one batch under way at a time, and without padding there are no buffers.
 // FAKE_NVJPEG_HARDWARE=0 is a GPU without decoders in silicon, FAKE_NVJPEG_CREATE=N the status that no handle comes
 // with, FAKE_NVJPEG_DECODE=N that of every decoding.
 
@@ -25,6 +26,10 @@ namespace shardkit::gpu {
 struct nvjpegHandle {
   int device;
   bool hardware;
+  std::size_t device_padding = 0;
+  std::size_t pinned_padding = 0;
+
+  bool padded() const { return device_padding > 0 && pinned_padding > 0; }
 };
 struct nvjpegJpegStream {
   ByteVector bytes;
@@ -46,6 +51,7 @@ struct nvjpegJpegState {
   nvjpegBufferPinned* pinned;
   nvjpegBufferDevice* device;
   int batch;
+  bool under_way;
 };
 
 }  // namespace shardkit::gpu
@@ -95,9 +101,8 @@ NvjpegStatus decode(const unsigned char* data, std::size_t length, ByteVector& p
   return fake_jpeg_decode(data, length, pixels.data(), pixels.size()) ? NvjpegStatus::success : NvjpegStatus::bad_jpeg;
 }
 
-NvjpegStatus padding_status(std::size_t padding) {
-  return padding > 0 ? NvjpegStatus::success : NvjpegStatus::invalid_parameter;
-}
+/// Batches whose streams were not yet synchronized.
+int batches_under_way = 0;
 
 template <class T>
 NvjpegStatus store(T* to, T value) {
@@ -117,11 +122,15 @@ NvjpegStatus nvjpegCreateEx(NvjpegBackend backend, void*, void*, unsigned, Nvjpe
   if (hardware && from_environment("FAKE_NVJPEG_HARDWARE", 1) == 0) return NvjpegStatus::wrong_gpu;
   int device = -1;
   if (cudaGetDevice(&device) != cudaSuccess) return NvjpegStatus::not_initialized;
-  *handle = new nvjpegHandle{device, hardware};
+  *handle = new nvjpegHandle{device, hardware, 0, 0};
   return NvjpegStatus::success;
 }
-NvjpegStatus nvjpegSetDeviceMemoryPadding(std::size_t padding, NvjpegHandle) { return padding_status(padding); }
-NvjpegStatus nvjpegSetPinnedMemoryPadding(std::size_t padding, NvjpegHandle) { return padding_status(padding); }
+NvjpegStatus nvjpegSetDeviceMemoryPadding(std::size_t padding, NvjpegHandle handle) {
+  return store(&handle->device_padding, padding);
+}
+NvjpegStatus nvjpegSetPinnedMemoryPadding(std::size_t padding, NvjpegHandle handle) {
+  return store(&handle->pinned_padding, padding);
+}
 NvjpegStatus nvjpegDestroy(NvjpegHandle handle) { return destroy(handle); }
 NvjpegStatus nvjpegGetHardwareDecoderInfo(NvjpegHandle, unsigned* engines, unsigned* cores) {
   *cores = 1;
@@ -162,7 +171,9 @@ NvjpegStatus nvjpegJpegStateCreate(NvjpegHandle handle, NvjpegState* state) {
 }
 NvjpegStatus nvjpegJpegStateDestroy(NvjpegState state) { return destroy(state); }
 NvjpegStatus nvjpegDecodeBatchedInitialize(NvjpegHandle handle, NvjpegState state, int batch, int, int format) {
-  if (!is_current(handle) || format != kNvjpegRgb) return NvjpegStatus::invalid_parameter;
+  if (!is_current(handle) || !handle->padded() || format != kNvjpegRgb || state->under_way) {
+    return NvjpegStatus::invalid_parameter;
+  }
   state->batch = batch;
   return NvjpegStatus::success;
 }
@@ -175,8 +186,12 @@ NvjpegStatus nvjpegDecodeBatched(NvjpegHandle handle, NvjpegState state, const u
       return status == NvjpegStatus::bad_jpeg ? NvjpegStatus::execution_failed : status;
     }
   }
-  return enqueue(stream, [all, to = std::vector(targets, targets + state->batch)] {
+  state->under_way = true;
+  fake_jpeg_batches(++batches_under_way);
+  return enqueue(stream, [state, all, to = std::vector(targets, targets + state->batch)] {
     for (std::size_t i = 0; i < all.size(); ++i) std::memcpy(to[i].channel[0], all[i].data(), all[i].size());
+    state->under_way = false;
+    --batches_under_way;
   });
 }
 
@@ -195,6 +210,7 @@ NvjpegStatus nvjpegDecoderStateCreate(NvjpegHandle handle, NvjpegBackendDecoder,
   return make(handle, state, nvjpegJpegState{});
 }
 NvjpegStatus nvjpegBufferPinnedCreate(NvjpegHandle handle, void*, NvjpegPinned* buffer) {
+  if (!handle->padded()) return NvjpegStatus::invalid_parameter;
   return make(handle, buffer, nvjpegBufferPinned{});
 }
 NvjpegStatus nvjpegBufferPinnedDestroy(NvjpegPinned buffer) { return destroy(buffer); }

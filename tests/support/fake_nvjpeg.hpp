@@ -20,4 +20,7 @@ bool fake_jpeg_header(const unsigned char* data, std::size_t length, FakeJpegHea
 
 /// Writes its pixels as RGB; false where it does not decode.
 bool fake_jpeg_decode(const unsigned char* data, std::size_t length, unsigned char* rgb, std::size_t capacity);
+
+/// Called with the number of batches that the hardware decoders have, when another one begins.
+void fake_jpeg_batches(int under_way);
 }

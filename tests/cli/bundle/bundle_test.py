@@ -25,6 +25,20 @@ def packed(target):
         raise AssertionError(done.stdout + done.stderr)
 
 
+# A driver that needs what drivers need, and whose GPUs wait for the fabric manager.
+DRIVER = """
+static int not_ready(void) { return 802; }
+int cuDriverGetVersion(int* version) { *version = 13000; return 0; }
+int cuInit(unsigned flags) { return not_ready(); }
+int cuGetProcAddress_v2(const char* name, void** to, int version, unsigned long long flags, int* status) {
+  *to = __builtin_strcmp(name, "cuDriverGetVersion") == 0    ? (void*)cuDriverGetVersion
+        : __builtin_strcmp(name, "cuGetProcAddress") == 0 ? (void*)cuGetProcAddress_v2
+                                                          : (void*)not_ready;
+  return 0;
+}
+"""
+
+
 class Bundle(FolderTest):
     @classmethod
     def setUpClass(cls):
@@ -108,6 +122,25 @@ class Bundle(FolderTest):
         (empty / "tmp").mkdir()
         inside = subprocess.run(["chroot", empty, "/opt/shardkit/bin/shardctl", "--version"], capture_output=True, text=True)
         self.assertEqual(inside.returncode, 0, inside.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("cc"), "SKIPPED: chroot needs root, the driver a compiler")
+    def test_the_hosts_driver_is_loaded_with_the_c_library_of_the_bundle(self):
+        # Nothing of the host is here but its driver: what that needs must come from the bundle.
+        host = self.folder / "host"
+        shutil.copytree(self.root, host / "opt/shardkit")
+        for folder in ("usr/lib", "tmp", "dev"):
+            (host / folder).mkdir(parents=True)
+        (host / "dev/nvidiactl").touch()
+        subprocess.run(["cc", "-w", "-shared", "-fPIC", "-x", "c", "-", "-o", host / "usr/lib/libcuda.so.1", "-Wl,--no-as-needed",
+                        "-l:libdl.so.2", "-l:libpthread.so.0", "-l:librt.so.1", "-lm"], input=DRIVER, text=True, check=True)
+        inside = ["chroot", host, "/opt/shardkit/bin/iobench"]
+        copied = subprocess.run([*inside, "transfer", "--bytes", "4KiB"], capture_output=True, text=True)
+        if "built without CUDA" in copied.stderr:
+            self.skipTest("SKIPPED: built without CUDA")
+        self.assertIn("returned 802", copied.stderr)
+        self.assertIn("nvidia-fabricmanager", copied.stderr)
+        watched = subprocess.run([*inside, "watch", "--count", "1", "--json", "-"], capture_output=True, text=True)
+        self.assertIn("NVIDIA_DRIVER_CAPABILITIES=compute,utility", watched.stdout + watched.stderr)
 
 
 if __name__ == "__main__":
