@@ -1,8 +1,6 @@
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,27 +14,11 @@ namespace {
 
 /// cuFile reports numbers only.
 std::string_view meaning(int error) {
-  switch (error) {
-    case 5001:
-    case 5033:
-      return "the kernel module nvidia-fs is not loaded (modprobe nvidia-fs), and cufile.json does not allow "
-             "compatibility mode";
-    case 5004:
-    case 5005:
-      return "libcufile and the kernel module nvidia-fs have different versions";
-    case 5007:
-      return "not supported on this machine";
-    case 5008:
-    case 5018:
-    case 5034:
-      return "not supported for this file";
-    case 5009:
-      return "not supported by this GPU";
-    case 5025:
-      return "no permission for the driver or the file";
-    default:
-      return "see CUfileOpError in NVIDIA's cuFile API reference";
+  if (error == 5001 || error == 5033) {
+    return "the kernel module nvidia-fs is not loaded, and cufile.json does not allow compatibility mode";
   }
+  if (error == 5004 || error == 5005) return "libcufile and the kernel module nvidia-fs have different versions";
+  return "see CUfileOpError in NVIDIA's cuFile API reference";
 }
 
 /// "5033: the kernel module nvidia-fs is not loaded"
@@ -51,35 +33,9 @@ std::string cufile_read_text(ssize_t result) {
   return cufile_text({static_cast<int>(-result), 0});
 }
 
-/// Registered memory. cuFile wants its start and an offset: for an address inside, it reads through a buffer of its
-/// own.
-class RegisteredMemory {
- public:
-  void add(DeviceSpan memory) {
-    const std::scoped_lock lock(mutex_);
-    all_.push_back(memory);
-  }
-  void remove(DeviceSpan memory) {
-    const std::scoped_lock lock(mutex_);
-    std::erase_if(all_, [&](const DeviceSpan& known) { return known.data == memory.data; });
-  }
-  /// The start of what contains `at`; `at` itself if it is not registered.
-  std::byte* base_of(std::byte* at) const {
-    const std::scoped_lock lock(mutex_);
-    for (const DeviceSpan& known : all_) {
-      if (at >= known.data && at < known.data + known.size) return known.data;
-    }
-    return at;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<DeviceSpan> all_;
-};
-
 class CufileFile final : public DirectFile {
  public:
-  CufileFile(const CufileLibrary& cufile, const RegisteredMemory& registered, int device, CufileLibrary::Handle handle,
+  CufileFile(const CufileLibrary& cufile, const DeviceSpan& registered, int device, CufileLibrary::Handle handle,
              std::string path)
       : cufile_(cufile), registered_(registered), device_(device), handle_(handle), path_(std::move(path)) {}
   ~CufileFile() override { cufile_.handle_deregister(handle_); }
@@ -88,7 +44,9 @@ class CufileFile final : public DirectFile {
 
   void read(DeviceSpan to, std::uint64_t offset) override {
     select_cuda_device(device_);  // cuFile asks for a CUDA context in the calling thread
-    std::byte* const base = registered_.base_of(to.data);
+    // Of registered memory the start and an offset: for other addresses cuFile reads through a buffer of its own.
+    const bool inside = to.data >= registered_.data && to.data < registered_.data + registered_.size;
+    std::byte* const base = inside ? registered_.data : to.data;
     for (std::size_t done = 0; done < to.size;) {
       const ssize_t got = cufile_.read(handle_, base, to.size - done, static_cast<off_t>(offset + done),
                                        to.data - base + static_cast<off_t>(done));
@@ -103,7 +61,7 @@ class CufileFile final : public DirectFile {
 
  private:
   const CufileLibrary& cufile_;
-  const RegisteredMemory& registered_;
+  const DeviceSpan& registered_;
   int device_;
   CufileLibrary::Handle handle_;
   std::string path_;
@@ -142,12 +100,12 @@ class CufileStorage final : public DirectStorage {
   bool register_memory(DeviceSpan memory) override {
     select_cuda_device(device_);
     const bool done = cufile_.buffer_register(memory.data, memory.size, 0).error == kCufileSuccess;
-    if (done) registered_.add(memory);
+    if (done) registered_ = memory;
     return done;
   }
 
   void unregister_memory(DeviceSpan memory) override {
-    registered_.remove(memory);
+    registered_ = {};
     cufile_.buffer_deregister(memory.data);
   }
 
@@ -165,7 +123,7 @@ class CufileStorage final : public DirectStorage {
 
  private:
   const CufileLibrary cufile_;
-  RegisteredMemory registered_;
+  DeviceSpan registered_;
   int device_;
   bool counts_ = false;
 };

@@ -23,18 +23,15 @@ std::string loader_text() {
   return line;
 }
 
-/// Folders with lib or lib64 in them that may have libraries of CUDA; some do not exist.
+/// Folders with lib or lib64 in them that may have libraries of CUDA, for ::glob; some do not exist.
 std::vector<std::string> toolkit_folders() {
   std::vector<std::string> folders;
-  for (const char* const variable : {"CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const char* const folder = std::getenv(variable)) folders.emplace_back(folder);
-  }
+  if (const char* const toolkit = std::getenv("CUDA_HOME")) folders.emplace_back(toolkit);
   const char* const path = std::getenv("PATH");
   for (const std::string_view programs : system::split(path ? path : "", ':')) {
     if (programs.ends_with("/bin")) folders.emplace_back(programs.substr(0, programs.size() - 4));
   }
-  folders.insert(folders.end(), {"/usr/local/cuda", "/usr/local", "/opt/conda"});
-  if (const char* const home = std::getenv("HOME")) folders.push_back(std::string(home) + "/.local");
+  folders.insert(folders.end(), {"/usr/local/cuda", "/usr/local", "/opt/conda", "~/.local"});
   return folders;
 }
 
@@ -69,7 +66,7 @@ std::vector<std::string> with_toolkit_files(const std::vector<std::string>& name
       // Wheels: nvidia/cu13/lib, before CUDA 13 nvidia/nvjpeg/lib.
       const std::string pattern = folder + "/{lib64,lib,lib/python3*/{site,dist}-packages/nvidia/*/lib}/" + name;
       ::glob_t found{};
-      if (::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found) == 0) {
+      if (::glob(pattern.c_str(), GLOB_BRACE | GLOB_TILDE, nullptr, &found) == 0) {
         all.insert(all.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
       }
       ::globfree(&found);

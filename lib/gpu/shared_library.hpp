@@ -38,7 +38,7 @@ class SharedLibrary {
 };
 
 /// The names, for SharedLibrary, each with the files of that name that are in the usual folders of CUDA toolkits and of
-/// Python environments: below CUDA_HOME, CUDA_PATH, VIRTUAL_ENV, CONDA_PREFIX, what is in PATH, and /usr/local/cuda.
+/// Python environments: below CUDA_HOME, beside programs in PATH, and below /usr/local/cuda, /opt/conda and ~/.local.
 std::vector<std::string> with_toolkit_files(const std::vector<std::string>& names);
 
 }  // namespace shardkit::gpu

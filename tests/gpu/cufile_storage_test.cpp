@@ -73,7 +73,7 @@ TEST_CASE("a file that ends too early is named, with the byte") {
 TEST_CASE("cuFile's errors are numbers; the text says what they mean") {
   const Bench bench;
   for (const auto& [number, text] : {std::pair{"5001", "5001: the kernel module nvidia-fs is not loaded"},
-                                     {"5009", "5009: not supported by this GPU"},
+                                     {"5009", "5009: see CUfileOpError"},
                                      {"5011", "CUDA driver error 0"},
                                      {"5044", "5044: see CUfileOpError"}}) {
     ::setenv("FAKE_CUFILE_OPEN", number, 1);

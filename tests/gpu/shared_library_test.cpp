@@ -59,8 +59,8 @@ TEST_CASE("libraries of toolkits, wheels and conda are found beside the linker's
   };
   const std::vector<Case> cases{
       {"CUDA_HOME", dir.path("toolkit"), make("toolkit/lib64/" + name)},
-      {"CONDA_PREFIX", dir.path("conda"), make("conda/lib/" + name)},
-      {"VIRTUAL_ENV", dir.path("venv"), make("venv/lib/python3.12/site-packages/nvidia/cu13/lib/" + name)},
+      {"PATH", dir.path("conda/bin") + ":/bin", make("conda/lib/" + name)},
+      {"PATH", dir.path("venv/bin"), make("venv/lib/python3.12/site-packages/nvidia/cu13/lib/" + name)},
       {"HOME", dir.path("home"), make("home/.local/lib/python3.9/site-packages/nvidia/nvjpeg/lib/" + name)},
       {"PATH", "/bin:" + dir.path("debian/bin"), make("debian/lib/python3/dist-packages/nvidia/cu13/lib/" + name)}};
   for (const Case& one : cases) {
