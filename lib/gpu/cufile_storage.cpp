@@ -80,7 +80,10 @@ class CufileStorage final : public DirectStorage {
     counts_ = cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
               cufile_.set_stats_level(3).error == kCufileSuccess && cufile_.stats_start().error == kCufileSuccess;
   }
-  ~CufileStorage() override { cufile_.driver_close(); }
+  ~CufileStorage() override {
+    if (registered_.data) cufile_.buffer_deregister(registered_.data);
+    cufile_.driver_close();
+  }
   CufileStorage(const CufileStorage&) = delete;
   CufileStorage& operator=(const CufileStorage&) = delete;
 
@@ -102,11 +105,6 @@ class CufileStorage final : public DirectStorage {
     const bool done = cufile_.buffer_register(memory.data, memory.size, 0).error == kCufileSuccess;
     if (done) registered_ = memory;
     return done;
-  }
-
-  void unregister_memory(DeviceSpan memory) override {
-    registered_ = {};
-    cufile_.buffer_deregister(memory.data);
   }
 
   std::optional<DirectReads> reads() const override {

@@ -1,7 +1,10 @@
 #include "gpu/device.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -76,26 +79,13 @@ std::string reason(int error, std::string_view error_name, int driver, int runti
 }  // namespace
 
 std::string cuda_text(int error, std::string_view error_name) {
-  switch (error) {
-    case 46:  // cudaErrorDevicesUnavailable
-      return fmt::format(
-          "{}: in compute mode Exclusive or Prohibited it refuses this process (nvidia-smi -q -d COMPUTE)", error_name);
-    case 214:  // cudaErrorECCUncorrectable
-      return fmt::format(
-          "{}: GPU memory is damaged; nvidia-smi -q -d ECC,ROW_REMAPPER shows details, and the GPU needs "
-          "a reset",
-          error_name);
-    case 802:  // cudaErrorSystemNotReady
-      return fmt::format(
-          "{}: the NVLink switches are not set up; nvidia-fabricmanager must run, in the version of the "
-          "driver (systemctl status nvidia-fabricmanager)",
-          error_name);
-    case 999:  // cudaErrorUnknown
-      return fmt::format(
-          "{}: often a driver whose device nodes /dev/nvidia* are missing or not accessible to this user", error_name);
-    default:
-      return std::string(error_name);
-  }
+  constexpr std::array<std::pair<int, std::string_view>, 4> kRemedies{
+      {{46, ": compute mode Exclusive or Prohibited refuses this process (nvidia-smi -q -d COMPUTE)"},
+       {214, ": GPU memory is damaged; nvidia-smi -q -d ECC,ROW_REMAPPER shows details, and the GPU needs a reset"},
+       {802, ": the NVLink switches are not set up; nvidia-fabricmanager must run, in the version of the driver"},
+       {999, ": often a driver whose device nodes /dev/nvidia* are missing or not accessible to this user"}}};
+  const auto known = std::ranges::find(kRemedies, error, &std::pair<int, std::string_view>::first);
+  return fmt::format("{}{}", error_name, known == kRemedies.end() ? "" : known->second);
 }
 
 std::string cuda_absence(int error, std::string_view error_name, int driver, int runtime) {

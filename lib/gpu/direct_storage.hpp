@@ -32,10 +32,9 @@ class DirectStorage {
   /// `fd` was opened with O_DIRECT and stays open longer than the file. Throws Error{unsupported} if it cannot be read
   /// in this way.
   virtual std::unique_ptr<DirectFile> open(int fd, const std::string& path) = 0;
-  /// Registers memory as a target, so that reads need no intermediate step; false if that fails (there is a limit). One
-  /// block at a time, and not while files are read.
+  /// Registers memory as a target, so that reads need no intermediate step; false if that fails (there is a limit).
+  /// Once; the memory outlives the storage.
   virtual bool register_memory(DeviceSpan memory) = 0;
-  virtual void unregister_memory(DeviceSpan memory) = 0;
   /// Empty if the library is too old to report it.
   virtual std::optional<DirectReads> reads() const = 0;
 };

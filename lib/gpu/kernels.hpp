@@ -7,10 +7,8 @@
 
 #include "gpu/tensor_math.hpp"
 
-/// Kernels that make a batch's tensor; Value is std::uint8_t, std::uint16_t (a half) or float. Each call queues one and
-/// returns the result of the launch.
-///
-/// The kernels of shardkit. Each call queues one and returns the result of the launch.
+/// The kernels of shardkit. Each call queues one and returns the result of the launch. Value is std::uint8_t,
+/// std::uint16_t (a half) or float.
 namespace shardkit::gpu {
 
 /// normalize_pixel() for every pixel of `samples`.

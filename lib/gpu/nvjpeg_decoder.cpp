@@ -58,7 +58,7 @@ bool is_decoded(NvjpegStatus status) {
     case NvjpegStatus::success:
       return true;
     case NvjpegStatus::not_initialized:
-    case NvjpegStatus::invalid_parameter:
+    case NvjpegStatus::invalid:
     case NvjpegStatus::no_memory:
       check_nvjpeg(status, "decode on the GPU");
       return false;
@@ -174,7 +174,7 @@ class NvjpegWorker {
     const Page& page = pages_[turn_ % pages_.size()];
     NvjpegStream parsed = page.parsed.get();
     const Decoder& with = engine == JpegEngine::hybrid ? hybrid_ : gpu_hybrid_;
-    NvjpegBackendDecoder decoder = with.decoder.get();
+    NvjpegEngine decoder = with.decoder.get();
     NvjpegState state = with.state.get();
     if (nvjpeg_.stream_parse(handle_, nvjpeg_bytes(job.encoded), job.encoded.size(), 0, 0, parsed) !=
         NvjpegStatus::success) {
@@ -194,7 +194,7 @@ class NvjpegWorker {
 
  private:
   struct Decoder {
-    NvjpegOwned<NvjpegBackendDecoder> decoder;
+    NvjpegOwned<NvjpegEngine> decoder;
     NvjpegOwned<NvjpegState> state;
   };
   /// The CPU writes one while the GPU reads the other.
@@ -204,7 +204,7 @@ class NvjpegWorker {
   };
 
   Decoder make_decoder(NvjpegBackend backend) const {
-    auto decoder = make_nvjpeg<NvjpegBackendDecoder>(nvjpeg_.decoder_destroy, nvjpeg_.decoder_create, handle_, backend);
+    auto decoder = make_nvjpeg<NvjpegEngine>(nvjpeg_.decoder_destroy, nvjpeg_.decoder_create, handle_, backend);
     auto state = make_nvjpeg<NvjpegState>(nvjpeg_.state_destroy, nvjpeg_.decoder_state_create, handle_, decoder.get());
     return {std::move(decoder), std::move(state)};
   }

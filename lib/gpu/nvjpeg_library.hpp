@@ -11,15 +11,7 @@ namespace shardkit::gpu {
 // What shardkit uses of nvJPEG. Declared here, so that its header is not needed to build: the interface is stable under
 // the two names that are loaded. tests/gpu/nvjpeg_header_test.cpp compares all of it with nvjpeg.h.
 
-enum class NvjpegStatus {
-  success = 0,
-  not_initialized = 1,
-  invalid_parameter = 2,
-  bad_jpeg = 3,
-  no_memory = 5,
-  execution_failed = 6,
-  wrong_gpu = 7
-};
+enum class NvjpegStatus { success, not_initialized, invalid, bad_jpeg, unsupported, no_memory, failed, wrong_gpu };
 enum class NvjpegBackend { usual = 0, hybrid = 1, gpu_hybrid = 2, hardware = 3 };
 inline constexpr int kNvjpegRgb = 5;  ///< nvjpegOutputFormat_t: NVJPEG_OUTPUT_RGBI
 inline constexpr int kNvjpegUnknownSubsampling = -1;
@@ -33,7 +25,7 @@ using NvjpegStream = struct nvjpegJpegStream*;
 using NvjpegPinned = struct nvjpegBufferPinned*;
 using NvjpegDevice = struct nvjpegBufferDevice*;
 using NvjpegParams = struct nvjpegDecodeParams*;
-using NvjpegBackendDecoder = struct nvjpegJpegDecoder*;
+using NvjpegEngine = struct nvjpegJpegDecoder*;
 
 struct NvjpegImage {
   unsigned char* channel[4];
@@ -72,21 +64,20 @@ struct NvjpegLibrary {
   Status (*params_create)(NvjpegHandle, NvjpegParams*) = library.need("nvjpegDecodeParamsCreate");
   Destroy<NvjpegParams>* params_destroy = library.need("nvjpegDecodeParamsDestroy");
   Status (*params_set_format)(NvjpegParams, int) = library.need("nvjpegDecodeParamsSetOutputFormat");
-  Status (*decoder_create)(NvjpegHandle, NvjpegBackend, NvjpegBackendDecoder*) = library.need("nvjpegDecoderCreate");
-  Destroy<NvjpegBackendDecoder>* decoder_destroy = library.need("nvjpegDecoderDestroy");
-  Status (*decoder_state_create)(NvjpegHandle, NvjpegBackendDecoder,
-                                 NvjpegState*) = library.need("nvjpegDecoderStateCreate");
+  Status (*decoder_create)(NvjpegHandle, NvjpegBackend, NvjpegEngine*) = library.need("nvjpegDecoderCreate");
+  Destroy<NvjpegEngine>* decoder_destroy = library.need("nvjpegDecoderDestroy");
+  Status (*decoder_state_create)(NvjpegHandle, NvjpegEngine, NvjpegState*) = library.need("nvjpegDecoderStateCreate");
   Status (*pinned_create)(NvjpegHandle, void*, NvjpegPinned*) = library.need("nvjpegBufferPinnedCreate");
   Destroy<NvjpegPinned>* pinned_destroy = library.need("nvjpegBufferPinnedDestroy");
   Status (*device_create)(NvjpegHandle, void*, NvjpegDevice*) = library.need("nvjpegBufferDeviceCreate");
   Destroy<NvjpegDevice>* device_destroy = library.need("nvjpegBufferDeviceDestroy");
   Status (*attach_pinned)(NvjpegState, NvjpegPinned) = library.need("nvjpegStateAttachPinnedBuffer");
   Status (*attach_device)(NvjpegState, NvjpegDevice) = library.need("nvjpegStateAttachDeviceBuffer");
-  Status (*decode_host)(NvjpegHandle, NvjpegBackendDecoder, NvjpegState, NvjpegParams,
+  Status (*decode_host)(NvjpegHandle, NvjpegEngine, NvjpegState, NvjpegParams,
                         NvjpegStream) = library.need("nvjpegDecodeJpegHost");
-  Status (*decode_transfer)(NvjpegHandle, NvjpegBackendDecoder, NvjpegState, NvjpegStream,
+  Status (*decode_transfer)(NvjpegHandle, NvjpegEngine, NvjpegState, NvjpegStream,
                             cudaStream_t) = library.need("nvjpegDecodeJpegTransferToDevice");
-  Status (*decode_device)(NvjpegHandle, NvjpegBackendDecoder, NvjpegState, NvjpegImage*,
+  Status (*decode_device)(NvjpegHandle, NvjpegEngine, NvjpegState, NvjpegImage*,
                           cudaStream_t) = library.need("nvjpegDecodeJpegDevice");
   // Null in older libraries of the same name.
   Status (*stream_precision)(NvjpegStream, unsigned*) = library.want("nvjpegJpegStreamGetSamplePrecision");

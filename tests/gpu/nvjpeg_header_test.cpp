@@ -17,10 +17,11 @@ constexpr int value(NvjpegBackend backend) { return static_cast<int>(backend); }
 
 static_assert(value(NvjpegStatus::success) == NVJPEG_STATUS_SUCCESS);
 static_assert(value(NvjpegStatus::not_initialized) == NVJPEG_STATUS_NOT_INITIALIZED);
-static_assert(value(NvjpegStatus::invalid_parameter) == NVJPEG_STATUS_INVALID_PARAMETER);
+static_assert(value(NvjpegStatus::invalid) == NVJPEG_STATUS_INVALID_PARAMETER);
 static_assert(value(NvjpegStatus::bad_jpeg) == NVJPEG_STATUS_BAD_JPEG);
+static_assert(value(NvjpegStatus::unsupported) == NVJPEG_STATUS_JPEG_NOT_SUPPORTED);
 static_assert(value(NvjpegStatus::no_memory) == NVJPEG_STATUS_ALLOCATOR_FAILURE);
-static_assert(value(NvjpegStatus::execution_failed) == NVJPEG_STATUS_EXECUTION_FAILED);
+static_assert(value(NvjpegStatus::failed) == NVJPEG_STATUS_EXECUTION_FAILED);
 static_assert(value(NvjpegStatus::wrong_gpu) == NVJPEG_STATUS_ARCH_MISMATCH);
 static_assert(value(NvjpegBackend::usual) == NVJPEG_BACKEND_DEFAULT);
 static_assert(value(NvjpegBackend::hybrid) == NVJPEG_BACKEND_HYBRID);

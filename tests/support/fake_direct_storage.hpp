@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include <unistd.h>
@@ -27,9 +26,6 @@ class FakeDirectStorage final : public shardkit::gpu::DirectStorage {
     return std::make_unique<FakeFile>(*this, fd, path);
   }
   bool register_memory(shardkit::gpu::DeviceSpan) override { return settings_.registers; }
-  void unregister_memory(shardkit::gpu::DeviceSpan) override {
-    if (!settings_.registers) throw std::logic_error("memory is given back that was not registered");
-  }
   std::optional<shardkit::gpu::DirectReads> reads() const override {
     if (!settings_.counts) return std::nullopt;
     return settings_.way;

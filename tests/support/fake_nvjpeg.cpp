@@ -70,7 +70,7 @@ bool is_current(NvjpegHandle handle) {
 
 template <class T>
 NvjpegStatus make(NvjpegHandle handle, T** object, T value) {
-  if (!is_current(handle)) return NvjpegStatus::invalid_parameter;
+  if (!is_current(handle)) return NvjpegStatus::invalid;
   *object = new T(std::move(value));
   return NvjpegStatus::success;
 }
@@ -89,7 +89,7 @@ NvjpegStatus enqueue(cudaStream_t stream, std::function<void()> work) {
     (*function)();
     delete function;
   };
-  return cudaLaunchHostFunc(stream, run, kept) == cudaSuccess ? NvjpegStatus::success : NvjpegStatus::execution_failed;
+  return cudaLaunchHostFunc(stream, run, kept) == cudaSuccess ? NvjpegStatus::success : NvjpegStatus::failed;
 }
 
 NvjpegStatus decode(const unsigned char* data, std::size_t length, ByteVector& pixels) {
@@ -143,7 +143,7 @@ NvjpegStatus nvjpegJpegStreamCreate(NvjpegHandle handle, NvjpegStream* stream) {
 NvjpegStatus nvjpegJpegStreamDestroy(NvjpegStream stream) { return destroy(stream); }
 NvjpegStatus nvjpegJpegStreamParse(NvjpegHandle handle, const unsigned char* data, size_t length, int, int,
                                    NvjpegStream stream) {
-  if (!is_current(handle)) return NvjpegStatus::invalid_parameter;
+  if (!is_current(handle)) return NvjpegStatus::invalid;
   stream->bytes.assign(data, data + length);
   return fake_jpeg_header(data, length, &stream->header) ? NvjpegStatus::success : NvjpegStatus::bad_jpeg;
 }
@@ -172,18 +172,18 @@ NvjpegStatus nvjpegJpegStateCreate(NvjpegHandle handle, NvjpegState* state) {
 NvjpegStatus nvjpegJpegStateDestroy(NvjpegState state) { return destroy(state); }
 NvjpegStatus nvjpegDecodeBatchedInitialize(NvjpegHandle handle, NvjpegState state, int batch, int, int format) {
   if (!is_current(handle) || !handle->padded() || format != kNvjpegRgb || state->under_way) {
-    return NvjpegStatus::invalid_parameter;
+    return NvjpegStatus::invalid;
   }
   state->batch = batch;
   return NvjpegStatus::success;
 }
 NvjpegStatus nvjpegDecodeBatched(NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,
                                  const size_t* lengths, NvjpegImage* targets, cudaStream_t stream) {
-  if (!is_current(handle) || !handle->hardware) return NvjpegStatus::invalid_parameter;
+  if (!is_current(handle) || !handle->hardware) return NvjpegStatus::invalid;
   std::vector<ByteVector> all(static_cast<std::size_t>(state->batch));
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (const NvjpegStatus status = decode(data[i], lengths[i], all[i]); status != NvjpegStatus::success) {
-      return status == NvjpegStatus::bad_jpeg ? NvjpegStatus::execution_failed : status;
+      return status == NvjpegStatus::bad_jpeg ? NvjpegStatus::failed : status;
     }
   }
   state->under_way = true;
@@ -202,15 +202,15 @@ NvjpegStatus nvjpegDecodeParamsDestroy(NvjpegParams params) { return destroy(par
 NvjpegStatus nvjpegDecodeParamsSetOutputFormat(NvjpegParams params, int format) {
   return store(&params->format, format);
 }
-NvjpegStatus nvjpegDecoderCreate(NvjpegHandle handle, NvjpegBackend backend, NvjpegBackendDecoder* decoder) {
+NvjpegStatus nvjpegDecoderCreate(NvjpegHandle handle, NvjpegBackend backend, NvjpegEngine* decoder) {
   return make(handle, decoder, nvjpegJpegDecoder{backend});
 }
-NvjpegStatus nvjpegDecoderDestroy(NvjpegBackendDecoder decoder) { return destroy(decoder); }
-NvjpegStatus nvjpegDecoderStateCreate(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState* state) {
+NvjpegStatus nvjpegDecoderDestroy(NvjpegEngine decoder) { return destroy(decoder); }
+NvjpegStatus nvjpegDecoderStateCreate(NvjpegHandle handle, NvjpegEngine, NvjpegState* state) {
   return make(handle, state, nvjpegJpegState{});
 }
 NvjpegStatus nvjpegBufferPinnedCreate(NvjpegHandle handle, void*, NvjpegPinned* buffer) {
-  if (!handle->padded()) return NvjpegStatus::invalid_parameter;
+  if (!handle->padded()) return NvjpegStatus::invalid;
   return make(handle, buffer, nvjpegBufferPinned{});
 }
 NvjpegStatus nvjpegBufferPinnedDestroy(NvjpegPinned buffer) { return destroy(buffer); }
@@ -225,21 +225,21 @@ NvjpegStatus nvjpegStateAttachDeviceBuffer(NvjpegState state, NvjpegDevice buffe
   return store(&state->device, buffer);
 }
 
-NvjpegStatus nvjpegDecodeJpegHost(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState state, NvjpegParams params,
+NvjpegStatus nvjpegDecodeJpegHost(NvjpegHandle handle, NvjpegEngine, NvjpegState state, NvjpegParams params,
                                   NvjpegStream stream) {
   if (!is_current(handle) || !state->pinned || params->format != kNvjpegRgb) {
-    return NvjpegStatus::invalid_parameter;
+    return NvjpegStatus::invalid;
   }
   return decode(stream->bytes.data(), stream->bytes.size(), state->pinned->bytes);
 }
-NvjpegStatus nvjpegDecodeJpegTransferToDevice(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState state,
-                                              NvjpegStream, cudaStream_t stream) {
-  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid_parameter;
+NvjpegStatus nvjpegDecodeJpegTransferToDevice(NvjpegHandle handle, NvjpegEngine, NvjpegState state, NvjpegStream,
+                                              cudaStream_t stream) {
+  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid;
   return enqueue(stream, [from = state->pinned, to = state->device] { to->bytes = from->bytes; });
 }
-NvjpegStatus nvjpegDecodeJpegDevice(NvjpegHandle handle, NvjpegBackendDecoder, NvjpegState state, NvjpegImage* target,
+NvjpegStatus nvjpegDecodeJpegDevice(NvjpegHandle handle, NvjpegEngine, NvjpegState state, NvjpegImage* target,
                                     cudaStream_t stream) {
-  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid_parameter;
+  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid;
   return enqueue(stream, [from = state->device, to = target->channel[0]] {
     std::memcpy(to, from->bytes.data(), from->bytes.size());
   });

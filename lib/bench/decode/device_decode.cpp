@@ -59,15 +59,8 @@ class DeviceDecodeWork {
     return counts;
   }
 
-  std::uint64_t refused() const {
-    return static_cast<std::uint64_t>(
-        std::ranges::count_if(fates_, [](const Fate& fate) { return fate.refused.load(); }));
-  }
-
-  std::uint64_t returned() const {
-    return static_cast<std::uint64_t>(
-        std::ranges::count_if(fates_, [](const Fate& fate) { return fate.returned.load(); }));
-  }
+  std::uint64_t refused() const { return count(&Fate::refused); }
+  std::uint64_t returned() const { return count(&Fate::returned); }
 
   /// The last images that a GPU decoded; their pixels are still there.
   const DecodedBatch& last_batch() const { return last_batch_; }
@@ -79,6 +72,11 @@ class DeviceDecodeWork {
     std::atomic<bool> refused{false};
     std::atomic<bool> returned{false};
   };
+
+  std::uint64_t count(std::atomic<bool> Fate::*outcome) const {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(fates_, [=](const Fate& fate) { return (fate.*outcome).load(); }));
+  }
 
   void sort_images(DecodeTally& tally, const std::stop_token& stop) {
     using Clock = std::chrono::steady_clock;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,13 +26,11 @@
 namespace shardkit::bench {
 namespace {
 
-/// How one thread copies parts of a file to a GPU.
-class FileToDevice {
- public:
-  virtual ~FileToDevice() = default;
-  /// to.size bytes at `offset`. They are there once finish() has returned.
-  virtual void fetch(gpu::DeviceSpan to, std::uint64_t offset) = 0;
-  virtual void finish() = 0;
+/// How one thread copies parts of a file to a GPU: `fetch` gets to.size bytes at `offset`, which are there once
+/// `finish` has returned.
+struct Reader {
+  std::function<void(gpu::DeviceSpan to, std::uint64_t offset)> fetch;
+  std::function<void()> finish;
 };
 
 /// Reads all of `buffer` at `offset`. Throws Error{io}, also for a file that has become shorter.
@@ -43,7 +42,7 @@ void read_fully(const io::File& file, std::uint64_t offset, MutableBytes buffer)
               file.path(), offset + got);
 }
 using Clock = std::chrono::steady_clock;
-using MakeReader = std::function<std::unique_ptr<FileToDevice>()>;
+using MakeReader = std::function<Reader()>;
 
 constexpr std::uint64_t kPage = 4096;  // accepted by O_DIRECT on every file system
 constexpr std::uint64_t kBlock = std::uint64_t{8} << 20U;
@@ -65,7 +64,7 @@ io::File open_file(const std::string& path, bool& direct) {
 }
 
 /// Reads into pinned memory, two blocks alternately, and copies one while it reads the other. `file` outlives it.
-class ReadAndCopy final : public FileToDevice {
+class ReadAndCopy {
  public:
   ReadAndCopy(gpu::Device& device, const io::File& file, std::size_t block) : file_(file) {
     for (int i = 0; i < 2; ++i) {
@@ -75,7 +74,7 @@ class ReadAndCopy final : public FileToDevice {
   }
 
   /// A copy that is on its way still reads the pinned memory.
-  ~ReadAndCopy() override {
+  ~ReadAndCopy() {
     try {
       finish();
     } catch (const Error&) {  // the failure was reported before
@@ -85,7 +84,7 @@ class ReadAndCopy final : public FileToDevice {
   ReadAndCopy(const ReadAndCopy&) = delete;
   ReadAndCopy& operator=(const ReadAndCopy&) = delete;
 
-  void fetch(gpu::DeviceSpan to, std::uint64_t offset) override {
+  void fetch(gpu::DeviceSpan to, std::uint64_t offset) {
     Slot& slot = slots_[next_++ % slots_.size()];
     slot.stream->synchronize();
     const MutableBytes bytes = slot.host->bytes().first(to.size);
@@ -93,7 +92,7 @@ class ReadAndCopy final : public FileToDevice {
     slot.stream->copy_to_device(to, bytes);
   }
 
-  void finish() override {
+  void finish() {
     for (const Slot& slot : slots_) slot.stream->synchronize();
   }
 
@@ -107,17 +106,6 @@ class ReadAndCopy final : public FileToDevice {
   std::size_t next_ = 0;
 };
 
-/// By cuFile, whose reads return when the bytes are there. `file` outlives it.
-class ReadDirectly final : public FileToDevice {
- public:
-  explicit ReadDirectly(gpu::DirectFile& file) : file_(file) {}
-  void fetch(gpu::DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
-  void finish() override {}
-
- private:
-  gpu::DirectFile& file_;
-};
-
 class FileRun {
  public:
   FileRun(const io::File& file, std::uint64_t bytes, unsigned threads, gpu::Device& device, Context& context)
@@ -127,7 +115,7 @@ class FileRun {
 
   /// Times one method and checks the bytes that it delivered.
   FileWay measure(FileReader way, bool direct, const MakeReader& make_reader) {
-    std::vector<std::unique_ptr<FileToDevice>> readers;
+    std::vector<Reader> readers;
     for (unsigned i = 0; i < threads_; ++i) readers.push_back(make_reader());
     device_.fill_pattern(memory_.span(), kStaleSeed);  // bytes of an earlier method must not count for this one
     std::vector<double> seconds;
@@ -138,21 +126,21 @@ class FileRun {
   }
 
  private:
-  double fetch_all(const std::vector<std::unique_ptr<FileToDevice>>& readers) {
+  double fetch_all(const std::vector<Reader>& readers) {
     context_.progress().start("reading to the GPU", 0, bytes_);
     std::atomic<std::uint64_t> next{0};
     const auto start = Clock::now();
     sync::TaskGroup group(context_.stop_token());
-    for (const auto& reader : readers) {
+    for (const Reader& reader : readers) {
       group.spawn([&, this](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
           const std::uint64_t offset = next.fetch_add(kBlock);
           if (offset >= bytes_) break;
           const std::uint64_t length = std::min(kBlock, bytes_ - offset);
-          reader->fetch(memory_.span().part(offset, length), offset);
+          reader.fetch(memory_.span().part(offset, length), offset);
           context_.progress().bytes.fetch_add(length, std::memory_order_relaxed);
         }
-        reader->finish();
+        reader.finish();
       });
     }
     group.wait();
@@ -198,24 +186,6 @@ GdsMode mode_of(const std::optional<gpu::DirectReads>& reads) {
   return reads->posix > 0 ? GdsMode::compatibility : GdsMode::unknown;
 }
 
-/// Memory of the GPU that cuFile knows, for as long as it lives.
-class Registration {
- public:
-  Registration(gpu::DirectStorage& storage, gpu::DeviceSpan memory)
-      : storage_(storage), memory_(memory), done_(storage.register_memory(memory)) {}
-  ~Registration() {
-    if (done_) storage_.unregister_memory(memory_);
-  }
-  Registration(const Registration&) = delete;
-  Registration& operator=(const Registration&) = delete;
-  bool done() const { return done_; }
-
- private:
-  gpu::DirectStorage& storage_;
-  gpu::DeviceSpan memory_;
-  bool done_;
-};
-
 void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device& device,
                     const TransferMachine& machine, FileTransfer& result) {
   std::unique_ptr<gpu::DirectStorage> storage;
@@ -231,9 +201,10 @@ void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device
     result.missing = error.what();
     return;
   }
-  const Registration registration(*storage, run.memory());
-  result.registered = registration.done();
-  result.rows.push_back(run.measure(FileReader::cufile, true, [&] { return std::make_unique<ReadDirectly>(*opened); }));
+  result.registered = storage->register_memory(run.memory());
+  // Its reads return when the bytes are there.
+  const auto fetch = [&](gpu::DeviceSpan to, std::uint64_t offset) { opened->read(to, offset); };
+  result.rows.push_back(run.measure(FileReader::cufile, true, [&] { return Reader{fetch, [] {}}; }));
   result.mode = mode_of(storage->reads());
 }
 
@@ -263,8 +234,12 @@ FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Devic
   result.block = kBlock;
   result.threads = threads;
   FileRun run(file, bytes, threads, device, context);
-  result.rows.push_back(
-      run.measure(FileReader::pread, direct, [&] { return std::make_unique<ReadAndCopy>(device, file, kBlock); }));
+  const auto make_reader = [&] {
+    const auto reader = std::make_shared<ReadAndCopy>(device, file, kBlock);
+    return Reader{[=](gpu::DeviceSpan to, std::uint64_t offset) { reader->fetch(to, offset); },
+                  [=] { reader->finish(); }};
+  };
+  result.rows.push_back(run.measure(FileReader::pread, direct, make_reader));
   measure_cufile(run, file, direct, device, machine, result);
   if (result.missing) context.warn("gds_missing", *result.missing);
   return result;
