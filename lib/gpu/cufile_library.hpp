@@ -13,13 +13,10 @@ namespace shardkit::gpu {
 // What shardkit uses of cuFile. Declared here, so that its header is not needed to build: the interface is stable.
 // tests/gpu/cufile_header_test.cpp compares all of it with cufile.h.
 
-inline constexpr int kCufileSuccess = 0;
-inline constexpr int kCufileCudaError = 5011;  ///< CU_FILE_CUDA_DRIVER_ERROR
-inline constexpr int kCufileDescriptor = 1;    ///< CU_FILE_HANDLE_TYPE_OPAQUE_FD
+inline constexpr int kCufileSuccess = 0, kCufileDescriptor = 1, kCufileCudaError = 5011;
 
 struct CufileError {
-  int error;
-  int cuda_error;
+  int error, cuda_error;
 };
 
 struct CufileFileDescription {
@@ -35,9 +32,7 @@ struct CufileFileDescription {
 struct CufileStats {
   struct Gpu {
     std::byte before[56];
-    std::uint64_t peer_to_peer;
-    std::uint64_t nvidia_fs;
-    std::uint64_t posix;
+    std::uint64_t peer_to_peer, nvidia_fs, posix;
     std::byte after[168];
   };
   std::byte before[1024];

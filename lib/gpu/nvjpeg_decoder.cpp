@@ -79,6 +79,7 @@ NvjpegOwned<T> make_nvjpeg(NvjpegStatus (*destroy)(T), Create* create, Arguments
   return {object, destroy};
 }
 
+/// nvJPEG's buffers grow by this much, as in DALI: allocating waits for the GPU.
 constexpr std::size_t kDevicePadding = std::size_t{16} << 20U;
 constexpr std::size_t kPinnedPadding = std::size_t{8} << 20U;
 
@@ -96,7 +97,9 @@ NvjpegImage nvjpeg_target(const DeviceImage& image) {
 class NvjpegHardware {
  public:
   NvjpegHardware(const NvjpegLibrary& nvjpeg, NvjpegHandle handle, int device)
-      : nvjpeg_(nvjpeg), handle_(handle), lanes_{Lane(nvjpeg, handle, device), Lane(nvjpeg, handle, device)} {}
+      : nvjpeg_(nvjpeg),
+        handle_(handle),
+        lanes_{Lane{CudaQueue(device), make_state()}, Lane{CudaQueue(device), make_state()}} {}
 
   /// Adds the indexes of those that did not decode to `failed`; `first` is that of the first job. Two halves are under
   /// way at once: nvJPEG parses one while the engines decode the other. It does not report which image of a batch
@@ -106,7 +109,7 @@ class NvjpegHardware {
     std::array<NvjpegStatus, 2> results{};
     for (std::size_t i = 0; i < halves.size(); ++i) prepare(lanes_[i], halves[i].size());
     for (std::size_t i = 0; i < halves.size(); ++i) results[i] = start(lanes_[i], halves[i]);
-    for (Lane& lane : lanes_) lane.stream->synchronize();
+    for (Lane& lane : lanes_) lane.stream.synchronize();
     for (std::size_t i = 0; i < halves.size(); ++i) {
       const std::size_t index = first + i * halves.front().size();
       if (is_decoded(results[i])) continue;
@@ -120,12 +123,13 @@ class NvjpegHardware {
 
  private:
   struct Lane {
-    Lane(const NvjpegLibrary& nvjpeg, NvjpegHandle handle, int device)
-        : stream(std::make_unique<CudaQueue>(device)),
-          state(make_nvjpeg<NvjpegState>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
-    std::unique_ptr<CudaQueue> stream;
+    CudaQueue stream;
     NvjpegOwned<NvjpegState> state;
   };
+
+  NvjpegOwned<NvjpegState> make_state() const {
+    return make_nvjpeg<NvjpegState>(nvjpeg_.state_destroy, nvjpeg_.state_create, handle_);
+  }
 
   /// Each time, because it also clears the state of a failed batch. Threads have no effect on hardware.
   void prepare(Lane& lane, std::size_t count) {
@@ -145,7 +149,7 @@ class NvjpegHardware {
       targets.push_back(nvjpeg_target(job.image));
     }
     return nvjpeg_.batched_decode(handle_, lane.state.get(), bytes.data(), lengths.data(), targets.data(),
-                                  lane.stream->handle());
+                                  lane.stream.handle());
   }
 
   const NvjpegLibrary& nvjpeg_;
@@ -227,18 +231,12 @@ class NvjpegWorker {
 
 /// A handle whose batches go to the hardware decoders, if the device has them.
 NvjpegOwned<NvjpegHandle> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
-  // Its buffers grow by this much, as in DALI: allocating waits for the GPU.
-  const auto pad = [&](NvjpegOwned<NvjpegHandle> owned) {
-    check_nvjpeg(nvjpeg.device_padding(kDevicePadding, owned.get()), "set up nvJPEG");
-    check_nvjpeg(nvjpeg.pinned_padding(kPinnedPadding, owned.get()), "set up nvJPEG");
-    return owned;
-  };
   select_cuda_device(device);  // nvJPEG's objects belong to the device that was current when they were made
   NvjpegHandle handle = nullptr;
   hardware = nvjpeg.create(NvjpegBackend::hardware, nullptr, nullptr, 0, &handle) == NvjpegStatus::success;
-  if (hardware) return pad({handle, nvjpeg.destroy});
+  if (hardware) return {handle, nvjpeg.destroy};
   const NvjpegStatus status = nvjpeg.create(NvjpegBackend::usual, nullptr, nullptr, 0, &handle);
-  if (status == NvjpegStatus::success) return pad({handle, nvjpeg.destroy});
+  if (status == NvjpegStatus::success) return {handle, nvjpeg.destroy};
   throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} failed: {}", device,
                                                   nvjpeg.library.name(), nvjpeg_text(status)));
 }
@@ -253,6 +251,8 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
           return std::make_unique<Parser>(
               make_nvjpeg<NvjpegStream>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_.get()));
         }) {
+    check_nvjpeg(nvjpeg_.device_padding(kDevicePadding, handle_.get()), "set up nvJPEG");
+    check_nvjpeg(nvjpeg_.pinned_padding(kPinnedPadding, handle_.get()), "set up nvJPEG");
     if (has_hardware_) hardware_ = std::make_unique<NvjpegHardware>(nvjpeg_, handle_.get(), device_);
   }
   ~NvjpegDecoder() override { cudaSetDevice(device_); }

@@ -15,9 +15,7 @@ enum class NvjpegStatus { success, not_initialized, invalid, bad_jpeg, unsupport
 enum class NvjpegBackend { usual = 0, hybrid = 1, gpu_hybrid = 2, hardware = 3 };
 inline constexpr int kNvjpegRgb = 5;  ///< nvjpegOutputFormat_t: NVJPEG_OUTPUT_RGBI
 inline constexpr int kNvjpegUnknownSubsampling = -1;
-inline constexpr int kNvjpegBaseline = 0xc0;
-inline constexpr int kNvjpegExtended = 0xc1;
-inline constexpr int kNvjpegProgressive = 0xc2;
+inline constexpr int kNvjpegBaseline = 0xc0, kNvjpegExtended = 0xc1, kNvjpegProgressive = 0xc2;  // nvjpegJpegEncoding_t
 
 using NvjpegHandle = struct nvjpegHandle*;
 using NvjpegState = struct nvjpegJpegState*;
@@ -36,20 +34,18 @@ struct NvjpegImage {
 /// old.
 struct NvjpegLibrary {
   using Status = NvjpegStatus;
-  template <class T>
-  using Destroy = Status(T);
 
   // Not libnvjpeg.so.11: under that name nvjpegImage_t has changed its layout.
   SharedLibrary library{"nvJPEG", with_toolkit_files({"libnvjpeg.so.13", "libnvjpeg.so.12"})};
   Status (*get_property)(int, int*) = library.need("nvjpegGetProperty");
   Status (*create)(NvjpegBackend, void*, void*, unsigned, NvjpegHandle*) = library.need("nvjpegCreateEx");
-  Destroy<NvjpegHandle>* destroy = library.need("nvjpegDestroy");
+  Status (*destroy)(NvjpegHandle) = library.need("nvjpegDestroy");
   Status (*device_padding)(std::size_t, NvjpegHandle) = library.need("nvjpegSetDeviceMemoryPadding");
   Status (*pinned_padding)(std::size_t, NvjpegHandle) = library.need("nvjpegSetPinnedMemoryPadding");
   Status (*state_create)(NvjpegHandle, NvjpegState*) = library.need("nvjpegJpegStateCreate");
-  Destroy<NvjpegState>* state_destroy = library.need("nvjpegJpegStateDestroy");
+  Status (*state_destroy)(NvjpegState) = library.need("nvjpegJpegStateDestroy");
   Status (*stream_create)(NvjpegHandle, NvjpegStream*) = library.need("nvjpegJpegStreamCreate");
-  Destroy<NvjpegStream>* stream_destroy = library.need("nvjpegJpegStreamDestroy");
+  Status (*stream_destroy)(NvjpegStream) = library.need("nvjpegJpegStreamDestroy");
   Status (*stream_parse)(NvjpegHandle, const unsigned char*, std::size_t, int, int,
                          NvjpegStream) = library.need("nvjpegJpegStreamParse");
   Status (*stream_encoding)(NvjpegStream, int*) = library.need("nvjpegJpegStreamGetJpegEncoding");
@@ -62,15 +58,15 @@ struct NvjpegLibrary {
   Status (*batched_decode)(NvjpegHandle, NvjpegState, const unsigned char* const*, const std::size_t*, NvjpegImage*,
                            cudaStream_t) = library.need("nvjpegDecodeBatched");
   Status (*params_create)(NvjpegHandle, NvjpegParams*) = library.need("nvjpegDecodeParamsCreate");
-  Destroy<NvjpegParams>* params_destroy = library.need("nvjpegDecodeParamsDestroy");
+  Status (*params_destroy)(NvjpegParams) = library.need("nvjpegDecodeParamsDestroy");
   Status (*params_set_format)(NvjpegParams, int) = library.need("nvjpegDecodeParamsSetOutputFormat");
   Status (*decoder_create)(NvjpegHandle, NvjpegBackend, NvjpegEngine*) = library.need("nvjpegDecoderCreate");
-  Destroy<NvjpegEngine>* decoder_destroy = library.need("nvjpegDecoderDestroy");
+  Status (*decoder_destroy)(NvjpegEngine) = library.need("nvjpegDecoderDestroy");
   Status (*decoder_state_create)(NvjpegHandle, NvjpegEngine, NvjpegState*) = library.need("nvjpegDecoderStateCreate");
   Status (*pinned_create)(NvjpegHandle, void*, NvjpegPinned*) = library.need("nvjpegBufferPinnedCreate");
-  Destroy<NvjpegPinned>* pinned_destroy = library.need("nvjpegBufferPinnedDestroy");
+  Status (*pinned_destroy)(NvjpegPinned) = library.need("nvjpegBufferPinnedDestroy");
   Status (*device_create)(NvjpegHandle, void*, NvjpegDevice*) = library.need("nvjpegBufferDeviceCreate");
-  Destroy<NvjpegDevice>* device_destroy = library.need("nvjpegBufferDeviceDestroy");
+  Status (*device_destroy)(NvjpegDevice) = library.need("nvjpegBufferDeviceDestroy");
   Status (*attach_pinned)(NvjpegState, NvjpegPinned) = library.need("nvjpegStateAttachPinnedBuffer");
   Status (*attach_device)(NvjpegState, NvjpegDevice) = library.need("nvjpegStateAttachDeviceBuffer");
   Status (*decode_host)(NvjpegHandle, NvjpegEngine, NvjpegState, NvjpegParams,

@@ -11,34 +11,23 @@ namespace shardkit::gpu {
 // What shardkit uses of NVML. Declared here, so that no header of NVIDIA is needed to build: the interface is stable.
 // Enums of nvml.h are int. tests/gpu/nvml_header_test.cpp compares all of it with nvml.h.
 
-inline constexpr int kNvmlSuccess = 0;
-inline constexpr int kNvmlReceived = 1;  ///< nvmlPcieUtilCounter_t
-inline constexpr int kNvmlClockSm = 1;
-inline constexpr int kNvmlClockMemory = 2;
+inline constexpr int kNvmlSuccess = 0, kNvmlGpuSensor = 0, kNvmlReceived = 1, kNvmlClockSm = 1, kNvmlClockMemory = 2;
 inline constexpr int kNvmlUnknownState = 32;  ///< nvmlPstates_t
-inline constexpr int kNvmlGpuSensor = 0;      ///< nvmlTemperatureSensors_t
 
 using NvmlDevice = struct nvmlDevice_st*;
 
 struct NvmlPci {
   char legacy_address[16];
-  unsigned domain;
-  unsigned bus;
-  unsigned device;
-  unsigned device_id;
-  unsigned subsystem_id;
+  unsigned domain, bus, device, device_id, subsystem_id;
   char address[32];
 };
 
 struct NvmlMemory {
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
+  unsigned long long total, free, used;
 };
 
 struct NvmlUtilization {
-  unsigned gpu;  ///< percent, as the other
-  unsigned memory;
+  unsigned gpu, memory;  ///< percent
 };
 
 /// The functions of libnvidia-ml that shardkit uses. The essential ones are always set; others, which older drivers

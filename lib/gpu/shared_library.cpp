@@ -1,5 +1,6 @@
 #include "gpu/shared_library.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <dlfcn.h>
@@ -17,9 +18,7 @@ namespace {
 std::string loader_text() {
   const char* const text = ::dlerror();
   std::string line = text ? text : "no reason given";
-  for (char& c : line) {
-    if (c == '\n') c = ' ';
-  }
+  std::ranges::replace(line, '\n', ' ');
   return line;
 }
 

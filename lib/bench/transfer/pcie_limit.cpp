@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -73,15 +74,8 @@ const TransferRow* best_row(const TransferResult& result, std::uint64_t device, 
 }
 
 std::string_view direction_text(CopyDirection direction) {
-  switch (direction) {
-    case CopyDirection::h2d:
-      return "host to device";
-    case CopyDirection::d2h:
-      return "device to host";
-    case CopyDirection::both:
-      break;
-  }
-  return "both directions at once";
+  constexpr std::array<std::string_view, 3> kTexts{"host to device", "device to host", "both directions at once"};
+  return kTexts.at(static_cast<std::size_t>(direction));
 }
 
 /// The row for the verdict: pinned memory to the GPU, or the first row if that was not measured.
