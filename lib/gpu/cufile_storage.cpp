@@ -27,12 +27,6 @@ std::string cufile_text(CufileError error) {
   return fmt::format("{}: {}", error.error, meaning(error.error));
 }
 
-/// The same of a negative result of a read.
-std::string cufile_read_text(ssize_t result) {
-  if (result == -1) return std::strerror(errno);
-  return cufile_text({static_cast<int>(-result), 0});
-}
-
 class CufileFile final : public DirectFile {
  public:
   CufileFile(const CufileLibrary& cufile, const DeviceSpan& registered, int device, CufileLibrary::Handle handle,
@@ -51,7 +45,9 @@ class CufileFile final : public DirectFile {
       const ssize_t got = cufile_.read(handle_, base, to.size - done, static_cast<off_t>(offset + done),
                                        to.data - base + static_cast<off_t>(done));
       if (got <= 0) {
-        const std::string why = got == 0 ? "the file ends before its reported size" : cufile_read_text(got);
+        const std::string why = got == 0    ? "the file ends before its reported size"
+                                : got == -1 ? std::strerror(errno)
+                                            : cufile_text({static_cast<int>(-got), 0});
         throw Error(ErrorCode::io, fmt::format("cuFile cannot read '{}' at byte {}: {}", path_, offset + done, why),
                     path_, offset + done);
       }

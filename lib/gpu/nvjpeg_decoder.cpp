@@ -113,11 +113,8 @@ class NvjpegHardware {
     for (std::size_t i = 0; i < halves.size(); ++i) {
       const std::size_t index = first + i * halves.front().size();
       if (is_decoded(results[i])) continue;
-      if (halves[i].size() == 1) {
-        failed.push_back(index);
-      } else {
-        decode(halves[i], index, failed);
-      }
+      if (halves[i].size() == 1) failed.push_back(index);
+      if (halves[i].size() > 1) decode(halves[i], index, failed);
     }
   }
 

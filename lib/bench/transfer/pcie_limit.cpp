@@ -156,24 +156,13 @@ struct Cost {
   double release = 0;
 };
 
-double seconds(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
-Cost allocate_once(gpu::Device& device, std::size_t bytes, bool write_combined) {
+Cost cost_of(const auto& prepare, const auto& release) {
   const auto start = Clock::now();
-  const MutableBytes memory = device.allocate_pinned(bytes, write_combined);
+  prepare();
   const auto prepared = Clock::now();
-  device.free_pinned(memory);
-  return {seconds(start, prepared), seconds(prepared, Clock::now())};
-}
-
-Cost register_once(gpu::Device& device, MutableBytes memory) {
-  const auto start = Clock::now();
-  device.register_memory(memory);
-  const auto prepared = Clock::now();
-  device.unregister_memory(memory);
-  return {seconds(start, prepared), seconds(prepared, Clock::now())};
+  release();
+  return {std::chrono::duration<double>(prepared - start).count(),
+          std::chrono::duration<double>(Clock::now() - prepared).count()};
 }
 
 }  // namespace
@@ -251,8 +240,12 @@ std::optional<PinningRow> time_pinning(gpu::Device& device, gpu::HostMemory kind
   if (kind == gpu::HostMemory::registered) pages.emplace(bytes);
   for (unsigned i = 0; i < kRepetitions; ++i) {
     context.throw_if_stopped();
-    const Cost cost = pages ? register_once(device, pages->bytes())
-                            : allocate_once(device, bytes, kind == gpu::HostMemory::write_combined);
+    MutableBytes memory;
+    const bool combined = kind == gpu::HostMemory::write_combined;
+    const Cost cost =
+        pages ? cost_of([&] { device.register_memory(pages->bytes()); },
+                        [&] { device.unregister_memory(pages->bytes()); })
+              : cost_of([&] { memory = device.allocate_pinned(bytes, combined); }, [&] { device.free_pinned(memory); });
     prepare.push_back(cost.prepare);
     release.push_back(cost.release);
   }
