@@ -18,29 +18,30 @@ std::string text_of(const std::array<char, N>& text) {
   return std::string(text.data());
 }
 
-/// The value of a call; empty if the library, the driver or the GPU does not know it.
-std::optional<std::uint64_t> number(NvmlLibrary::Number* call, NvmlDevice gpu) {
-  unsigned value = 0;
-  if (!call || call(gpu, &value) != kNvmlSuccess) return std::nullopt;
+/// The value of a call with these arguments; empty if the library, the driver or the GPU does not know it.
+template <class Value>
+std::optional<Value> got(auto* call, auto... arguments) {
+  Value value{};
+  if (!call || call(arguments..., &value) != kNvmlSuccess) return std::nullopt;
   return value;
 }
 
 /// The same for values that are never 0: some drivers report 0 for unknown.
 std::optional<std::uint64_t> positive(NvmlLibrary::Number* call, NvmlDevice gpu) {
-  const auto value = number(call, gpu);
+  const auto value = got<unsigned>(call, gpu);
   return value && *value > 0 ? value : std::nullopt;
 }
 
 std::optional<double> watts(NvmlLibrary::Number* call, NvmlDevice gpu) {
-  const auto milliwatts = number(call, gpu);
+  const auto milliwatts = got<unsigned>(call, gpu);
   if (!milliwatts) return std::nullopt;
   return static_cast<double>(*milliwatts) / 1000;
 }
 
 std::optional<std::uint64_t> hertz(NvmlLibrary::Clock* call, NvmlDevice gpu, int type) {
-  unsigned megahertz = 0;
-  if (!call || call(gpu, type, &megahertz) != kNvmlSuccess) return std::nullopt;
-  return megahertz * kMega;
+  const auto megahertz = got<unsigned>(call, gpu, type);
+  if (!megahertz) return std::nullopt;
+  return *megahertz * kMega;
 }
 
 std::optional<double> busy(NvmlLibrary::Utilization* call, NvmlDevice gpu) {
@@ -88,12 +89,10 @@ class NvmlMonitor final : public GpuMonitor {
 
   std::optional<double> pcie_intake(const std::string& pci_address) const override {
     NvmlDevice gpu = nullptr;
-    unsigned kilobytes = 0;
-    if (!nvml_.pcie_throughput || nvml_.by_address(pci_address.c_str(), &gpu) != kNvmlSuccess ||
-        nvml_.pcie_throughput(gpu, kNvmlReceived, &kilobytes) != kNvmlSuccess) {
-      return std::nullopt;
-    }
-    return kilobytes * 1000.0;
+    if (nvml_.by_address(pci_address.c_str(), &gpu) != kNvmlSuccess) return std::nullopt;
+    const auto kilobytes = got<unsigned>(nvml_.pcie_throughput, gpu, kNvmlReceived);
+    if (!kilobytes) return std::nullopt;
+    return *kilobytes * 1000.0;
   }
 
  private:
@@ -149,35 +148,26 @@ class NvmlMonitor final : public GpuMonitor {
     state.max_sm_clock = hertz(nvml_.max_clock, gpu, kNvmlClockSm);
     state.memory_clock = hertz(nvml_.clock, gpu, kNvmlClockMemory);
     state.max_memory_clock = hertz(nvml_.max_clock, gpu, kNvmlClockMemory);
-    unsigned long long reasons = 0;
     const auto limits = nvml_.clock_limits ? nvml_.clock_limits : nvml_.throttle_reasons;
-    if (limits && limits(gpu, &reasons) == kNvmlSuccess) {
-      state.clock_limits = clock_limit_names(reasons);
-    }
-    int performance = kNvmlUnknownState;
-    if (nvml_.performance_state && nvml_.performance_state(gpu, &performance) == kNvmlSuccess &&
-        performance != kNvmlUnknownState) {
-      state.performance_state = static_cast<std::uint64_t>(performance);
+    if (const auto reasons = got<unsigned long long>(limits, gpu)) state.clock_limits = clock_limit_names(*reasons);
+    const auto performance = got<int>(nvml_.performance_state, gpu);
+    if (performance && *performance != kNvmlUnknownState) {
+      state.performance_state = static_cast<std::uint64_t>(*performance);
     }
   }
 
   void load(NvmlDevice gpu, GpuState& state) const {
-    NvmlMemory memory{};
-    if (nvml_.memory && nvml_.memory(gpu, &memory) == kNvmlSuccess) {
-      state.memory = memory.total;
-      state.memory_used = memory.used;
+    if (const auto memory = got<NvmlMemory>(nvml_.memory, gpu)) {
+      state.memory = memory->total;
+      state.memory_used = memory->used;
     }
-    unsigned celsius = 0;
-    if (nvml_.temperature && nvml_.temperature(gpu, kNvmlGpuSensor, &celsius) == kNvmlSuccess) {
-      state.temperature = celsius;
-    }
+    state.temperature = got<unsigned>(nvml_.temperature, gpu, kNvmlGpuSensor);
     state.power = watts(nvml_.power, gpu);
     state.power_limit = watts(nvml_.power_limit, gpu);
     state.default_power_limit = watts(nvml_.default_power_limit, gpu);
-    NvmlUtilization percent{};
-    if (nvml_.busy && nvml_.busy(gpu, &percent) == kNvmlSuccess) {
-      state.gpu_busy = percent.gpu / 100.0;
-      state.memory_busy = percent.memory / 100.0;
+    if (const auto percent = got<NvmlUtilization>(nvml_.busy, gpu)) {
+      state.gpu_busy = percent->gpu / 100.0;
+      state.memory_busy = percent->memory / 100.0;
     }
     state.decoder_busy = busy(nvml_.decoder_busy, gpu);
     state.jpeg_busy = busy(nvml_.jpeg_busy, gpu);
@@ -187,10 +177,7 @@ class NvmlMonitor final : public GpuMonitor {
     unsigned now = 0;
     unsigned next = 0;
     if (nvml_.mig && nvml_.mig(gpu, &now, &next) == kNvmlSuccess) state.mig = on_or_off(now != 0);
-    int kept = 0;
-    if (nvml_.persistence && nvml_.persistence(gpu, &kept) == kNvmlSuccess) {
-      state.persistence = on_or_off(kept != 0);
-    }
+    if (const auto kept = got<int>(nvml_.persistence, gpu)) state.persistence = on_or_off(*kept != 0);
   }
 
   const NvmlLibrary nvml_;
