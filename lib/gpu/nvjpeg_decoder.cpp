@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <future>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "gpu/device_jpeg_decoder.hpp"
 #include "gpu/nvjpeg_library.hpp"
 #include "image/image_header.hpp"
+#include "sync/bounded_queue.hpp"
 #include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
 
@@ -304,6 +307,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
 
  private:
   using Parser = NvjpegOwned<NvjpegStream>;
+  using Share = std::packaged_task<void(NvjpegWorker&)>;  ///< of the images of a batch
   /// The encoding of an image, if some engine of nvJPEG decodes such images as libjpeg does.
   std::optional<int> usual_encoding(NvjpegStream parsed) const {
     unsigned components = 0;
@@ -323,20 +327,36 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
 
   std::vector<std::size_t> decode_hybrid(JpegEngine engine, std::span<const DeviceJpeg> jobs) {
     const std::size_t wanted = std::min<std::size_t>(threads_, jobs.size());
-    while (workers_.size() < wanted) {
-      workers_.push_back(std::make_unique<NvjpegWorker>(nvjpeg_, handle_.get(), device_));
-    }
+    while (workers_.size() < wanted) add_worker();
     std::vector<char> decoded(jobs.size(), 0);
-    sync::for_each_index(jobs.size(), wanted, {}, [&](std::size_t index, std::size_t thread) {
-      select_cuda_device(device_);
-      decoded[index] = workers_[thread]->decode(engine, jobs[index]) ? 1 : 0;
-    });
-    for (std::size_t i = 0; i < wanted; ++i) workers_[i]->finish();
+    std::atomic<std::size_t> next{0};
+    std::vector<std::future<void>> shares;
+    for (std::size_t i = 0; i < wanted; ++i) {
+      Share share([&](NvjpegWorker& worker) {
+        select_cuda_device(device_);
+        for (std::size_t index = next++; index < jobs.size(); index = next++) {
+          decoded[index] = worker.decode(engine, jobs[index]) ? 1 : 0;
+        }
+        worker.finish();
+      });
+      shares.push_back(share.get_future());
+      shares_.push(std::move(share), 1, {});
+    }
+    for (const std::future<void>& share : shares) share.wait();  // all of them, because they use what is here
+    for (std::future<void>& share : shares) share.get();
     std::vector<std::size_t> failed;
     for (std::size_t i = 0; i < decoded.size(); ++i) {
       if (decoded[i] == 0) failed.push_back(i);
     }
     return failed;
+  }
+
+  /// Its thread stays for all batches: starting threads takes as long as decoding some images.
+  void add_worker() {
+    NvjpegWorker& worker = *workers_.emplace_back(std::make_unique<NvjpegWorker>(nvjpeg_, handle_.get(), device_));
+    crew_.spawn([this, &worker](const std::stop_token& stop) {
+      while (auto share = shares_.pop(stop)) (*share)(worker);
+    });
   }
 
   const NvjpegLibrary nvjpeg_;
@@ -347,6 +367,8 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   sync::LoanPool<Parser> parsers_;
   std::unique_ptr<NvjpegHardware> hardware_;
   std::vector<std::unique_ptr<NvjpegWorker>> workers_;  ///< made when they are first needed
+  sync::BoundedQueue<Share> shares_{threads_};
+  sync::TaskGroup crew_;
 };
 
 }  // namespace

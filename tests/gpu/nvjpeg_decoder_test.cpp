@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 
@@ -183,6 +184,22 @@ TEST_CASE("a decoder serves one batch after the other, with any engine") {
       CHECK(batch.wrong().empty());
     }
   }
+}
+
+TEST_CASE("threads of the hybrid engines stay for the next batch") {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  };
+  const auto before = threads();
+  {
+    const Nvjpeg nvjpeg(3);
+    for (int i = 0; i < 3; ++i) {
+      Batch batch(9);
+      CHECK(nvjpeg.decoder->decode(JpegEngine::hybrid, batch.jobs()).empty());
+      CHECK(threads() == before + 3);
+    }
+  }
+  CHECK(threads() == before);
 }
 
 TEST_CASE("short memory is no fault of an image") {
