@@ -136,21 +136,26 @@ cli::Answer answer_compare(const bench::CompareResult& result) {
 cli::Command compare_command() {
   return cli::make_command<bench::CompareOptions, bench::CompareResult>(
       {.name = "compare",
-       .summary = "compare two results, or check one result against the requirements of a fleet",
+       .summary = "compare two results or commands, or check one result against the requirements of a fleet",
        .description =
-           "Compares repetitions of NEW with repetitions of BASE. Prints first what differs in how they were measured. "
-           "Then prints each metric with its change, the interval of that change and a verdict: pass, regressed, "
-           "improved, inconclusive or incomparable.\n\nRegressed means that a rank test shows a change (Mann-Whitney "
-           "U, 9 or more values per side) and that the whole interval lies beyond the threshold. At most 1 comparison "
-           "in 100 reports a regression because of noise, however many metrics it has."
+           "Compares runs of NEW with runs of BASE. Prints first what differs in how they were measured. Then prints "
+           "each metric with its change, the interval of that change and a verdict: pass, regressed, improved, "
+           "inconclusive or incomparable.\n\nRuns differ more than the repetitions within a run, so use --ab: it runs "
+           "two commands alternately and compares them pair by pair. Each command writes its result to the path in "
+           "$SHARDKIT_RESULT. iobench does so by itself. Results and folders with one result per run are compared, "
+           "too.\n\nRegressed means that a t test shows a change and that the whole interval lies beyond the "
+           "threshold. At most 1 comparison in 100 reports a regression because of noise, however many metrics it has. "
+           "With too few runs to show how much they differ, a deviation of 5 % between runs is assumed. If other "
+           "processes disturbed a side, the result is inconclusive."
            "\n\nExit code 3 if a metric regressed, the results are incomparable or the gate "
-           "is missed. Exit code 0 if the result is inconclusive, unless --fail-on-inconclusive is given. Get ten "
-           "repetitions with `iobench run --repeat 10`, or put ten results into a folder.",
-       .examples = {{"iobench compare before.json after.json", "two results of iobench run --repeat 10"},
+           "is missed. Exit code 0 if the result is inconclusive, unless --fail-on-inconclusive is given.",
+       .examples = {{"iobench compare --ab \"old/iobench decode photos\" \"new/iobench decode photos\"",
+                     "run both programs ten times in turns and compare them"},
+                    {"iobench compare before.json after.json", "two results, each of a single run"},
                     {"iobench compare base/ new/ --threshold 3%,read.latency_seconds.p99=20%",
-                     "two folders with one result per repetition"},
+                     "two folders with one result per run"},
                     {"iobench compare node.json --save-baseline fleet.json --class h100-nvme",
-                     "save the result of a good node of this class as baseline"},
+                     "add the result of a good node of this class to the baseline"},
                     {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
                      "compare another node with that baseline"},
                     {"iobench compare node17.json --gate samples/ci/gate.json",

@@ -1,5 +1,6 @@
 #include "iobench/verbs.hpp"
 
+#include "bench/compare/ab_runs.hpp"
 #include "programs.hpp"
 
 namespace shardkit::apps {
@@ -20,7 +21,8 @@ cli::App iobench_app() {
                     {"sweep", "explain/measuring.md"},
                     {"model", "explain/model.md"},
                     {"watch", "explain/watch.md"},
-                    {"compare", "explain/comparing.md"}}};
+                    {"compare", "explain/comparing.md"}},
+          .result_variable = bench::kResultVariable};
 }
 
 }  // namespace shardkit::apps

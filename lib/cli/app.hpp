@@ -22,6 +22,8 @@ struct App {
   std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
   /// Verbs, or groups of them, and the page of docs/ that explains them: {"cache", "how-to/node-cache.md"}.
   std::vector<std::pair<std::string_view, std::string_view>> pages = {};
+  /// Environment variable with a path to which verbs write their envelope, as to --json; null: none.
+  const char* result_variable = nullptr;
 };
 
 /// The streams of a program: reports go to `out`, everything else to `err`.

@@ -36,6 +36,8 @@ class CommandRun {
   CommandRun(const App& app, const Command& command, const Io& io)
       : io_(io), command_(command), text_(command.text()), invocation_(command.prepare()) {
     report_.program = app.name;
+    const char* path = app.result_variable == nullptr ? nullptr : std::getenv(app.result_variable);
+    if (path != nullptr && *path != '\0') result_path_ = path;
     report_.verb = text_.name;
     report_.started_at = std::chrono::system_clock::now();
   }
@@ -212,6 +214,7 @@ class CommandRun {
     write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_.ci_report()); });
     write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_.ci_report()); });
     if (wants_json_file()) write_file(common_.json, envelope_json);
+    write_file(result_path_, envelope_json);
     const std::string text = standard_output(worked);
     attempt([&] { write_unless_closed(text); });
   }
@@ -262,6 +265,7 @@ class CommandRun {
   std::optional<Messages> messages_;       ///< made when --log is known
   Invocation invocation_;
   CommonOptions common_;
+  std::optional<std::string> result_path_;  ///< from the environment
   Report report_;
 };
 

@@ -56,6 +56,8 @@ struct Comparison {
     judged,         ///< has the role of its group, if that has one
     condition,      ///< of a result: results that differ in it cannot be compared
     own_condition,  ///< the same, but not if the result is a stage of another verb's
+    data,           ///< a condition if both name different data; else it depends on how far the budget went
+    circumstance,   ///< a condition if both request different ones; else results that differ in it have no verdict
     free            ///< of an option: results that differ in it can be compared
   };
   Part part = Part::metric;
@@ -74,8 +76,10 @@ constexpr Comparison derived_metric(Better better) { return {.better = better, .
 constexpr Comparison condition_within(double tolerance) {
   return {.part = Comparison::Part::condition, .tolerance = tolerance};
 }
+constexpr Comparison data_within(double tolerance) { return {.part = Comparison::Part::data, .tolerance = tolerance}; }
 inline constexpr Comparison kCondition{Comparison::Part::condition};
 inline constexpr Comparison kOwnCondition{Comparison::Part::own_condition};
+inline constexpr Comparison kCircumstance{Comparison::Part::circumstance};
 inline constexpr Comparison kJudged{Comparison::Part::judged};
 inline constexpr Comparison kMayDiffer{Comparison::Part::free};
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,13 +10,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/file.hpp"
+#include "system/shell.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -31,54 +29,6 @@ Error failure(const char* how) {
   return Error(ErrorCode::denied, fmt::format("the program of credential_process {}", how));
 }
 
-/// A shell in its own process group; the group is killed unless it has ended.
-class Shell {
- public:
-  Shell(const std::string& command, int output) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    // Signal settings of this process must not apply to its children.
-    sigset_t blocked;
-    sigset_t defaults;
-    sigemptyset(&blocked);
-    sigemptyset(&defaults);
-    for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&defaults, signal);
-    posix_spawnattr_setsigmask(&attributes, &blocked);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    const std::array<const char*, 4> words{"sh", "-c", command.c_str(), nullptr};
-    const int error =
-        posix_spawn(&pid_, "/bin/sh", &actions, &attributes, const_cast<char* const*>(words.data()), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (error != 0) throw system_error(error, "start", "/bin/sh");
-  }
-  ~Shell() {
-    if (pid_ <= 0) return;
-    ::kill(-pid_, SIGKILL);
-    wait();
-  }
-  Shell(const Shell&) = delete;
-  Shell& operator=(const Shell&) = delete;
-
-  /// Its exit status, as waitpid has it.
-  int wait() {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-    return status;
-  }
-
- private:
-  pid_t pid_ = -1;
-};
-
 }  // namespace
 
 std::string program_output(const std::string& command, std::size_t limit, system::Seconds time,
@@ -87,7 +37,7 @@ std::string program_output(const std::string& command, std::size_t limit, system
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error(errno, "make", "a pipe");
   const io::File reading(ends[0], "pipe");
   io::File writing(ends[1], "pipe");
-  Shell shell(command, writing.fd());
+  system::Shell shell(command, writing.fd(), -1);
   { const io::File closed = std::move(writing); }
   const system::Seconds deadline = system::system_clock().monotonic() + time;
   std::string output;

@@ -3,115 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <utility>
 
 namespace shardkit::stats {
 namespace {
 
-constexpr std::size_t kMostExact = 50;
-
 /// P(Z > z) of the normal distribution.
 double normal_tail(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
 
-/// probabilities[u] of U being u if nothing differs: of all ways to choose m of m + n ranks, how many have the rank sum
-/// u + m (m + 1) / 2. Counted rank by rank; doubles are exact enough, because nothing is subtracted.
-std::vector<double> u_probabilities(std::size_t m, std::size_t n) {
-  // ways[k][u]: k ranks chosen among those seen, each i-th of them counted by how far it is above i.
-  std::vector<std::vector<double>> ways(m + 1, std::vector<double>(m * n + 1));
-  ways[0][0] = 1;
-  for (std::size_t rank = 0; rank < m + n; ++rank) {
-    for (std::size_t k = std::min(rank + 1, m); k > 0; --k) {
-      const std::size_t above = rank - (k - 1);
-      if (above > n) continue;
-      for (std::size_t u = 0; u + above <= m * n; ++u) ways[k][u + above] += ways[k - 1][u];
-    }
-  }
-  double total = 0;
-  for (const double way : ways[m]) total += way;
-  for (double& way : ways[m]) way /= total;
-  return std::move(ways[m]);
-}
-
-std::vector<double> merged(std::span<const double> base, std::span<const double> changed) {
-  std::vector<double> all(base.begin(), base.end());
-  all.insert(all.end(), changed.begin(), changed.end());
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
-/// Sum of t^3 - t over the groups of t equal values.
-double tie_sum(const std::vector<double>& sorted) {
-  double sum = 0;
-  for (std::size_t i = 0, next = 0; i < sorted.size(); i = next) {
-    while (next < sorted.size() && sorted[next] == sorted[i]) ++next;
-    const auto t = static_cast<double>(next - i);
-    sum += t * t * t - t;
-  }
-  return sum;
-}
-
-/// Pairs in which `changed` is the larger; equal ones count half.
-double u_of(std::span<const double> base, std::span<const double> changed) {
-  double u = 0;
-  for (const double b : base) {
-    for (const double c : changed) u += c > b ? 1 : c == b ? 0.5 : 0;
-  }
-  return u;
-}
-
-double exact_p(double u, std::size_t m, std::size_t n) {
-  const std::vector<double> probabilities = u_probabilities(m, n);
-  const auto less = static_cast<std::size_t>(std::min(u, static_cast<double>(m * n) - u));
-  double tail = 0;
-  for (std::size_t i = 0; i <= less; ++i) tail += probabilities[i];
-  return std::min(2 * tail, 1.0);
-}
-
-double approximate_p(double u, double m, double n, double ties) {
-  const double all = m + n;
-  const double variance = m * n / 12 * (all + 1 - ties / (all * (all - 1)));
-  if (!(variance > 0)) return 1;
-  const double distance = std::max(std::abs(u - m * n / 2) - 0.5, 0.0);
-  return std::min(2 * normal_tail(distance / std::sqrt(variance)), 1.0);
-}
-
-/// How many of the sorted differences lie below the interval's end.
-std::size_t cut_differences(std::size_t m, std::size_t n, double tail) {
-  if (m <= kMostExact && n <= kMostExact) {
-    const std::vector<double> probabilities = u_probabilities(m, n);
-    double sum = 0;
-    for (std::size_t u = 0; u < probabilities.size() / 2; ++u) {
-      sum += probabilities[u];
-      if (sum > tail) return u;
-    }
-    return probabilities.size() / 2;
-  }
-  const auto pairs = static_cast<double>(m) * static_cast<double>(n);
-  const double deviation = std::sqrt(pairs * static_cast<double>(m + n + 1) / 12);
-  std::size_t cut = 0;
-  while (normal_tail((pairs / 2 - static_cast<double>(cut) - 0.5) / deviation) <= tail) ++cut;
-  return cut;
-}
-
-std::vector<double> sorted_differences(std::span<const double> base, std::span<const double> changed) {
-  std::vector<double> differences;
-  differences.reserve(base.size() * changed.size());
-  for (const double b : base) {
-    for (const double c : changed) differences.push_back(c - b);
-  }
-  std::sort(differences.begin(), differences.end());
-  return differences;
-}
-
-double median_of(const std::vector<double>& sorted) {
-  if (sorted.empty()) return 0;
-  return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
-}
-
 constexpr double kMiss = 0.025;  // at each end
-
-/// For Student's t with 1, 2, ... degrees of freedom: exceeded in 2.5 % of cases.
-constexpr std::array kStudent = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646};
 
 double log_choose(double n, double k) { return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1); }
 
@@ -138,15 +39,23 @@ std::size_t lower_rank(std::size_t n) {
   return rank;
 }
 
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Sum of the squared distances from the mean.
+double squares_of(std::span<const double> values) {
+  const double mean = mean_of(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return sum;
+}
+
 /// Never narrower than the observed range: the median of two modes jumps from one to the other.
 Interval by_student(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
-  double mean = 0;
-  for (const double value : values) mean += value / n;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  const double deviation = std::sqrt(squares / (n - 1));
-  const double half = kStudent[values.size() - 2] * deviation * std::sqrt(std::numbers::pi / 2 * 2 / n);
+  const double deviation = std::sqrt(squares_of(values) / (n - 1));
+  const double half = student_quantile(kMiss, values.size() - 1) * deviation * std::sqrt(std::numbers::pi / 2 * 2 / n);
   const double median = summarize(values).median;
   const auto [low, high] = std::ranges::minmax(values);
   return {std::min(low, median - half), std::max(high, median + half)};
@@ -161,28 +70,72 @@ Interval by_values(std::span<const double> values) {
   return {sorted[rank - 1], sorted[sorted.size() - rank]};
 }
 
-/// A metric during the comparison: logarithms of both sides, empty if there are none.
-struct Logs {
-  std::vector<double> base;
-  std::vector<double> changed;
+bool have_ratios(const Runs& runs, double floor) {
+  return std::ranges::all_of(runs, [floor](const std::vector<double>& run) {
+    return !run.empty() && std::ranges::all_of(run, [floor](double value) {
+      return (value > 0 || (value == 0 && floor > 0)) && std::isfinite(value);
+    });
+  });
+}
+
+/// One side of a metric, in logarithms.
+struct Side {
+  std::vector<double> runs;  ///< the median of each
+  double within = 0;         ///< mean variance of such a median, from the repetitions within each run
 };
 
-bool have_ratios(std::span<const double> values, double floor) {
-  return std::ranges::all_of(
-      values, [floor](double value) { return (value > 0 || (value == 0 && floor > 0)) && std::isfinite(value); });
+Side side_of(const Runs& runs, double floor) {
+  Side side;
+  for (const std::vector<double>& run : runs) {
+    std::vector<double> logs;
+    for (const double value : run) logs.push_back(std::log(std::max(value, floor)));
+    side.runs.push_back(summarize(logs).median);
+    if (run.size() < 2) continue;
+    const auto count = static_cast<double>(run.size());
+    const double of_mean = squares_of(logs) / (count - 1) / count;
+    side.within += of_mean * std::numbers::pi / 2 / static_cast<double>(runs.size());  // medians vary more
+  }
+  return side;
 }
 
-std::vector<double> logarithms(std::span<const double> values, double floor) {
-  std::vector<double> logs;
-  logs.reserve(values.size());
-  for (const double value : values) logs.push_back(std::log(std::max(value, floor)));
-  return logs;
-}
+/// How much the logarithm changed, and how uncertain that is.
+struct Estimate {
+  double shift = 0;
+  double variance = 0;       ///< of the shift
+  std::size_t degrees = 0;   ///< of freedom of the variance; 0: it is assumed
+  double pair_variance = 0;  ///< of the shift of one run per side
 
-Logs logs_of(const MetricSamples& metric) {
-  if (metric.base.empty() || metric.changed.empty()) return {};
-  if (!have_ratios(metric.base, metric.floor) || !have_ratios(metric.changed, metric.floor)) return {};
-  return {logarithms(metric.base, metric.floor), logarithms(metric.changed, metric.floor)};
+  double tail(double distance) const {
+    if (variance > 0) return student_tail(std::abs(distance) / std::sqrt(variance), degrees);
+    return distance == 0 ? 0.5 : 0;
+  }
+};
+
+Estimate estimate_of(const MetricSamples& metric) {
+  const Side base = side_of(metric.base, metric.floor);
+  const Side changed = side_of(metric.changed, metric.floor);
+  const auto m = static_cast<double>(base.runs.size());
+  const auto n = static_cast<double>(changed.runs.size());
+  Estimate estimate{.shift = mean_of(changed.runs) - mean_of(base.runs)};
+  const double scale = metric.paired ? 1 / n : (1 / m + 1 / n) / 2;  // from one run per side to all
+  double squares = squares_of(base.runs) + squares_of(changed.runs);
+  estimate.degrees = base.runs.size() + changed.runs.size() - 2;
+  if (metric.paired) {
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < base.runs.size(); ++i) differences.push_back(changed.runs[i] - base.runs[i]);
+    squares = squares_of(differences) / 2;
+    estimate.degrees = differences.size() - 1;
+  }
+  if (estimate.degrees > 0) estimate.pair_variance = 2 * squares / static_cast<double>(estimate.degrees);
+  const auto is_floor = [&](double log) { return metric.floor > 0 && log == std::log(metric.floor); };
+  const bool unfelt = std::ranges::all_of(base.runs, is_floor) && std::ranges::all_of(changed.runs, is_floor);
+  if (estimate.degrees < kLeastDegrees && !unfelt) {
+    const double assumed = 2 * kAssumedRunDeviation * kAssumedRunDeviation + base.within + changed.within;
+    estimate.pair_variance = std::max(estimate.pair_variance, assumed);
+    estimate.degrees = 0;
+  }
+  estimate.variance = estimate.pair_variance * scale;
+  return estimate;
 }
 
 /// Which metrics changed at all: the smallest p value is compared with level / m, the next with level / (m - 1), and so
@@ -208,13 +161,22 @@ double suspected(const std::vector<Change>& changes) {
   return std::max(1.0, static_cast<double>(count));
 }
 
+std::vector<double> all_of(const Runs& runs) {
+  std::vector<double> all;
+  for (const std::vector<double>& run : runs) all.insert(all.end(), run.begin(), run.end());
+  return all;
+}
+
 /// Of values without ratios: not one of the new is worse than any of the base. Times that are all 0 are such.
 bool never_worse(const MetricSamples& metric) {
-  if (std::min(metric.base.size(), metric.changed.size()) < kLeastRepetitions) return false;
+  constexpr std::size_t kLeast = 9;  // a machine with two modes looks like that by itself in fewer
+  const std::vector<double> olds = all_of(metric.base);
+  const std::vector<double> news = all_of(metric.changed);
+  if (std::min(olds.size(), news.size()) < kLeast) return false;
   const auto finite = [](double value) { return std::isfinite(value); };
-  if (!std::ranges::all_of(metric.base, finite) || !std::ranges::all_of(metric.changed, finite)) return false;
-  const auto base = std::ranges::minmax(metric.base);
-  const auto changed = std::ranges::minmax(metric.changed);
+  if (!std::ranges::all_of(olds, finite) || !std::ranges::all_of(news, finite)) return false;
+  const auto base = std::ranges::minmax(olds);
+  const auto changed = std::ranges::minmax(news);
   return metric.better == Better::higher ? changed.min >= base.max : changed.max <= base.min;
 }
 
@@ -227,28 +189,56 @@ ChangeVerdict verdict_on(const ChangeInterval& interval, bool changed, const Met
   return ChangeVerdict::inconclusive;
 }
 
+/// Runs per side with which a change by twice the threshold is seen in 95 % of calls: both steps see it, and their
+/// distances are that many times the deviation. Empty if these are already there, or more than anyone would make.
+std::optional<std::uint64_t> runs_needed(const Estimate& estimate, const MetricSamples& metric, std::size_t metrics) {
+  constexpr double kMissed = 0.05;
+  constexpr std::size_t kMost = 10'000;
+  const double sign = metric.better == Better::higher ? -1 : 1;
+  const double whole = std::abs(std::log1p(sign * 2 * metric.threshold));
+  const double beyond = whole - std::abs(std::log1p(sign * metric.threshold));
+  if (estimate.degrees == 0 || !std::isfinite(whole)) return std::nullopt;
+  const double changed_tail = kFalseAlarms / 2 / static_cast<double>(metrics);
+  const auto sees = [&](std::size_t runs) {
+    const std::size_t degrees = std::max<std::size_t>(metric.paired ? runs - 1 : 2 * runs - 2, 1);
+    const double error = std::sqrt(estimate.pair_variance / static_cast<double>(runs));
+    const auto distance = [&](double tail) {
+      return (student_quantile(tail, degrees) + student_quantile(kMissed, degrees)) * error;
+    };
+    return distance(kFalseAlarms) <= beyond && distance(changed_tail) <= whole;
+  };
+  std::size_t runs = std::min(metric.base.size(), metric.changed.size());
+  if (sees(runs)) return std::nullopt;
+  while (runs < kMost && !sees(runs)) runs += 1 + runs / 20;
+  return runs < kMost ? std::optional<std::uint64_t>(runs) : std::nullopt;
+}
+
 }  // namespace
 
-double mann_whitney_p(std::span<const double> base, std::span<const double> changed) {
-  if (base.empty() || changed.empty()) return 1;
-  const double ties = tie_sum(merged(base, changed));
-  const double u = u_of(base, changed);
-  if (ties == 0 && base.size() <= kMostExact && changed.size() <= kMostExact) {
-    return exact_p(u, base.size(), changed.size());
+double student_tail(double t, std::size_t degrees) {
+  if (degrees == 0) return normal_tail(t);
+  const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
+  const double cosine = std::cos(angle);
+  const bool odd = degrees % 2 == 1;
+  double sum = 0;
+  double term = odd ? cosine : 1;
+  for (std::size_t k = odd ? 3 : 2; k <= degrees; k += 2) {
+    sum += term;
+    term *= cosine * cosine * static_cast<double>(k - 1) / static_cast<double>(k);
   }
-  return approximate_p(u, static_cast<double>(base.size()), static_cast<double>(changed.size()), ties);
+  const double inside = std::sin(angle) * sum;
+  return std::max(0.0, (1 - (odd ? (angle + inside) * 2 / std::numbers::pi : inside)) / 2);
 }
 
-std::optional<Shift> rank_shift(std::span<const double> base, std::span<const double> changed, double tail) {
-  if (base.empty() || changed.empty()) return std::nullopt;
-  const std::size_t cut = cut_differences(base.size(), changed.size(), tail);
-  if (cut == 0) return std::nullopt;
-  const std::vector<double> differences = sorted_differences(base, changed);
-  return Shift{median_of(differences), differences[cut - 1], differences[differences.size() - cut]};
-}
-
-double rank_shift_estimate(std::span<const double> base, std::span<const double> changed) {
-  return median_of(sorted_differences(base, changed));
+double student_quantile(double tail, std::size_t degrees) {
+  double low = 0;
+  double high = 1;
+  while (student_tail(high, degrees) > tail) high *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (student_tail(middle, degrees) > tail ? low : high) = middle;
+  }
+  return high;
 }
 
 std::optional<Interval> prediction_interval(std::span<const double> values) {
@@ -262,26 +252,33 @@ std::optional<Interval> prediction_interval(std::span<const double> values) {
 }
 
 std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
-  std::vector<Logs> logs;
+  std::vector<std::optional<Estimate>> estimates(metrics.size());
   std::vector<Change> changes(metrics.size());
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    logs.push_back(logs_of(metrics[i]));
-    if (logs[i].base.empty()) {
-      if (never_worse(metrics[i])) changes[i].verdict = ChangeVerdict::pass;
+    const MetricSamples& metric = metrics[i];
+    if (metric.base.empty() || metric.changed.empty()) continue;
+    if (!have_ratios(metric.base, metric.floor) || !have_ratios(metric.changed, metric.floor)) {
+      if (never_worse(metric)) changes[i].verdict = ChangeVerdict::pass;
       continue;
     }
-    changes[i].ratio = std::expm1(rank_shift_estimate(logs[i].base, logs[i].changed));
-    changes[i].p_value = mann_whitney_p(logs[i].base, logs[i].changed);
+    const Estimate& estimate = estimates[i].emplace(estimate_of(metric));
+    changes[i].ratio = std::expm1(estimate.shift);
+    changes[i].p_value = 2 * estimate.tail(estimate.shift);
+    changes[i].assumed = estimate.degrees == 0;
   }
   const std::vector<bool> changed = changed_at_all(changes);
   const double divisor = suspected(changes);
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    const double tail = changed[i] ? kFalseAlarms / divisor : kFalseAlarms;
-    const auto shift = rank_shift(logs[i].base, logs[i].changed, tail);
-    if (!shift) continue;
-    changes[i].interval = ChangeInterval{std::expm1(shift->low), std::expm1(shift->high), 1 - 2 * tail};
-    if (std::min(logs[i].base.size(), logs[i].changed.size()) < kLeastRepetitions) continue;
+    if (!estimates[i]) continue;
+    const Estimate& estimate = *estimates[i];
+    const double together = changes[i].assumed ? static_cast<double>(metrics.size()) : changed[i] ? divisor : 1;
+    const double tail = kFalseAlarms / together;
+    const double half = student_quantile(tail, estimate.degrees) * std::sqrt(estimate.variance);
+    changes[i].interval =
+        ChangeInterval{std::expm1(estimate.shift - half), std::expm1(estimate.shift + half), 1 - 2 * tail};
     changes[i].verdict = verdict_on(*changes[i].interval, changed[i], metrics[i]);
+    if (changes[i].verdict != ChangeVerdict::inconclusive) continue;
+    changes[i].runs_needed = runs_needed(estimate, metrics[i], metrics.size());
   }
   return changes;
 }

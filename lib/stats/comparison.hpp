@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -10,34 +11,16 @@
 #include "core/fields.hpp"
 #include "stats/summary.hpp"
 
-/// Compares two samples by ranks only: no shape of their noise is assumed, so heavy tails and several modes do no harm.
-///
-/// Whether something became slower: the rule of `iobench compare`. docs/explain/comparing.md has its error rates.
+/// Whether something became slower: the rule of `iobench compare`. Values vary on two levels: repetitions within a run,
+/// and runs, which differ more than their repetitions. docs/explain/comparing.md has its error rates.
 namespace shardkit::stats {
 
-/// Maximum number of values per side: their pairs are in memory, 8 MB of them.
-inline constexpr std::size_t kMostRankedValues = 1000;
+/// P(T > t) of Student's t with `degrees` of freedom, t >= 0 (Abramowitz and Stegun, Handbook of Mathematical
+/// Functions, 26.7.3 and 26.7.4). 0 degrees: the normal distribution.
+double student_tail(double t, std::size_t degrees);
 
-/// Two-sided p value of the U test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947) that both samples
-/// come from one distribution. Exact if no two values are equal and no side has more than 50; else the normal
-/// approximation with its corrections for ties and continuity. 1 if all values are equal or a side is empty.
-double mann_whitney_p(std::span<const double> base, std::span<const double> changed);
-
-struct Shift {
-  double estimate = 0;
-  double low = 0;
-  double high = 0;
-};
-
-/// How much `changed` is above `base`: the median of all differences between a value of one and a value of the other
-/// (Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963), and the distribution-free interval of the U test:
-/// at most the share `tail` of all cases is outside each end. Empty if there are too few values for that tail. At most
-/// kMostRankedValues per side.
-std::optional<Shift> rank_shift(std::span<const double> base, std::span<const double> changed, double tail);
-
-/// Only the estimate; 0 if a side is empty.
-double rank_shift_estimate(std::span<const double> base, std::span<const double> changed);
-
+/// Where that tail is `tail`, at most 0.5.
+double student_quantile(double tail, std::size_t degrees);
 
 /// Minimum difference assumed between identical runs: share of the median, to each side. Repetitions within seconds
 /// agree better than runs minutes apart, between which the host's clock, its heat and its other guests change. No
@@ -63,19 +46,25 @@ constexpr auto enum_names(ChangeVerdict) {
   return std::to_array<std::string_view>({"pass", "regressed", "improved", "inconclusive", "incomparable"});
 }
 
-/// Fewer values per side are inconclusive: a machine with two modes causes changes by itself in so few.
-inline constexpr std::size_t kLeastRepetitions = 9;
+/// The deviation between identical runs that is assumed while there are too few of them to show it.
+inline constexpr double kAssumedRunDeviation = 0.05;
+/// Runs whose differences have fewer degrees of freedom do not show how much runs differ.
+inline constexpr std::size_t kLeastDegrees = 4;
 /// How often a call may report `regressed` although no metric of it became worse by more than its threshold.
 inline constexpr double kFalseAlarms = 0.01;
 
-/// The repetitions of one metric on both sides.
+/// The repetitions of each run.
+using Runs = std::vector<std::vector<double>>;
+
+/// One metric on both sides.
 struct MetricSamples {
-  std::span<const double> base;
-  std::span<const double> changed;
+  Runs base = {};
+  Runs changed = {};
   Better better = Better::higher;
   double threshold = 0.05;  ///< share of the base's value
   /// Values below count as this, so that values of 0 have a ratio and tiny changes count as none; 0: none.
   double floor = 0;
+  bool paired = false;  ///< the i-th runs of both sides were made together; both have as many
 };
 
 /// A range of the change and its confidence.
@@ -92,23 +81,28 @@ struct ChangeInterval {
 };
 
 struct Change {
-  std::optional<double> ratio;  ///< 0.1: a tenth more; the estimate of Hodges and Lehmann. Empty without a ratio
-  std::optional<ChangeInterval> interval;
-  std::optional<double> p_value;  ///< of the U test, only for this metric
+  std::optional<double> ratio;  ///< 0.1: a tenth more; the ratio of the geometric means. Empty without a ratio
+  std::optional<ChangeInterval> interval = {};
+  std::optional<double> p_value = {};  ///< of the t test, only for this metric
   ChangeVerdict verdict = ChangeVerdict::inconclusive;
+  bool assumed = false;                           ///< there are too few runs: kAssumedRunDeviation was used
+  std::optional<std::uint64_t> runs_needed = {};  ///< inconclusive: runs per side with which it would see a change
 };
 
-/// Judges all metrics of one call, in two steps. First, which of them changed: Mann and Whitney's U test, with Holm's
-/// method over all metrics at the level kFalseAlarms. Then, by how much: an interval for each metric, wrong at either
-/// end in at most kFalseAlarms of all cases; for metrics that changed, divided by the number of metrics that seem
-/// changed by themselves (p at most twice kFalseAlarms), because their intervals must hold together. Regressed: it
-/// changed and the whole interval is beyond the threshold on the bad side. Improved: the same on the good side. Pass:
-/// the whole interval is on this side of the threshold. Inconclusive: anything else, fewer than kLeastRepetitions per
-/// side, or values that are not positive, which have no ratio unless the metric has a floor; those pass if no value of
-/// NEW is worse than any of BASE.
+/// Judges all metrics of one call, in two steps. First, which of them changed: a t test, with Holm's method over all
+/// metrics at the level kFalseAlarms. Then, by how much: an interval for each metric, wrong at either end in at most
+/// kFalseAlarms of all cases; for metrics that changed, divided by the number of metrics that seem changed by
+/// themselves (p at most twice kFalseAlarms), because their intervals must hold together. Regressed: it changed and the
+/// whole interval is beyond the threshold on the bad side. Improved: the same on the good side. Pass: the whole
+/// interval is on this side of the threshold. Inconclusive: anything else, or values that are not positive, which have
+/// no ratio unless the metric has a floor; those pass if no value of NEW is worse than any of BASE.
 ///
-/// Changes are ratios, so logarithms are compared: their difference does not include the noise of a division by the
-/// base's median, and the ranks are the same. At most kMostRankedValues per side.
+/// Changes are ratios, so logarithms are compared. The value of a run is the median of its repetitions. Runs in pairs
+/// are compared by the differences within each pair, others by the means of both sides and their common deviation.
+/// With fewer than kLeastDegrees the deviation between runs is kAssumedRunDeviation, or what is seen if that is more,
+/// and all intervals hold together.
+///
+/// `runs_needed` would see a change by twice the threshold in 95 % of calls; empty if there are as many already.
 std::vector<Change> judge_changes(std::span<const MetricSamples> metrics);
 
 }  // namespace shardkit::stats

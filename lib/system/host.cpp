@@ -79,6 +79,7 @@ HostInfo this_host() {
   }
   host.os = os_name(name.sysname);
   host.cpus = usable_threads();
+  host.cpu_limit = read_cgroup_use().cpu_limit;
   host.memory = usable_memory();
   return host;
 }

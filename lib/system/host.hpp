@@ -17,6 +17,7 @@ struct HostInfo {
   std::string os;
   std::string kernel;
   std::uint64_t cpus = 0;
+  std::optional<double> cpu_limit;  ///< of the control group, in cores; empty: none
   std::uint64_t memory = 0;
 
   void describe(FieldVisitor& v) {
@@ -24,6 +25,7 @@ struct HostInfo {
     v.field({"os", "distribution and version"}, os);
     v.field({"kernel", "kernel release"}, kernel);
     v.field({"cpus", Unit::count, "CPUs available to the process", kCondition}, cpus);
+    v.field({"cpu_limit", "CPU limit of the control group, in cores; absent: none", condition_within(0.01)}, cpu_limit);
     v.field({"memory", Unit::bytes, "memory available to the process", condition_within(0.1)}, memory);
   }
 };

@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "bench/requirement/requirement.hpp"
+#include "bench/compare/ab_runs.hpp"
+#include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -18,12 +20,13 @@ namespace {
 /// A metric that both sides measured.
 struct Pair {
   const ComparedField* metric;
-  std::span<const double> base;
-  std::span<const double> changed;
+  stats::MetricSamples samples;
   bool counts = true;  ///< towards the verdict of the call
 };
 
 void check_options(const CompareOptions& options) {
+  check_ranges(options);
+  check_usage(!options.ab || options.base, "--ab: give two commands, each as one argument");
   if (!options.base && !options.gate && !options.save_baseline) {
     throw usage_error(
         "missing BASE: give BASE and NEW, or add --gate FILE or --save-baseline FILE to check or save a single result");
@@ -54,11 +57,25 @@ void warn_of_same(const Measurements& base, const Measurements& changed, Context
   }
 }
 
+std::size_t values_in(const stats::Runs& runs) {
+  std::size_t values = 0;
+  for (const std::vector<double>& run : runs) values += run.size();
+  return values;
+}
+
 ComparedSide side_of(const std::string& source, const Measurements& measured) {
-  ComparedSide side{source, measured.verb, measured.machine_class, measured.files.size(), 0};
-  std::size_t fewest = measured.values.empty() ? 0 : measured.values.begin()->second.size();
-  for (const auto& [name, values] : measured.values) fewest = std::min(fewest, values.size());
+  ComparedSide side{.source = source,
+                    .verb = measured.verb,
+                    .machine_class = measured.machine_class,
+                    .files = measured.files.size(),
+                    .runs = measured.runs.size()};
+  std::size_t fewest = measured.values.empty() ? 0 : values_in(measured.values.begin()->second);
+  for (const auto& [name, runs] : measured.values) fewest = std::min(fewest, values_in(runs));
   side.repetitions = fewest;
+  for (const MeasuredRun& run : measured.runs) {
+    if (run.disturbed.empty()) continue;
+    if (side.disturbed++ == 0) side.disturbance = run.disturbed;
+  }
   return side;
 }
 
@@ -84,7 +101,57 @@ std::string name_in_base(const ComparedField& metric, const Measurements& base, 
   return fmt::format("{}{}", delivered_by(base.verb), name.substr(start.size()));
 }
 
-std::vector<Pair> common_metrics(const CompareOptions& options, const Measurements& base, const Measurements& changed) {
+/// Which runs count.
+struct Selection {
+  std::vector<bool> base;
+  std::vector<bool> changed;
+};
+
+std::vector<bool> calm_runs(const Measurements& measured) {
+  std::vector<bool> calm;
+  for (const MeasuredRun& run : measured.runs) calm.push_back(run.disturbed.empty());
+  return calm;
+}
+
+/// Without disturbed ones. If those are more than half of a side, all are shown and none is judged.
+Selection select_runs(const Measurements& base, const Measurements& changed, bool paired, CompareResult& result) {
+  Selection selection{calm_runs(base), calm_runs(changed)};
+  for (std::size_t i = 0; paired && i < selection.base.size(); ++i) {
+    const bool both = selection.base[i] && selection.changed[i];
+    selection.base[i] = selection.changed[i] = both;
+  }
+  for (const auto* calm : {&selection.base, &selection.changed}) {
+    if (2 * std::ranges::count(*calm, true) >= std::ssize(*calm)) continue;
+    const ComparedSide& side = result.base->disturbed > result.changed.disturbed ? *result.base : result.changed;
+    result.disturbance =
+        fmt::format("{} of {} of {} cannot be judged: {}", side.disturbed, format_count(side.runs, "run"),
+                    &side == &result.changed ? "NEW" : "BASE", side.disturbance);
+    return {std::vector<bool>(base.runs.size(), true), std::vector<bool>(changed.runs.size(), true)};
+  }
+  return selection;
+}
+
+stats::MetricSamples samples_of(const ComparedField& metric, const stats::Runs& base, const stats::Runs& changed,
+                                const Selection& selection, bool paired, double threshold) {
+  stats::MetricSamples samples{
+      .better = metric.role.better, .threshold = threshold, .floor = metric.role.floor, .paired = paired};
+  const auto has = [&](const stats::Runs& runs, const std::vector<bool>& chosen, std::size_t i) {
+    return chosen[i] && !runs[i].empty();
+  };
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    if (has(base, selection.base, i) && (!paired || has(changed, selection.changed, i)))
+      samples.base.push_back(base[i]);
+  }
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    if (has(changed, selection.changed, i) && (!paired || has(base, selection.base, i)))
+      samples.changed.push_back(changed[i]);
+  }
+  return samples;
+}
+
+std::vector<Pair> common_metrics(const CompareOptions& options, const Measurements& base, const Measurements& changed,
+                                 const Selection& selection) {
+  const Thresholds thresholds(options.threshold);
   for (const std::string& name : options.metric) {
     compare_metric(name, "--metric");
     if (changed.values.contains(name)) continue;
@@ -95,13 +162,17 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
     const auto found = changed.values.find(metric.name());
     if (found == changed.values.end() || !is_wanted(metric, options)) continue;
     const auto other = base.values.find(name_in_base(metric, base, changed));
-    if (other != base.values.end()) pairs.push_back({&metric, other->second, found->second});
+    if (other == base.values.end()) continue;
+    pairs.push_back({&metric, samples_of(metric, other->second, found->second, selection, options.ab,
+                                         thresholds.of(metric.name()))});
   }
+  std::erase_if(pairs, [](const Pair& pair) { return pair.samples.base.empty() || pair.samples.changed.empty(); });
   return pairs;
 }
 
 /// A metric derived from others repeats their change, unless the user named it or there are no others.
-void set_what_counts(const CompareOptions& options, const Thresholds& thresholds, std::vector<Pair>& pairs) {
+void set_what_counts(const CompareOptions& options, std::vector<Pair>& pairs) {
+  const Thresholds thresholds(options.threshold);
   for (Pair& pair : pairs) {
     const std::string name = pair.metric->name();
     pair.counts = !pair.metric->role.derived || !options.metric.empty() || thresholds.names(name);
@@ -111,39 +182,36 @@ void set_what_counts(const CompareOptions& options, const Thresholds& thresholds
 }
 
 /// The metrics that count are judged together, each other one by itself.
-std::vector<stats::Change> changes_of(const std::vector<Pair>& pairs,
-                                      const std::vector<stats::MetricSamples>& samples) {
+std::vector<stats::Change> changes_of(const std::vector<Pair>& pairs) {
   std::vector<stats::MetricSamples> family;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (pairs[i].counts) family.push_back(samples[i]);
+  for (const Pair& pair : pairs) {
+    if (pair.counts) family.push_back(pair.samples);
   }
   std::vector<stats::Change> judged = stats::judge_changes(family);
   std::vector<stats::Change> changes;
   std::size_t next = 0;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    changes.push_back(pairs[i].counts ? std::move(judged[next++]) : stats::judge_changes({&samples[i], 1}).front());
+  for (const Pair& pair : pairs) {
+    changes.push_back(pair.counts ? std::move(judged[next++]) : stats::judge_changes({&pair.samples, 1}).front());
   }
   return changes;
 }
 
-std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, const Thresholds& thresholds, bool comparable) {
-  std::vector<stats::MetricSamples> samples;
-  for (const Pair& pair : pairs) {
-    const ComparedField& metric = *pair.metric;
-    samples.push_back({pair.base, pair.changed, metric.role.better, thresholds.of(metric.name()), metric.role.floor});
-  }
-  const std::vector<stats::Change> changes = changes_of(pairs, samples);
+/// The median over all repetitions of all runs.
+double median_of(const stats::Runs& runs) {
+  std::vector<double> all;
+  for (const std::vector<double>& run : runs) all.insert(all.end(), run.begin(), run.end());
+  return stats::summarize(all).median;
+}
+
+/// With `without`, a verdict of all: they cannot be judged.
+std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, std::optional<stats::ChangeVerdict> without) {
+  const std::vector<stats::Change> changes = changes_of(pairs);
   std::vector<CompareRow> rows;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    CompareRow row{pairs[i].metric->name(),
-                   stats::summarize(pairs[i].base).median,
-                   stats::summarize(pairs[i].changed).median,
-                   changes[i],
-                   samples[i].threshold,
-                   samples[i].floor,
-                   !pairs[i].counts,
-                   {}};
-    if (!comparable) row.change = {row.change.ratio, {}, {}, stats::ChangeVerdict::incomparable};
+    const stats::MetricSamples& samples = pairs[i].samples;
+    CompareRow row{pairs[i].metric->name(), median_of(samples.base), median_of(samples.changed), changes[i],
+                   samples.threshold,       samples.floor,           !pairs[i].counts,           {}};
+    if (without) row.change = {.ratio = row.change.ratio, .verdict = *without};
     row.text = change_text(row, pairs[i].metric->unit);
     rows.push_back(row);
   }
@@ -160,86 +228,89 @@ stats::ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparabl
   return pass;
 }
 
-/// True when the rate moved one way by more than a steady one does, and not only by noise.
-bool drifts(std::span<const double> values) {
-  if (values.size() < stats::kLeastRepetitions || std::abs(stats::relative_drift(values)) <= stats::kSteadyDrift)
-    return false;
-  return stats::mann_whitney_p(values.first(values.size() / 2), values.last(values.size() / 2)) <= stats::kFalseAlarms;
-}
-
-/// Says so of the first metric of a side that drifts.
-void add_drift_hint(const char* side, const std::vector<Pair>& pairs, std::span<const double> Pair::*values,
+/// The first metric of a side of one run whose later half of repetitions differs from the earlier one.
+void add_drift_hint(const char* name, const std::vector<Pair>& pairs, stats::Runs stats::MetricSamples::*side,
                     CompareResult& result) {
   for (const Pair& pair : pairs) {
-    if (!drifts(pair.*values)) continue;
+    const stats::Runs& runs = pair.samples.*side;
+    const std::span<const double> values = runs.front();
+    if (runs.size() > 1 || values.size() < 2 * stats::kLeastDegrees) continue;
+    stats::MetricSamples halves{.threshold = stats::kSteadyDrift, .floor = pair.samples.floor};
+    const std::size_t half = values.size() / 2;
+    for (const double value : values.first(half)) halves.base.push_back({value});
+    for (const double value : values.last(half)) halves.changed.push_back({value});
+    const stats::ChangeVerdict verdict = stats::judge_changes({&halves, 1}).front().verdict;
+    if (verdict != stats::ChangeVerdict::regressed && verdict != stats::ChangeVerdict::improved) continue;
     result.hints.push_back(
-        fmt::format("{} drifted by {:+.0f} % from its first repetition of {} to its last: measure BASE and NEW "
-                    "alternately, so that changes over time affect both",
-                    side, stats::relative_drift(pair.*values) * 100, pair.metric->name()));
+        fmt::format("{} of {} drifted from {} in the first half of its repetitions to {} in the "
+                    "second: compare with --ab, so that changes over time affect both sides",
+                    pair.metric->name(), name, metric_text(median_of(halves.base), pair.metric->unit),
+                    metric_text(median_of(halves.changed), pair.metric->unit)));
     return;
-  }
-}
-
-/// Warns if a rate fell and the same rate per core did not: then the cores were busy with something else.
-void add_cores_hint(const std::vector<Pair>& pairs, CompareResult& result) {
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const CompareRow& all = result.rows[i];
-    const auto each = std::ranges::find(result.rows, all.metric + "_per_core", &CompareRow::metric);
-    if (each == result.rows.end() || !each->change.ratio) continue;
-    if (all.change.verdict != stats::ChangeVerdict::regressed || *each->change.ratio < -each->threshold) continue;
-    result.hints.push_back(
-        fmt::format("a core is as fast as before, but {} had {:.1f} cores in BASE and {:.1f} in NEW: other processes "
-                    "or a CPU limit used the rest. Measure on an idle node, or measure BASE and NEW alternately",
-                    stage_activity(pairs[i].metric->verb), all.base / each->base, all.changed / each->changed));
   }
 }
 
 /// Background for the reader of an unclear verdict.
 void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
-  const std::uint64_t fewest = std::min(result.base->repetitions, result.changed.repetitions);
-  if (fewest < stats::kLeastRepetitions) {
+  if (std::ranges::any_of(result.rows, [](const CompareRow& row) { return row.change.assumed; })) {
     result.hints.push_back(fmt::format(
-        "{} in BASE and {} in NEW: with fewer than {} per side the noise is unknown and the result is inconclusive; "
-        "use iobench run --repeat 10, or a folder of ten results",
-        format_count(result.base->repetitions, "repetition"), result.changed.repetitions, stats::kLeastRepetitions));
+        "{} in BASE and {} in NEW do not show how much runs differ: a deviation of {:.0f} % between them is assumed. "
+        "Use --ab, or folders of five runs or more",
+        format_count(result.base->runs, "run"), result.changed.runs, stats::kAssumedRunDeviation * 100));
   }
-  add_drift_hint("BASE", pairs, &Pair::base, result);
-  add_drift_hint("NEW", pairs, &Pair::changed, result);
+  if (result.disturbance.empty()) {
+    for (const ComparedSide* side : {&result.base.value(), &result.changed}) {
+      if (side->disturbed == 0) continue;
+      result.hints.push_back(fmt::format("{} of {} of {} are left out: {}", side->disturbed, side->runs,
+                                         side == &result.changed ? "NEW" : "BASE", side->disturbance));
+    }
+  }
+  add_drift_hint("BASE", pairs, &stats::MetricSamples::base, result);
+  add_drift_hint("NEW", pairs, &stats::MetricSamples::changed, result);
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) {
         return !row.change.ratio && row.change.verdict == stats::ChangeVerdict::inconclusive;
       })) {
     result.hints.push_back("values of 0 or less have no ratio and are not compared");
   }
-  add_cores_hint(pairs, result);
 }
 
-void judge(const CompareOptions& options, const Measurements& changed, Context& context, CompareResult& result) {
-  const Thresholds thresholds(options.threshold);
-  const Measurements base = read_base(*options.base, changed.machine_class, changed.verb, context);
-  warn_of_same(base, changed, context);
+/// Found in other circumstances, though the same was requested.
+void set_disturbance(CompareResult& result) {
+  for (const Difference& d : result.differences) {
+    if (!d.disturbs || d.allowed || !result.disturbance.empty()) continue;
+    result.disturbance = fmt::format("{} was {} in BASE and {} in NEW; use --cache warm or --cache cold for both",
+                                     d.key, d.base, d.changed);
+  }
+}
+
+void judge(const CompareOptions& options, const Measurements& base, const Measurements& changed,
+           CompareResult& result) {
   result.base = side_of(*options.base, base);
   check_allowed(base.conditions, changed.conditions, options.allow_different);
   result.differences = differences(base.conditions, changed.conditions, options.allow_different);
   const bool comparable =
       std::ranges::none_of(result.differences, [](const Difference& d) { return d.decisive && !d.allowed; });
-  std::vector<Pair> pairs = common_metrics(options, base, changed);
+  const Selection selection = select_runs(base, changed, options.ab, result);
+  std::vector<Pair> pairs = common_metrics(options, base, changed, selection);
   if (pairs.empty() && (comparable || base.verb != changed.verb)) {
     throw Error(ErrorCode::usage, At{options.changed},
                 "'{}', a result of {}, and '{}', one of {}, have no metric in common", *options.base, base.verb,
                 options.changed, changed.verb);
   }
-  set_what_counts(options, thresholds, pairs);
-  result.rows = judged_rows(pairs, thresholds, comparable);
+  set_disturbance(result);
+  set_what_counts(options, pairs);
+  std::optional<stats::ChangeVerdict> without;
+  if (!result.disturbance.empty()) without = stats::ChangeVerdict::inconclusive;
+  if (!comparable) without = stats::ChangeVerdict::incomparable;
+  result.rows = judged_rows(pairs, without);
   result.verdict = overall(result.rows, comparable);
   if (comparable) add_hints(pairs, result);
 }
 
-/// Called while more repetitions can still be measured.
-void warn_of_small_baseline(std::size_t repetitions, Context& context) {
-  if (repetitions >= stats::kLeastRepetitions) return;
-  context.warn("few_repetitions",
-               fmt::format("the baseline has {}: comparisons with it will be inconclusive; save {} or more",
-                           format_count(repetitions, "repetition"), stats::kLeastRepetitions));
+void warn_of_baseline(const ComparedSide& saved, Context& context) {
+  if (saved.disturbed == 0) return;
+  context.warn("disturbed_baseline", fmt::format("{} of {} in the baseline were disturbed: {}", saved.disturbed,
+                                                 format_count(saved.runs, "run"), saved.disturbance));
 }
 
 }  // namespace
@@ -260,15 +331,26 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   result.fail_on_inconclusive = options.fail_on_inconclusive;
   std::vector<GateRequirement> requirements;
   if (options.gate) requirements = read_gate(*options.gate);
-  Measurements changed = read_measurements(options.changed, context);
+  AbMeasurements ab;
+  if (options.ab) {
+    ab = measure_ab(options, context);
+    result.ab = ab.runs;
+  }
+  Measurements changed = options.ab ? std::move(ab.changed) : read_measurements(options.changed, context);
   if (options.machine_class) changed.machine_class = *options.machine_class;
   result.changed = side_of(options.changed, changed);
-  if (options.base) judge(options, changed, context, result);
+  if (options.ab) {
+    judge(options, ab.base, changed, result);
+  } else if (options.base) {
+    const Measurements base = read_base(*options.base, changed.machine_class, changed.verb, context);
+    warn_of_same(base, changed, context);
+    judge(options, base, changed, result);
+  }
   result.gate = check_gate(requirements, changed);
   const bool keep = options.save_baseline && !result.has_findings();  // a run that fails the gate cannot be a baseline
   if (keep) {
     save_baseline(*options.save_baseline, changed, context.stop_token());
-    warn_of_small_baseline(result.changed.repetitions, context);
+    warn_of_baseline(result.changed, context);
   }
   result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);
   if (options.save_baseline && !keep)
@@ -278,10 +360,15 @@ CompareResult compare(const CompareOptions& options, Context& context) {
 
 void CompareOptions::describe(FieldVisitor& v) {
   v.field({"BASE",
-           "reference: a result, a folder of repetitions, or a baseline file; optional with --gate and --save-baseline",
+           "reference: a result, a folder with a result per run, or a baseline file; optional with --gate and "
+           "--save-baseline. With --ab a command",
            Role::optional_positional},
           base);
-  v.field({"NEW", "what to check: a result, or a folder of repetitions", Role::positional}, changed);
+  v.field({"NEW", "what to check: a result, or a folder with a result per run; with --ab a command", Role::positional},
+          changed);
+  v.field({"ab", "BASE and NEW are commands: run both alternately, in random order in each pair"}, ab);
+  v.field({"pairs", Unit::count, "with --ab: how often to run both commands", "N", between(2, 1000)}, pairs);
+  v.field({"seed", "with --ab: seed of the order; default: from the clock", "SEED"}, seed);
   v.field({"threshold",
            "how much worse a metric may become: 5% (default) for all metrics, read.bytes_per_second=3% for one; "
            "separated by commas",
@@ -305,31 +392,40 @@ void ComparedSide::describe(FieldVisitor& v) {
   v.field({"verb", "program and verb that measured it"}, verb);
   v.field({"machine_class", "machine class"}, machine_class);
   v.field({"files", Unit::count, "number of results read"}, files);
-  v.field({"repetitions", Unit::count, "smallest number of values of a metric"}, repetitions);
+  v.field({"runs", Unit::count, "number of runs"}, runs);
+  v.field({"repetitions", Unit::count, "repetitions of all runs; smallest number over all metrics"}, repetitions);
+  v.field({"disturbed", Unit::count, "runs that cannot be judged"}, disturbed);
+  v.field({"disturbance", "why the first of them cannot be judged"}, disturbance);
 }
 
 void CompareRow::describe(FieldVisitor& v) {
   v.field({"metric", "name of the metric"}, metric);
   v.field({"base", "median in BASE, in the metric's unit"}, base);
   v.field({"new", "median in NEW"}, changed);
-  v.field({"change_ratio", Unit::ratio, "relative change from BASE to NEW: -0.1 is 10 % less; Hodges-Lehmann estimate"},
-          change.ratio);
-  v.field({"interval", "95 % interval of the change"}, change.interval);
-  v.field({"p_value", "p value of the Mann-Whitney U test"}, change.p_value);
+  v.field(
+      {"change_ratio", Unit::ratio, "relative change from BASE to NEW: -0.1 is 10 % less; ratio of geometric means"},
+      change.ratio);
+  v.field({"interval", "interval of the change"}, change.interval);
+  v.field({"p_value", "p value of the t test"}, change.p_value);
   v.field({"threshold_ratio", Unit::ratio, "how much worse the metric may become"}, threshold);
   v.field({"floor", "smaller values count as this value, in the metric's unit; 0: no limit"}, floor);
   v.field({"derived", "true if the metric follows from others and does not count towards the overall verdict"},
           derived);
   v.field({"verdict", "verdict for this metric"}, change.verdict);
+  v.field({"runs_needed", Unit::count,
+           "if it is inconclusive: runs per side that would show a change by twice the threshold in 95 % of calls"},
+          change.runs_needed);
   v.field({"text", "the verdict in words"}, text);
 }
 
 void CompareResult::describe(FieldVisitor& v) {
   v.field({"verdict", "verdict over all metrics; empty without BASE"}, verdict);
   v.field({"text", "the verdict in one line"}, text);
+  v.field({"ab", "how --ab ran both commands"}, ab);
   v.field({"base", "the reference"}, base);
   v.field({"new", "the result that was checked"}, changed);
   v.field({"differences", "differences in how they were measured"}, differences);
+  v.field({"disturbance", "why no metric can be judged"}, disturbance);
   v.field({"rows", "one row per metric"}, rows);
   v.field({"gate", "one row per requirement"}, gate);
   v.field({"hints", "how to get a clearer verdict"}, hints);

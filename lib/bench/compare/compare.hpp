@@ -23,6 +23,9 @@ struct CompareOptions {
   std::vector<std::string> threshold = {};
   std::vector<std::string> metric = {};
   std::vector<std::string> allow_different = {};
+  bool ab = false;  ///< `base` and `changed` are commands
+  std::uint64_t pairs = 10;
+  std::optional<std::uint64_t> seed = {};  ///< of the order; empty: from the clock
   bool fail_on_inconclusive = false;
   std::optional<std::string> gate = {};
   std::optional<std::string> save_baseline = {};
@@ -66,8 +69,9 @@ struct GateRow : GateRequirement {
 /// for unknown metrics and members. docs/schema/gate.json describes the same.
 std::vector<GateRequirement> read_gate(const std::string& path);
 
-/// Compares the median of each metric with its limits. With 6 values or more, the 95 % interval of the median decides:
-/// missed if all of it is on the wrong side, inconclusive if only a part is. With fewer values only the median decides.
+/// Compares the median of each metric with its limits. A disturbed result misses nothing: that is inconclusive. With 6
+/// values or more, the 95 % interval of the median decides: missed if all of it is on the wrong side, inconclusive if
+/// only a part is. With fewer values only the median decides.
 std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured);
 
 /// One side of the report.
@@ -76,7 +80,10 @@ struct ComparedSide {
   std::string verb;
   std::string machine_class;
   std::uint64_t files = 0;
-  std::uint64_t repetitions = 0;  ///< smallest number over all metrics
+  std::uint64_t runs = 0;
+  std::uint64_t repetitions = 0;  ///< of all runs; smallest number over all metrics
+  std::uint64_t disturbed = 0;    ///< runs that say nothing
+  std::string disturbance = {};   ///< why, of the first of them
 
   void describe(FieldVisitor& v);
 };
@@ -94,12 +101,27 @@ struct CompareRow {
   void describe(FieldVisitor& v);
 };
 
+/// How --ab ran both commands.
+struct AbRuns {
+  std::uint64_t pairs = 0;
+  std::uint64_t seed = 0;
+  std::string order;  ///< "AB BA AB": which came first in each pair
+
+  void describe(FieldVisitor& v) {
+    v.field({"pairs", Unit::count, "how often both commands ran"}, pairs);
+    v.field({"seed", "seed of the order"}, seed);
+    v.field({"order", "order in each pair; A is BASE"}, order);
+  }
+};
+
 struct CompareResult {
   std::optional<stats::ChangeVerdict> verdict;  ///< empty without BASE
   std::string text;                             ///< the verdict in a line
+  std::optional<AbRuns> ab;
   std::optional<ComparedSide> base;
   ComparedSide changed;
   std::vector<Difference> differences;
+  std::string disturbance;  ///< why no metric has a verdict; empty if they have
   std::vector<CompareRow> rows;
   std::vector<GateRow> gate;
   std::vector<std::string> hints;

@@ -38,8 +38,21 @@ std::string incomparable_text(const CompareResult& result) {
                      more, fmt::join(keys, ","));
 }
 
+/// "needs about 24 pairs": to see a change by twice the threshold.
+std::string inconclusive_text(const CompareResult& result) {
+  if (!result.disturbance.empty()) return result.disturbance;
+  std::uint64_t needed = 0;
+  for (const CompareRow& row : result.rows) {
+    if (!row.derived) needed = std::max(needed, row.change.runs_needed.value_or(0));
+  }
+  const std::string text = rows_text(result, stats::ChangeVerdict::inconclusive);
+  if (needed == 0) return text;
+  return fmt::format("needs about {} {}; {}", needed, result.ab ? "pairs" : "runs per side", text);
+}
+
 std::string reason_of(stats::ChangeVerdict verdict, const CompareResult& result) {
   if (verdict == stats::ChangeVerdict::incomparable) return incomparable_text(result);
+  if (verdict == stats::ChangeVerdict::inconclusive) return inconclusive_text(result);
   if (verdict != stats::ChangeVerdict::pass) return rows_text(result, verdict);
   const auto counted = std::ranges::count(result.rows, false, &CompareRow::derived);
   return "no metric is worse by more than its threshold, in " +

@@ -141,7 +141,9 @@ void flatten(const std::string& key, const Json& value, Conditions& conditions) 
 /// only the request.
 void take_stage(std::string_view verb, bool own, const Json& measured, Conditions& conditions) {
   for (const ComparedField& fact : compared_fields()) {
-    const bool matters = fact.role.part == Part::condition || (own && fact.role.part == Part::own_condition);
+    const Part part = fact.role.part;
+    const bool matters = part == Part::condition || part == Part::data || part == Part::circumstance ||
+                         (own && part == Part::own_condition);
     if (fact.verb != verb || !matters) continue;
     const Json* value = member(measured, fact.path);
     if (value == nullptr || value->is_object()) continue;
@@ -173,8 +175,22 @@ const ComparedField* field_of(std::string_view key) {
   return found == compared_fields().end() ? nullptr : &*found;
 }
 
-bool is_decisive(std::string_view key) {
+bool differ_in(const std::string& key, const Conditions& base, const Conditions& changed) {
+  const auto a = base.find(key);
+  const auto b = changed.find(key);
+  return a != base.end() && b != changed.end() && a->second != b->second;
+}
+
+bool is_circumstance(std::string_view key) {
+  const ComparedField* const field = field_of(key);
+  return field != nullptr && field->role.part == Part::circumstance;
+}
+
+bool is_decisive(std::string_view key, const Conditions& base, const Conditions& changed) {
   if (key.starts_with("tool.")) return false;
+  if (is_circumstance(key)) return differ_in("options.cache", base, changed);
+  if (const ComparedField* const field = field_of(key); field != nullptr && field->role.part == Part::data)
+    return differ_in("options.path", base, changed);
   if (key.starts_with("host.")) return field_of(key) != nullptr;
   return !key.starts_with("options.") || !is_free_option(last_name(key));
 }
@@ -273,7 +289,8 @@ std::vector<Difference> differences(const Conditions& base, const Conditions& ch
     const auto other = changed.find(key);
     // A field of only one side comes from an older or newer version and cannot be compared.
     if (other == changed.end() || is_same(key, value, other->second)) continue;
-    all.push_back({key, value, other->second, is_decisive(key), is_allowed(key, allow)});
+    const bool decisive = is_decisive(key, base, changed);
+    all.push_back({key, value, other->second, decisive, is_allowed(key, allow), is_circumstance(key) && !decisive});
   }
   std::ranges::stable_partition(all, &Difference::decisive);
   return all;

@@ -126,13 +126,20 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
                            state.empty() ? "with an unknown cache state" : state);
     return row;
   }
-  const stats::Summary summary = deciding(found->second);
+  std::vector<double> values;
+  for (const std::vector<double>& run : found->second) values.insert(values.end(), run.begin(), run.end());
+  const stats::Summary summary = deciding(values);
   row.measured = summary.median;
   row.verdict = verdict_on(requirement, summary);
   row.text = fmt::format("required {}{}{}, measured {}", limits, requirement.cache.empty() ? "" : " ",
                          requirement.cache, metric_text(summary.median, unit));
   if (summary.low < summary.high) {
     row.text += fmt::format(" ({} to {})", metric_text(summary.low, unit), metric_text(summary.high, unit));
+  }
+  const auto disturbed = std::ranges::find_if(measured.runs, [](const auto& run) { return !run.disturbed.empty(); });
+  if (row.verdict == GateVerdict::missed && disturbed != measured.runs.end()) {
+    row.verdict = GateVerdict::inconclusive;
+    row.text += "; " + disturbed->disturbed;
   }
   return row;
 }

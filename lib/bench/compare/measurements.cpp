@@ -28,9 +28,6 @@ std::vector<std::string> result_files(const std::string& folder, Context& contex
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || !name.ends_with(".json") || !entry.is_regular_file()) continue;
     files.push_back(entry.path());
-    if (files.size() > stats::kMostRankedValues) {
-      throw Error(ErrorCode::usage, At{folder}, "'{}' contains more than {} results", folder, stats::kMostRankedValues);
-    }
   }
   std::ranges::sort(files);
   if (files.empty()) {
@@ -49,18 +46,26 @@ std::vector<const Json*> turns_of(const Json& result) {
   return turns;
 }
 
-void take_values(const Json& result, const std::string& path, Measurements& measured) {
+void take_values(const Json& result, Measurements& measured) {
   for (const Json* turn : turns_of(result)) {
     for (const ComparedField& metric : compare_metrics()) {
       const auto value = metric_value(metric, measured.verb, *turn);
       if (!value) continue;
-      std::vector<double>& values = measured.values[metric.name()];
-      values.push_back(*value);
-      if (values.size() > stats::kMostRankedValues) {
-        throw Error(ErrorCode::usage, At{path}, "'{}': more than {} repetitions", path, stats::kMostRankedValues);
-      }
+      stats::Runs& runs = measured.values[metric.name()];
+      runs.resize(measured.runs.size());
+      runs.back().push_back(*value);
     }
   }
+}
+
+/// The warning that says so; empty if nothing disturbed the run.
+std::string disturbance_of(const Json& envelope) {
+  const Json* warnings = member(envelope, "warnings");
+  if (warnings == nullptr) return {};
+  for (const Json& warning : *warnings) {
+    if (text_at(warning, "code") == kCoresShared) return text_at(warning, "text").value_or("");
+  }
+  return {};
 }
 
 /// Files of one folder must be repetitions of one measurement.
@@ -82,20 +87,6 @@ void check_new(const Json& envelope, const std::string& path, std::map<std::stri
   throw Error(ErrorCode::usage, At{path},
               "'{}' and '{}' are the same result; each repetition must be a separate run. Remove one of them",
               known->second, path);
-}
-
-/// Takes one more file in.
-void take_file(const std::string& path, const Json& envelope, Measurements& measured) {
-  const Conditions conditions = conditions_of(envelope);
-  if (measured.files.empty()) {
-    measured.verb = verb_of(envelope);
-    measured.conditions = conditions;
-    measured.machine_class = machine_class_of(envelope);
-  } else {
-    check_same(measured.conditions, conditions, measured, path);
-  }
-  measured.files.push_back(path);
-  take_values(envelope.at("result"), path, measured);
 }
 
 constexpr int kVersion = 1;
@@ -134,7 +125,74 @@ const Json& entry(const Json& object, const std::string& name, const std::string
   return *found;
 }
 
+/// Values that version 0.1 saved are a list of numbers, those of one run.
+void take_stored(const Json& stored, const std::string& path, Measurements& measured) {
+  try {
+    stored.at("conditions").get_to(measured.conditions);
+    for (const auto& [name, values] : stored.at("values").items()) {
+      const bool one_run = !values.empty() && values.front().is_number();
+      measured.values[name] = one_run ? stats::Runs{values.get<std::vector<double>>()} : values.get<stats::Runs>();
+      measured.runs.resize(std::max(measured.runs.size(), measured.values[name].size()));
+    }
+  } catch (const Json::exception&) {
+    throw_damaged(path, "expected \"conditions\", an object of strings, and \"values\", an object of lists of runs");
+  }
+  for (auto& [name, runs] : measured.values) runs.resize(measured.runs.size());
+}
+
+/// Adds the runs that `known` does not have.
+void add_new_runs(const Measurements& measured, Measurements& known) {
+  for (std::size_t run = 0; run < measured.runs.size(); ++run) {
+    const auto is_known = [&](std::size_t other) {
+      return std::ranges::all_of(measured.values, [&](const auto& entry) {
+        return known.values.contains(entry.first) && known.values.at(entry.first)[other] == entry.second[run];
+      });
+    };
+    bool fresh = true;
+    for (std::size_t other = 0; other < known.runs.size(); ++other) fresh = fresh && !is_known(other);
+    if (!fresh) continue;
+    known.runs.emplace_back();
+    for (const auto& [name, runs] : measured.values) known.values[name].resize(known.runs.size() - 1);
+    for (auto& [name, runs] : known.values) {
+      runs.push_back(measured.values.contains(name) ? measured.values.at(name)[run] : std::vector<double>());
+    }
+  }
+}
+
 }  // namespace
+
+void add_run(const std::string& path, const Json& envelope, Measurements& measured) {
+  const Conditions conditions = conditions_of(envelope);
+  if (measured.files.empty()) {
+    measured.verb = verb_of(envelope);
+    measured.conditions = conditions;
+    measured.machine_class = machine_class_of(envelope);
+  } else {
+    check_same(measured.conditions, conditions, measured, path);
+  }
+  measured.files.push_back(path);
+  measured.runs.push_back({conditions, disturbance_of(envelope)});
+  take_values(envelope.at("result"), measured);
+}
+
+void settle(Measurements& measured) {
+  if (measured.values.empty()) {
+    const std::string& path = measured.files.front();
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' is a result of {}, which compare does not support; expected one of read, decode, "
+                "pipeline, checkpoint, transfer, run or loader-probe",
+                path, measured.verb);
+  }
+  measured.conditions = measured.runs.back().conditions;
+  for (auto& [name, runs] : measured.values) runs.resize(measured.runs.size());
+  for (MeasuredRun& run : measured.runs) {
+    for (const Difference& difference : differences(run.conditions, measured.conditions, {})) {
+      if (!difference.disturbs) continue;
+      run.disturbed = fmt::format("{} was {} in one run and {} in the last one", difference.key, difference.base,
+                                  difference.changed);
+    }
+  }
+}
 
 Measurements read_measurements(const std::string& path, Context& context) {
   std::error_code error;
@@ -146,14 +204,9 @@ Measurements read_measurements(const std::string& path, Context& context) {
     context.throw_if_stopped();
     const Json envelope = read_result_file(file);
     check_new(envelope, file, paths);
-    take_file(file, envelope, measured);
+    add_run(file, envelope, measured);
   }
-  if (measured.values.empty()) {
-    throw Error(ErrorCode::usage, At{files.front()},
-                "'{}' is a result of {}, which compare does not support; expected one of read, decode, "
-                "pipeline, checkpoint, transfer, run or loader-probe",
-                files.front(), measured.verb);
-  }
+  settle(measured);
   return measured;
 }
 
@@ -170,16 +223,7 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
   measured.verb = verb;
   measured.machine_class = machine_class;
   measured.files = {path};
-  try {
-    stored.at("conditions").get_to(measured.conditions);
-    stored.at("values").get_to(measured.values);
-  } catch (const Json::exception&) {
-    throw_damaged(path, "expected \"conditions\", an object of strings, and \"values\", an object of number lists");
-  }
-  for (const auto& [name, values] : measured.values) {
-    if (values.size() <= stats::kMostRankedValues) continue;
-    throw_damaged(path, fmt::format("'{}' has more than {} values", name, stats::kMostRankedValues));
-  }
+  take_stored(stored, path, measured);
   return measured;
 }
 
@@ -195,7 +239,12 @@ void save_baseline(const std::string& path, const Measurements& measured, const 
     json = {{"schema", "shardkit/baseline"}, {"schema_version", kVersion}, {"classes", Json::object()}};
   }
   Json& verbs = json["classes"][measured.machine_class];
-  verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", measured.values}};
+  Measurements known;
+  if (verbs.contains(measured.verb)) take_stored(verbs[measured.verb], path, known);
+  const auto different = differences(known.conditions, measured.conditions, {});
+  if (!different.empty() && different.front().decisive) known = {};
+  add_new_runs(measured, known);
+  verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", known.values}};
   const std::string text = json_file_text(json);
   io::publish(*io::posix_file_system(), file, as_bytes(text));
 }

@@ -12,6 +12,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "stats/comparison.hpp"
 
 /// Measured values, their conditions, and whether two measurements can be compared. Baselines: earlier values of
 /// machines by class, in one file that can be committed (docs/explain/comparing.md).
@@ -55,6 +56,7 @@ struct Difference {
   std::string changed;
   bool decisive = false;  ///< such measurements cannot be compared
   bool allowed = false;   ///< the user wants to compare them anyway
+  bool disturbs = false;  ///< no verdict: the same was requested, and something else was found
 
   void describe(FieldVisitor& v) {
     v.field({"key", "key of the difference"}, key);
@@ -62,6 +64,7 @@ struct Difference {
     v.field({"new", "value in NEW"}, changed);
     v.field({"decisive", "true if results that differ in this cannot be compared"}, decisive);
     v.field({"allowed", "true when --allow-different names it"}, allowed);
+    v.field({"disturbs", "true if both requested the same and results that differ in this have no verdict"}, disturbs);
   }
 };
 
@@ -79,19 +82,33 @@ std::vector<Difference> differences(const Conditions& base, const Conditions& ch
 /// Throws Error{usage} if one of `allow` matches no condition of either side, such as a typing error.
 void check_allowed(const Conditions& base, const Conditions& changed, std::span<const std::string> allow);
 
-/// One side of a comparison: values, their number, and their conditions.
-struct Measurements {
-  std::string verb;                                   ///< "read", "run", ...
-  std::string machine_class;                          ///< from its processors, memory and storage
-  std::vector<std::string> files;                     ///< files it was read from
-  Conditions conditions;                              ///< by key: "read.cache.state" is "cold"
-  std::map<std::string, std::vector<double>> values;  ///< by name of the metric, one per repetition
+/// What is known of a run besides its values.
+struct MeasuredRun {
+  Conditions conditions;
+  std::string disturbed;  ///< why its values say nothing: "page cache ..."; empty if they do
 };
 
+/// One side of a comparison: values, their number, and their conditions.
+struct Measurements {
+  std::string verb;                ///< "read", "run", ...
+  std::string machine_class;       ///< from its processors, memory and storage
+  std::vector<std::string> files;  ///< files it was read from
+  Conditions conditions;           ///< of the last run, by key: "read.cache.state" is "cold"
+  std::vector<MeasuredRun> runs;
+  std::map<std::string, stats::Runs> values;  ///< by name of the metric; for each run its repetitions, or none
+};
+
+/// Adds the result of one more run, read from `path`. Throws Error{usage} if it is of another measurement.
+void add_run(const std::string& path, const nlohmann::json& envelope, Measurements& measured);
+
+/// After the last one: runs in other circumstances than it, as when the first one filled the page cache, are disturbed.
+/// Throws Error{usage} if no run has a metric.
+void settle(Measurements& measured);
+
 /// Reads a result, or a folder with one result in each *.json, without hidden files. A result with repetitions (`run
-/// --repeat`) gives one value for each, any other gives one. Throws Error{usage} if the files of a folder are not
-/// repetitions of one measurement, and for results without a metric. Throws Error{conflict} for a failed run,
-/// Error{corrupt} for files that are not results, Error{not_found} if there are none.
+/// --repeat`) gives one value for each, any other gives one; each result is a run. Throws Error{usage} if the files of
+/// a folder are not repetitions of one measurement, and for results without a metric. Throws Error{conflict} for a
+/// failed run, Error{corrupt} for files that are not results, Error{not_found} if there are none.
 Measurements read_measurements(const std::string& path, Context& context);
 
 /// True for a baseline file, false for a folder. Throws the errors of read_own_json() for other files.
@@ -101,7 +118,8 @@ bool is_baseline(const std::string& path);
 /// Error{corrupt} for a damaged file.
 Measurements read_baseline(const std::string& path, const std::string& machine_class, const std::string& verb);
 
-/// Replaces the values of its class and verb in the file by `measured`, or creates the file. Concurrent calls wait for
+/// Adds the runs to those of its class and verb in the file, unless they are there; runs under other conditions replace
+/// them. Creates the file if there is none. Concurrent calls wait for
 /// each other with a hidden lock file next to it. Throws Error{cancelled} on a stop.
 void save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/prng.hpp"
@@ -169,9 +170,9 @@ void warn_of_shared_cores(const DecodeResult& result, double cores, Context& con
   const double had = result.cpu_seconds / result.decode_seconds;
   const double expected = std::min(static_cast<double>(result.threads), cores);
   if (had >= kMostOfThem * expected) return;
-  context.warn("cores_shared", fmt::format("only {:.1f} of {:.1f} cores were available for decoding: other processes "
-                                           "used the rest, so the results are too low. Run again on an idle machine",
-                                           had, expected));
+  context.warn(kCoresShared, fmt::format("only {:.1f} of {:.1f} cores were available for decoding: other processes "
+                                         "used the rest, so the results are too low. Run again on an idle machine",
+                                         had, expected));
 }
 
 std::uint64_t decode_threads(const DecodeBenchOptions& options) {

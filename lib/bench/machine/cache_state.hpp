@@ -48,7 +48,7 @@ struct CacheReport {
 
   void describe(FieldVisitor& v) {
     v.field({"requested", "requested by --cache"}, requested);
-    v.field({"state", "measured state; empty: nothing was read", kJudged}, state);
+    v.field({"state", "measured state; empty: nothing was read", kCircumstance}, state);
     v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; absent: unknown"},
             residency_before_ratio);
     v.field({"residency_after_ratio", Unit::ratio, "share of the bytes in the page cache afterwards"},

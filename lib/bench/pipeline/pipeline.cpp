@@ -326,7 +326,7 @@ void PipelineVerdict::describe(FieldVisitor& v) {
 
 void PipelineTerms::describe(FieldVisitor& v) {
   v.field({"source", "source: shards, files or null"}, source);
-  v.field({"files", Unit::count, "number of shards or image files", kCondition}, files);
+  v.field({"files", Unit::count, "number of shards or image files", data_within(0)}, files);
   v.field({"decode", "how images were decoded"}, decode);
   v.field({"sink", "where batches went; host: nothing is copied", kCondition}, sink);
   v.field({"normalize", "where samples were flipped and normalized", kCondition}, normalize);
@@ -353,7 +353,7 @@ void PipelineRates::describe(FieldVisitor& v) {
            metric(Better::higher)},
           samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes of these samples"}, bytes_per_second);
-  v.field({"mean_sample", Unit::bytes, "mean size of a compressed image", condition_within(0.05)}, mean_sample);
+  v.field({"mean_sample", Unit::bytes, "mean size of a compressed image", data_within(0.05)}, mean_sample);
   v.field({"batch_latency", Unit::seconds, "time that a step waited for its batches, without the first step",
            metric(Better::lower, kUnfeltWait)},
           batch_latency);

@@ -185,7 +185,7 @@ void ReadResult::describe(FieldVisitor& v) {
   v.field({"depth", Unit::count, "reads in flight per thread; absent for stores", kCondition}, depth);
   v.field({"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode", kCondition},
           block);
-  v.field({"files", Unit::count, "number of files or shards given", kCondition}, files);
+  v.field({"files", Unit::count, "number of files or shards given", data_within(0)}, files);
   v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
   v.field({"samples", Unit::count,
            "samples read; a file that is not a shard counts as one. Absent for stores, random blocks, and shards "
@@ -210,7 +210,7 @@ void ReadResult::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "samples divided by time", derived_metric(Better::higher)},
           samples_per_second);
   v.field({"mean_sample", Unit::bytes, "mean stored size of a sample, including headers and padding in a shard",
-           condition_within(0.05)},
+           data_within(0.05)},
           mean_sample);
   v.field({"latency", Unit::seconds, "latency of one read: a block, or a sample in random mode", metric(Better::lower)},
           latency);

@@ -32,6 +32,8 @@ namespace {
 constexpr double kShareForTransfer = 0.04;
 constexpr double kShareForListing = 0.15;
 
+constexpr double kMostRepetitions = 1000;
+
 /// Hints stay in the result; the space in /dev/shm is judged later, for the suggested loader.
 void warn_of_environment(const Environment& environment, Context& context) {
   for (const Finding& finding : environment.findings) {
@@ -296,8 +298,8 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"budget", Unit::seconds, "time of all measurements, including listing, per repetition", kMayDiffer,
            above(0, kDay), Elsewhere{"min-seconds min-time seconds duration"}},
           budget);
-  v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare, which needs ten", kMayDiffer,
-           between(1, stats::kMostRankedValues)},
+  v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare", kMayDiffer,
+           between(1, kMostRepetitions)},
           repeat);
   v.field({"force-verdict", "give a verdict even if other processes disturbed the measurement", kMayDiffer},
           force_verdict);

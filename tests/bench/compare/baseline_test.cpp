@@ -32,13 +32,15 @@ TEST_CASE("baselines that are saved at once are all kept") {
       Measurements measured;
       measured.verb = "read";
       measured.machine_class = "class " + std::to_string(i);
-      measured.values["read.bytes_per_second"] = {1, 2, 3};
+      measured.values["read.bytes_per_second"] = {{1, 2, 3}};
+      measured.runs.resize(1);
       save_baseline(file, measured, {});
     });
   }
   for (std::thread& saver : savers) saver.join();
   for (int i = 0; i < 8; ++i) {
-    CHECK(read_baseline(file, "class " + std::to_string(i), "read").values.at("read.bytes_per_second").size() == 3);
+    CHECK(read_baseline(file, "class " + std::to_string(i), "read").values.at("read.bytes_per_second").front().size() ==
+          3);
   }
 }
 
@@ -69,7 +71,7 @@ TEST_CASE("without a name the class follows from processors, memory and storage"
   CHECK(failure.says("no baseline of class '64cpu-32gib-nvme', only of 16cpu-32gib-nvme"));
 }
 
-TEST_CASE("saving again replaces that class and verb and keeps the others") {
+TEST_CASE("saving again adds new runs to that class and verb; runs under other conditions replace them") {
   const TempDir dir;
   const std::string file = dir.path("fleet.json");
   save(write_repetitions(dir, "a", {}), file, "a");
@@ -77,8 +79,13 @@ TEST_CASE("saving again replaces that class and verb and keeps the others") {
   write_file(dir.path("run.json"), run_envelope({1, 2, 3}));
   save(dir.path("run.json"), file, "a");
   save(write_repetitions(dir, "a2", {.rate = 3e9}, 12), file, "a");
-  CHECK(read_baseline(file, "a", "read").values.at("read.bytes_per_second").size() == 12);
-  CHECK(read_baseline(file, "a", "run").values.at("read.bytes_per_second") == std::vector<double>{1, 2, 3});
+  const auto runs = [&] { return read_baseline(file, "a", "read").values.at("read.bytes_per_second").size(); };
+  CHECK(runs() == 22);
+  save(dir.path("a2"), file, "a");
+  CHECK(runs() == 22);
+  save(write_repetitions(dir, "warm", {.cache = "warm"}, 3), file, "a");
+  CHECK(runs() == 3);
+  CHECK(read_baseline(file, "a", "run").values.at("read.bytes_per_second") == stats::Runs{{1, 2, 3}});
   CHECK(read_baseline(file, "b", "read").values.at("read.bytes_per_second").size() == 10);
 }
 
@@ -117,21 +124,26 @@ TEST_CASE("damaged baselines are errors and are not overwritten") {
   CHECK(shardkit_test::failure_of([&] { save(result, dir.path("notes.txt"), "x"); }) == ErrorCode::corrupt);
 }
 
-TEST_CASE("a baseline of fewer repetitions than a comparison needs is kept with a warning") {
+TEST_CASE("a baseline of version 0.1, a list of numbers for each metric, is one run") {
   const TempDir dir;
-  const auto warnings_of = [&](int count) {
-    CompareOptions options;
-    options.changed = write_repetitions(dir, fmt::format("of-{}", count), {}, count);
-    options.save_baseline = dir.path("fleet.json");
-    Context context;
-    compare(options, context);
-    return context.warnings();
-  };
-  CHECK(warnings_of(9).empty());
-  const auto warnings = warnings_of(8);
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings.front().code == "few_repetitions");
-  CHECK(warnings.front().text.find("8 repetitions") != std::string::npos);
+  write_file(dir.path("old.json"),
+             R"({"schema":"shardkit/baseline","schema_version":1,"classes":{"x":{"read":{"conditions":{},)"
+             R"("values":{"read.bytes_per_second":[1e9,1.1e9]}}}}})");
+  const Measurements old = read_baseline(dir.path("old.json"), "x", "read");
+  CHECK(old.values.at("read.bytes_per_second") == stats::Runs{{1e9, 1.1e9}});
+  CHECK(old.runs.size() == 1);
+}
+
+TEST_CASE("a disturbed baseline is kept with a warning") {
+  const TempDir dir;
+  write_file(dir.path("busy.json"), read_envelope({.warnings = R"({"code":"cores_shared","text":"only 0.8 cores"})"}));
+  CompareOptions options;
+  options.changed = dir.path("busy.json");
+  options.save_baseline = dir.path("fleet.json");
+  Context context;
+  compare(options, context);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings().front().code == "disturbed_baseline");
 }
 
 TEST_CASE("a result that misses the gate is not saved, and the report says so") {

@@ -25,6 +25,8 @@ struct ReadFacts {
   std::string version = "0.1.0";
   std::string path = "/data/train";
   std::string host = "node1";
+  std::string requested = {};  ///< of the cache; empty: what it was
+  std::string warnings = {};
   int retries = 0;  ///< an option that no version has yet
 };
 
@@ -32,13 +34,13 @@ inline std::string read_envelope(const ReadFacts& facts = {}) {
   return fmt::format(
       R"({{"schema":"shardkit/read","schema_version":1,"tool":{{"name":"iobench","version":"{}","commit":"abc"}},
 "host":{{"hostname":"{}","os":"Debian","kernel":"6.1","cpus":{},"memory_bytes":34359738368}},
-"options":{{"path":["{}"],"threads":null,"cache":"any","seed":0,"retries":{}}},
+"options":{{"path":["{}"],"threads":null,"cache":"{}","seed":0,"retries":{}}},
 "result":{{"mode":"sequential","engine":"pread","direct":false,"threads":{},"files":{},"mean_sample_bytes":{},
 "bytes_per_second":{},"latency_seconds":{{"p50":0.001,"p99":{}}},"cache":{{"state":"{}"}},
 "storage":{{"file_system":"ext4","storage_class":"nvme"}}}},
-"warnings":[],"error":null,"status":"ok","exit_code":0}})",
-      facts.version, facts.host, facts.cpus, facts.path, facts.retries, facts.threads, facts.files, facts.mean_sample,
-      facts.rate, facts.p99, facts.cache);
+"warnings":[{}],"error":null,"status":"ok","exit_code":0}})",
+      facts.version, facts.host, facts.cpus, facts.path, facts.requested.empty() ? facts.cache : facts.requested,
+      facts.retries, facts.threads, facts.files, facts.mean_sample, facts.rate, facts.p99, facts.cache, facts.warnings);
 }
 
 /// Ten results in a folder, their rates a thousandth apart around `facts.rate`.

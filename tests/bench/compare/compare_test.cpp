@@ -77,28 +77,44 @@ TEST_CASE("thresholds are for all metrics, or for one") {
         ChangeVerdict::pass);
 }
 
-TEST_CASE("single results are inconclusive, whatever they say; a flag makes that a finding") {
+TEST_CASE(
+    "single results: a quarter may be the difference of two runs, a half is not; a flag makes unclear a finding") {
   const TempDir dir;
   write_file(dir.path("base.json"), read_envelope());
-  write_file(dir.path("new.json"), read_envelope({.rate = 0.5e9}));
+  write_file(dir.path("new.json"), read_envelope({.rate = 0.85e9}));
   CompareResult result = compare_paths(dir.path("base.json"), dir.path("new.json"));
   CHECK(result.verdict == ChangeVerdict::inconclusive);
-  CHECK(row_of(result, "read.bytes_per_second").change.ratio.value() == Approx(-0.5));
-  CHECK_FALSE(row_of(result, "read.bytes_per_second").change.interval);
+  CHECK(row_of(result, "read.bytes_per_second").change.ratio.value() == Approx(-0.15));
   REQUIRE(result.hints.size() == 1);
-  CHECK(says(result.hints.front(), "fewer than 9"));
+  CHECK(says(result.hints.front(), "a deviation of 5 % between them is assumed"));
   CHECK_FALSE(result.has_findings());
   result = compare_paths(dir.path("base.json"), dir.path("new.json"), {.fail_on_inconclusive = true});
   CHECK(result.has_findings());
+  write_file(dir.path("half.json"), read_envelope({.rate = 0.5e9}));
+  CHECK(compare_paths(dir.path("base.json"), dir.path("half.json")).verdict == ChangeVerdict::regressed);
 }
 
-TEST_CASE("repetitions within one result count each, not the figures beside them") {
+TEST_CASE("what is too noisy for a verdict says how many runs would have one") {
+  const TempDir dir;
+  for (int i = 0; i < 10; ++i) {
+    const double noise = (i % 2 == 0 ? 0.05 : -0.05) + 0.002 * i;
+    write_file(dir.path(fmt::format("base/{}.json", i)), read_envelope({.rate = 1e9 * (1 + noise)}));
+    write_file(dir.path(fmt::format("new/{}.json", i)), read_envelope({.rate = 1e9 * (1 - noise)}));
+  }
+  const CompareResult result = compare_paths(dir.path("base"), dir.path("new"));
+  CHECK(result.verdict == ChangeVerdict::inconclusive);
+  CHECK(row_of(result, "read.bytes_per_second").change.runs_needed.value() > 20);
+  CHECK(says(result.text, fmt::format("inconclusive: needs about {} runs per side; read.bytes_per_second ",
+                                      *row_of(result, "read.bytes_per_second").change.runs_needed)));
+}
+
+TEST_CASE("the repetitions of a result count, not the figures beside them") {
   const TempDir dir;
   std::vector<double> base;
   std::vector<double> changed;
   for (int i = 0; i < 10; ++i) {
     base.push_back(1e9 + i * 1e6);
-    changed.push_back(0.8e9 + i * 1e6);
+    changed.push_back(0.6e9 + i * 1e6);
   }
   write_file(dir.path("base.json"), run_envelope(base));
   write_file(dir.path("new.json"), run_envelope(changed, "0.2.0"));
@@ -134,42 +150,26 @@ TEST_CASE("what follows from other metrics is shown and decides nothing, unless 
   CHECK(row_of(worse, predicted).change.verdict == ChangeVerdict::regressed);
   CHECK(row_of(worse, predicted).change.interval->confidence == Approx(0.98));
   CHECK(row_of(worse, "decode.samples_per_second").change.interval->confidence == Approx(0.98));
-  const std::string only_predicted = write("odd.json", 2000, 500);
+  const std::string only_predicted = write("odd.json", 2000, 400);
   const CompareResult same = compare_paths(base, only_predicted);
-  CHECK(same.verdict == ChangeVerdict::pass);
-  CHECK(says(same.text, "in 1 metric"));
+  CHECK(same.verdict == ChangeVerdict::inconclusive);  // one run
   CHECK(says(row_of(same, predicted).text, "follows from others and does not count"));
   CHECK(compare_paths(base, only_predicted, {.metric = {predicted}}).verdict == ChangeVerdict::regressed);
   CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == ChangeVerdict::regressed);
 }
 
-TEST_CASE("a drift within a side is reported") {
+TEST_CASE("a drift within the repetitions of a run is reported by what was measured") {
   const TempDir dir;
   std::vector<double> rising;
-  for (int i = 0; i < 12; ++i) rising.push_back(1e9 * (1 + 0.03 * i));
+  for (int i = 0; i < 12; ++i) rising.push_back(1e9 * (1 + 0.06 * i));
   write_file(dir.path("a.json"), run_envelope(rising));
   const CompareResult result = compare_paths(dir.path("a.json"), dir.path("a.json"));
-  REQUIRE(result.hints.size() == 2);
-  CHECK(says(result.hints.front(), "BASE drifted by +28 %"));
-}
-
-TEST_CASE("decoding that slowed down because it had fewer cores is reported") {
-  const TempDir dir;
-  const auto write = [&](const std::string& name, double all, double each) {
-    for (int i = 0; i < 10; ++i) {
-      write_file(dir.path(fmt::format("{}/{}.json", name, i)),
-                 fmt::format(R"({{"schema":"shardkit/decode","schema_version":1,"options":{{}},"error":null,
-"result":{{"samples_per_second":{},"samples_per_second_per_core":{}}}}})",
-                             all + i, each + i));
-    }
-    return dir.path(name);
-  };
-  const std::string base = write("base", 1900, 1080);
-  const CompareResult busy = compare_paths(base, write("busy", 750, 1040));
-  CHECK(busy.verdict == ChangeVerdict::regressed);
-  REQUIRE(busy.hints.size() == 1);
-  CHECK(says(busy.hints.front(), "decoding had 1.8 cores in BASE and 0.7 in NEW"));
-  CHECK(compare_paths(base, write("slow", 1000, 570)).hints.empty());
+  REQUIRE(result.hints.size() == 3);
+  CHECK(says(result.hints[1], "read.bytes_per_second of BASE drifted from 1.15 GB/s in the first half"));
+  std::vector<double> falls{1e9, 1.1e9, 1e9, 1.2e9, 1e9, 1e3, 1e3, 1e3, 1e3, 1e3};
+  write_file(dir.path("b.json"), run_envelope(falls));
+  const CompareResult fell = compare_paths(dir.path("b.json"), dir.path("b.json"));
+  CHECK(says(fell.hints[1], "to 1.00 kB/s in the second"));
 }
 
 TEST_CASE("a rate of 0 has no ratio and is inconclusive") {
@@ -223,6 +223,7 @@ TEST_CASE("options that make no sense are refused") {
     return failure == ErrorCode::usage && failure.says(part);
   };
   CHECK(refused({}, "give BASE and NEW"));
+  CHECK(refused({.ab = true}, "--ab: give two commands"));
   CHECK(refused({.base = base, .threshold = {"fast"}}, "'fast' is not a share"));
   CHECK(refused({.base = base, .threshold = {"500%"}}, "'500%' is not a share"));
   CHECK(refused({.base = base, .threshold = {"0"}}, "is not a share"));

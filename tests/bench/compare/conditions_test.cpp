@@ -39,8 +39,8 @@ TEST_CASE("another state of the cache, number of threads, data or machine makes 
   };
   const std::vector<Row> rows{{{.cache = "warm"}, "read.cache.state"},
                               {{.threads = 4}, "read.threads"},
-                              {{.files = 13}, "read.files"},
-                              {{.mean_sample = 150'000}, "read.mean_sample_bytes"},
+                              {{.files = 13, .path = "/data/other"}, "read.files"},
+                              {{.mean_sample = 150'000, .path = "/data/other"}, "read.mean_sample_bytes"},
                               {{.cpus = 32}, "host.cpus"},
                               {{.retries = 3}, "options.retries"}};
   for (const Row& row : rows) {
@@ -213,4 +213,56 @@ TEST_CASE(
   CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.2)") == ChangeVerdict::incomparable);
   CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1,"gpus":8)") ==
         ChangeVerdict::incomparable);
+}
+
+TEST_CASE("the same command twice is never incomparable: how far the budget went and what it found are no conditions") {
+  CHECK(compare_with({.files = 13, .mean_sample = 150'000}).verdict == ChangeVerdict::pass);
+  const Seen seen = compare_with({.rate = 0.5e9, .cache = "warm", .requested = "cold"});
+  CHECK(seen.verdict == ChangeVerdict::inconclusive);
+  CHECK(seen.text.starts_with("inconclusive: read.cache.state was cold in BASE and warm in NEW"));
+}
+
+namespace {
+
+constexpr const char* kShared = R"({"code":"cores_shared","text":"only 0.8 of 2.0 cores were available"})";
+
+}  // namespace
+
+TEST_CASE("a disturbed result has no verdict but the reason, neither worse nor better, and misses no gate") {
+  const TempDir dir;
+  write_file(dir.path("gate.json"), R"({"schema":"shardkit/gate","schema_version":1,
+"requirements":[{"metric":"read.bytes_per_second","min":"0.9GB/s"}]})");
+  write_file(dir.path("base.json"), read_envelope());
+  for (const double rate : {0.1e9, 9e9}) {
+    write_file(dir.path("new.json"), read_envelope({.rate = rate, .warnings = kShared}));
+    for (const bool swapped : {false, true}) {
+      const CompareResult result =
+          compare_paths(dir.path(swapped ? "new.json" : "base.json"), dir.path(swapped ? "base.json" : "new.json"),
+                        {.gate = dir.path("gate.json")});
+      CHECK(result.verdict == ChangeVerdict::inconclusive);
+      CHECK(result.text.find("only 0.8 of 2.0 cores were available") != std::string::npos);
+      CHECK_FALSE(result.has_findings());
+    }
+  }
+  CHECK(compare_paths(dir.path("new.json"), dir.path("base.json"), {.fail_on_inconclusive = true}).has_findings());
+}
+
+TEST_CASE("a few disturbed runs of many are left out, and a first run that filled the cache") {
+  const TempDir dir;
+  const std::string base = write_repetitions(dir, "base", {.cache = "warm", .requested = "any"});
+  const std::string changed = write_repetitions(dir, "new", {.cache = "warm", .requested = "any"});
+  write_file(dir.path("new/00.json"), read_envelope({.rate = 1e8, .cache = "cold", .requested = "any"}));
+  write_file(dir.path("new/01.json"),
+             read_envelope({.rate = 1e8, .cache = "warm", .requested = "any", .warnings = kShared}));
+  const CompareResult result = compare_paths(base, changed);
+  CHECK(result.verdict == ChangeVerdict::pass);
+  CHECK(result.changed.runs == 10);
+  CHECK(result.changed.disturbed == 2);
+  REQUIRE(result.hints.size() == 1);
+  CHECK(result.hints.front().starts_with("2 of 10 of NEW are left out: read.cache.state was cold in one run"));
+}
+
+TEST_CASE("a changed CPU limit is a condition, also if one side has none") {
+  CHECK(differences({{"host.cpu_limit", "1.5"}}, {{"host.cpu_limit", "1.9"}}, {}).front().decisive);
+  CHECK(differences({{"host.cpu_limit", ""}}, {{"host.cpu_limit", "1.9"}}, {}).front().decisive);
 }

@@ -1,9 +1,8 @@
-#include "bench/compare/compare.hpp"
-
 #include <filesystem>
 
 #include <doctest/doctest.h>
 
+#include "bench/compare/compare.hpp"
 #include "compare_support.hpp"
 
 using namespace shardkit;

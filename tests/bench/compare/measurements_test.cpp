@@ -93,12 +93,6 @@ TEST_CASE("a copy of a result, or a link to it, is no repetition") {
   CHECK(failure.says("latest.json' are the same result"));
 }
 
-TEST_CASE("more repetitions than can be ranked are refused") {
-  const TempDir dir;
-  write_file(dir.path("many.json"), run_envelope(std::vector<double>(1001, 1.0)));
-  CHECK(failure_with_new(dir.path("many.json")) == ErrorCode::usage);
-}
-
 TEST_CASE("members of other types than expected are no values and no crash") {
   const TempDir dir;
   write_file(dir.path("x.json"), R"({"schema":"shardkit/read","tool":3,"host":[1],"options":"x",

@@ -1,0 +1,126 @@
+#include "bench/compare/ab_runs.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include "bench/results/result_file.hpp"
+#include "core/error.hpp"
+#include "core/prng.hpp"
+#include "io/file.hpp"
+#include "system/shell.hpp"
+
+namespace shardkit::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder for the result and the output of one command at a time.
+class WorkFolder {
+ public:
+  WorkFolder() : path_(fs::temp_directory_path() / "shardkit-compare-XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make a folder in", fs::temp_directory_path());
+  }
+  ~WorkFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+
+  std::string result() const { return path_ + "/result.json"; }
+  std::string output() const { return path_ + "/output"; }
+
+ private:
+  std::string path_;
+};
+
+/// The end of what a command printed, for an error.
+std::string end_of_output(const std::string& path) {
+  constexpr std::size_t kShown = 1000;
+  std::string text = io::read_text_file(path);
+  while (text.ends_with('\n')) text.pop_back();
+  if (text.size() > kShown) text = "..." + text.substr(text.size() - kShown);
+  return text.empty() ? "It printed nothing" : "The end of its output:\n" + text;
+}
+
+/// Waits for the command; a stop ends its processes, at first politely.
+int wait_for(system::Shell& shell, Context& context) {
+  constexpr std::chrono::milliseconds kPause{10};
+  constexpr int kPauses = 100;  // 1 s: the process itself ends 2 s after a signal
+  for (int polite = 0;; std::this_thread::sleep_for(kPause)) {
+    if (const auto status = shell.try_wait()) {
+      context.throw_if_stopped();
+      return *status;
+    }
+    if (!context.stop_token().stop_requested()) continue;
+    if (polite == 0) shell.signal(SIGTERM);
+    if (++polite > kPauses) context.throw_if_stopped();  // the group is killed
+  }
+}
+
+std::string status_text(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  return fmt::format("failed with exit code {}", WEXITSTATUS(status));
+}
+
+/// Runs one command and adds its result. Exit code 3 is a finding, with a result.
+void run_command(char side, const std::string& command, std::uint64_t pair, Context& context, Measurements& measured) {
+  constexpr int kFindings = 3;
+  const WorkFolder folder;
+  int status = 0;
+  {
+    const io::File output(::open(folder.output().c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600), folder.output());
+    if (output.fd() < 0) throw system_error(errno, "create", folder.output());
+    system::Shell shell(command, output.fd(), output.fd(), {{kResultVariable, folder.result()}});
+    status = wait_for(shell, context);
+  }
+  const bool wrote = fs::exists(folder.result());
+  const std::string name = fmt::format("{}: '{}' of pair {}", side, command, pair);
+  if (status != 0 && !(wrote && WIFEXITED(status) && WEXITSTATUS(status) == kFindings)) {
+    throw Error(ErrorCode::conflict, At{}, "{} {}. Run it alone to find out why. {}", name, status_text(status),
+                end_of_output(folder.output()));
+  }
+  if (!wrote) {
+    throw Error(ErrorCode::conflict, At{},
+                "{} wrote no result to ${}. Verbs of iobench that measure do so by themselves; other programs must "
+                "write one there. {}",
+                name, kResultVariable, end_of_output(folder.output()));
+  }
+  add_run(name, read_result_file(folder.result()), measured);
+}
+
+}  // namespace
+
+AbMeasurements measure_ab(const CompareOptions& options, Context& context) {
+  AbMeasurements ab;
+  const auto clock = std::chrono::system_clock::now().time_since_epoch().count();
+  ab.runs = {options.pairs, options.seed.value_or(static_cast<std::uint64_t>(clock) % 1'000'000), {}};
+  Prng order(ab.runs.seed);
+  context.progress().start("running commands", 2 * options.pairs, 0, "runs");
+  for (std::uint64_t pair = 1; pair <= options.pairs; ++pair) {
+    const bool base_first = order.below(2) == 0;
+    for (const bool base : {base_first, !base_first}) {
+      context.throw_if_stopped();
+      if (base) {
+        run_command('A', *options.base, pair, context, ab.base);
+      } else {
+        run_command('B', options.changed, pair, context, ab.changed);
+      }
+      context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+    ab.runs.order += (pair == 1 ? "" : " ") + std::string(base_first ? "AB" : "BA");
+  }
+  settle(ab.base);
+  settle(ab.changed);
+  return ab;
+}
+
+}  // namespace shardkit::bench
