@@ -150,7 +150,7 @@ cli::Command compare_command() {
            "\n\nExit code 3 if a metric regressed, the results are incomparable or the gate "
            "is missed. Exit code 0 if the result is inconclusive, unless --fail-on-inconclusive is given.",
        .examples = {{"iobench compare --ab \"old/iobench decode photos\" \"new/iobench decode photos\"",
-                     "run both programs ten times in turns and compare them"},
+                     "run both programs ten times alternately and compare them"},
                     {"iobench compare before.json after.json", "two results, each of a single run"},
                     {"iobench compare base/ new/ --threshold 3%,read.latency_seconds.p99=20%",
                      "two folders with one result per run"},

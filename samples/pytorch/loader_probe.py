@@ -429,8 +429,8 @@ def main(arguments=None):
         error, exit_code = f"the loader failed: {failure!r}", EXIT_FAILED
     if error:
         print(f"loader_probe: {error}", file=sys.stderr)
-    if options.json:
-        write_json(options.json, envelope(options, result, error, exit_code, started_at, time.monotonic() - begin))
+    for path in {options.json, os.environ.get("SHARDKIT_RESULT")} - {None, ""}:
+        write_json(path, envelope(options, result, error, exit_code, started_at, time.monotonic() - begin))
     return exit_code
 
 
