@@ -71,9 +71,9 @@ std::string status_text(int status) {
   return fmt::format("failed with exit code {}", WEXITSTATUS(status));
 }
 
-/// Runs one command and adds its result. Exit code 3 is a finding, with a result.
+/// Runs one command and adds its result. Exit codes 3 and 1 may have one: a finding, or a verdict that others
+/// disturbed.
 void run_command(char side, const std::string& command, std::uint64_t pair, Context& context, Measurements& measured) {
-  constexpr int kFindings = 3;
   const WorkFolder folder;
   int status = 0;
   {
@@ -84,7 +84,8 @@ void run_command(char side, const std::string& command, std::uint64_t pair, Cont
   }
   const bool wrote = fs::exists(folder.result());
   const std::string name = fmt::format("{}: '{}' of pair {}", side, command, pair);
-  if (status != 0 && !(wrote && WIFEXITED(status) && WEXITSTATUS(status) == kFindings)) {
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (code != 0 && !(wrote && (code == 3 || code == 1))) {
     throw Error(ErrorCode::conflict, At{}, "{} {}. Run it alone to find out why. {}", name, status_text(status),
                 end_of_output(folder.output()));
   }

@@ -58,8 +58,10 @@ void take_values(const Json& result, Measurements& measured) {
   }
 }
 
-/// The warning that says so; empty if nothing disturbed the run.
+/// What the run itself says of others; empty if nothing disturbed it.
 std::string disturbance_of(const Json& envelope) {
+  if (const Json* neighbors = member(envelope.at("result"), "neighbors"))
+    return text_at(*neighbors, "text").value_or("");
   const Json* warnings = member(envelope, "warnings");
   if (warnings == nullptr) return {};
   for (const Json& warning : *warnings) {

@@ -25,6 +25,8 @@ std::string Neighbors::text() const {
 }
 
 void Neighbors::describe(FieldVisitor& v) {
+  std::string disturbance = text();
+  v.field({"text", "what made rates lower than on an idle machine; empty if nothing did"}, disturbance);
   v.field({"cores_used", "mean number of cores that other processes used, of those that this process may use"},
           cores_used);
   v.field({"cores", "cores that this process may use"}, cores);

@@ -51,7 +51,8 @@ void check_result(const Json& envelope, const std::string& path) {
                 verb_of(envelope));
   }
   const bool failed = envelope.value("status", Json()) == "failed" || envelope.value("error", Json()).is_object();
-  if (envelope["result"].is_object() && !failed) return;
+  const bool undecided = text_at(envelope, "error.code") == error_code_name(ErrorCode::in_use);  // of a disturbed run
+  if (envelope["result"].is_object() && (!failed || undecided)) return;
   const auto text = text_at(envelope, "error.text");
   throw Error(ErrorCode::conflict, At{path}, "'{}' is the result of a failed run{}; leave it out or measure again",
               path, text ? ": " + *text : "");

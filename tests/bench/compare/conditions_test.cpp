@@ -247,6 +247,24 @@ TEST_CASE("a disturbed result has no verdict but the reason, neither worse nor b
   CHECK(compare_paths(dir.path("new.json"), dir.path("base.json"), {.fail_on_inconclusive = true}).has_findings());
 }
 
+TEST_CASE("a run that others disturbed says so itself, also if that made its own verdict undecided") {
+  const TempDir dir;
+  std::string text = read_envelope({.rate = 1e8});
+  const auto put = [&](std::string_view before, std::string_view after) {
+    text.replace(text.find(before), before.size(), after);
+  };
+  put(R"("mode":"sequential")", R"("neighbors":{"text":"others used 1.3 of 2 cores"},"mode":"sequential")");
+  write_file(dir.path("base.json"), read_envelope());
+  write_file(dir.path("new.json"), text);
+  put(R"("error":null,"status":"ok")", R"("error":{"code":"in_use","text":"disturbed"},"status":"failed")");
+  write_file(dir.path("undecided.json"), text);
+  for (const char* changed : {"new.json", "undecided.json"}) {
+    const CompareResult result = compare_paths(dir.path("base.json"), dir.path(changed));
+    CHECK(result.verdict == ChangeVerdict::inconclusive);
+    CHECK(result.text.find("others used 1.3 of 2 cores") != std::string::npos);
+  }
+}
+
 TEST_CASE("a few disturbed runs of many are left out, and a first run that filled the cache") {
   const TempDir dir;
   const std::string base = write_repetitions(dir, "base", {.cache = "warm", .requested = "any"});
