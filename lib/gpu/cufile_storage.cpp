@@ -14,9 +14,8 @@ namespace {
 
 /// cuFile reports numbers only.
 std::string_view meaning(int error) {
-  if (error == 5001 || error == 5033) {
+  if (error == 5001 || error == 5033)
     return "the kernel module nvidia-fs is not loaded, and cufile.json does not allow compatibility mode";
-  }
   if (error == 5004 || error == 5005) return "libcufile and the kernel module nvidia-fs have different versions";
   return "see CUfileOpError in NVIDIA's cuFile API reference";
 }

@@ -11,13 +11,6 @@
 namespace shardkit::gpu {
 namespace {
 
-constexpr std::uint64_t kMega = 1'000'000;
-
-template <std::size_t N>
-std::string text_of(const std::array<char, N>& text) {
-  return std::string(text.data());
-}
-
 /// The value of a call with these arguments; empty if the library, the driver or the GPU does not know it.
 template <class Value>
 std::optional<Value> got(auto* call, auto... arguments) {
@@ -41,7 +34,7 @@ std::optional<double> watts(NvmlLibrary::Number* call, NvmlDevice gpu) {
 std::optional<std::uint64_t> hertz(NvmlLibrary::Clock* call, NvmlDevice gpu, int type) {
   const auto megahertz = got<unsigned>(call, gpu, type);
   if (!megahertz) return std::nullopt;
-  return *megahertz * kMega;
+  return std::uint64_t{*megahertz} * 1'000'000;
 }
 
 std::optional<double> busy(NvmlLibrary::Utilization* call, NvmlDevice gpu) {
@@ -62,7 +55,7 @@ class NvmlMonitor final : public GpuMonitor {
                                                       result, nvml_.error_string(result)));
     }
     std::array<char, 80> version{};
-    if (nvml_.driver_version(version.data(), version.size()) == kNvmlSuccess) driver_version_ = text_of(version);
+    if (nvml_.driver_version(version.data(), version.size()) == kNvmlSuccess) driver_version_ = version.data();
   }
   ~NvmlMonitor() override { nvml_.shutdown(); }
   NvmlMonitor(const NvmlMonitor&) = delete;
@@ -110,7 +103,7 @@ class NvmlMonitor final : public GpuMonitor {
     unsigned index = 0;
     if (nvml_.index(gpu, &index) == kNvmlSuccess) state.index = index;
     std::array<char, 96> model{};
-    if (nvml_.name(gpu, model.data(), model.size()) == kNvmlSuccess) state.name = text_of(model);
+    if (nvml_.name(gpu, model.data(), model.size()) == kNvmlSuccess) state.name = model.data();
     NvmlPci pci{};
     if (nvml_.pci(gpu, &pci) == kNvmlSuccess) {
       state.pci_address = fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
