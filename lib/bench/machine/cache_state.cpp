@@ -150,6 +150,17 @@ CacheState cache_state(const CacheReport& report, system::StorageClass storage_c
   return system::has_remote_cache(storage_class) ? CacheState::client_cold : CacheState::cold;
 }
 
+std::string cold_elsewhere(CacheState state, system::StorageClass storage_class) {
+  if (state != CacheState::cold && state != CacheState::client_cold && state != CacheState::direct) return {};
+  const auto text = [](std::string_view owner) {
+    return fmt::format("cold applies only to this machine: {} may still have the data in memory", owner);
+  };
+  if (storage_class == system::StorageClass::network) return text("the server");
+  if (storage_class == system::StorageClass::fuse) return text("the FUSE process, or the store behind it,");
+  if (storage_class == system::StorageClass::virtual_disk) return text("the host of this virtual disk");
+  return {};
+}
+
 DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context) {
   if (has_objects(files)) return {};
   const auto some = some_of(files);

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "bench/input/input_files.hpp"
@@ -75,6 +76,9 @@ InputSet preparable(const InputSet& input, CacheRequest request, double seconds,
 /// The state for a measured share. Data that was just read into the cache is warm, also if the system does not report
 /// it.
 CacheState cache_state(const CacheReport& report, system::StorageClass storage_class);
+
+/// That data which is cold here may be in memory elsewhere, and where; empty if not.
+std::string cold_elsewhere(CacheState state, system::StorageClass storage_class);
 
 /// Checks how at most 2000 files, evenly distributed, are stored on disk, as many as half a second allows. If the disk
 /// should be measured, throws Error{unsupported} for holes and unwritten extents, which are not read from disk, and

@@ -163,9 +163,8 @@ void add_hints(const ReadOptions& options, ReadResult& result) {
         "some names and attributes were in memory: a second run is faster; to measure the first, use --cache cold as "
         "root");
   }
-  if (result.cache.state == CacheState::client_cold) {
-    result.hints.emplace_back("cold applies only to this machine: the server may still have the data in memory");
-  }
+  const std::string elsewhere = cold_elsewhere(result.cache.state, result.storage.storage_class);
+  if (!elsewhere.empty()) result.hints.push_back(elsewhere);
 }
 
 }  // namespace

@@ -34,9 +34,8 @@ void hint_at_cache(const ReadResult& result, Hints& hints) {
   if (result.cache.state == CacheState::mixed) {
     hints.emplace_back("part of the data was in memory; use --cache cold or --cache warm to measure one state");
   }
-  if (result.cache.state == CacheState::client_cold) {
-    hints.emplace_back("cold applies only to this machine: the server may still have the data in memory");
-  }
+  std::string elsewhere = cold_elsewhere(result.cache.state, result.storage.storage_class);
+  if (!elsewhere.empty()) hints.push_back(std::move(elsewhere));
 }
 
 void hint_at_copies(const ReadResult& result, Hints& hints) {

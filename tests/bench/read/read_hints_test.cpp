@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "bench/machine/cache_state.hpp"
 #include "bench/read/read_data.hpp"
 #include "bench/read/read_work.hpp"
 #include "io/read_engine.hpp"
@@ -90,4 +91,17 @@ TEST_CASE("why there are no samples: nothing was read, nothing whole, or there a
   CHECK(why(shards).find("the shards contain no samples") == 0);
   options.store.sample_bytes = 2 * kBytes;
   CHECK(why(tensors) == "only 1000 MiB were read, less than one sample of 2000MiB; use a longer --budget");
+}
+
+TEST_CASE("cold data may be in memory elsewhere, depending on its storage") {
+  using enum system::StorageClass;
+  const auto says = [](CacheState state, system::StorageClass storage, std::string_view owner) {
+    return cold_elsewhere(state, storage).find(owner) != std::string::npos;
+  };
+  CHECK(says(CacheState::client_cold, network, "the server may still have the data in memory"));
+  CHECK(says(CacheState::client_cold, fuse, "the FUSE process, or the store behind it"));
+  CHECK(says(CacheState::cold, virtual_disk, "the host of this virtual disk"));
+  CHECK(says(CacheState::direct, virtual_disk, "the host of this virtual disk"));
+  CHECK(cold_elsewhere(CacheState::cold, nvme).empty());
+  CHECK(cold_elsewhere(CacheState::warm, virtual_disk).empty());
 }
