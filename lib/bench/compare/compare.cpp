@@ -1,6 +1,7 @@
 #include "bench/compare/compare.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <system_error>
@@ -9,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "bench/compare/ab_runs.hpp"
-#include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "stats/summary.hpp"
@@ -101,52 +101,38 @@ std::string name_in_base(const ComparedField& metric, const Measurements& base, 
   return fmt::format("{}{}", delivered_by(base.verb), name.substr(start.size()));
 }
 
-/// Which runs count.
-struct Selection {
-  std::vector<bool> base;
-  std::vector<bool> changed;
-};
+/// Which runs count, of BASE and of NEW.
+using Selection = std::array<std::vector<bool>, 2>;
 
-std::vector<bool> calm_runs(const Measurements& measured) {
-  std::vector<bool> calm;
-  for (const MeasuredRun& run : measured.runs) calm.push_back(run.disturbed.empty());
-  return calm;
-}
-
-/// Without disturbed ones. If those are more than half of a side, all are shown and none is judged.
+/// All but disturbed ones. If those are more than half of a side, all are shown and none is judged.
 Selection select_runs(const Measurements& base, const Measurements& changed, bool paired, CompareResult& result) {
-  Selection selection{calm_runs(base), calm_runs(changed)};
-  for (std::size_t i = 0; paired && i < selection.base.size(); ++i) {
-    const bool both = selection.base[i] && selection.changed[i];
-    selection.base[i] = selection.changed[i] = both;
-  }
-  for (const auto* calm : {&selection.base, &selection.changed}) {
-    if (2 * std::ranges::count(*calm, true) >= std::ssize(*calm)) continue;
-    const ComparedSide& side = result.base->disturbed > result.changed.disturbed ? *result.base : result.changed;
-    result.disturbance =
-        fmt::format("{} of {} of {} cannot be judged: {}", side.disturbed, format_count(side.runs, "run"),
-                    &side == &result.changed ? "NEW" : "BASE", side.disturbance);
-    return {std::vector<bool>(base.runs.size(), true), std::vector<bool>(changed.runs.size(), true)};
-  }
-  return selection;
+  Selection calm;
+  for (const MeasuredRun& run : base.runs) calm[0].push_back(run.disturbed.empty());
+  for (const MeasuredRun& run : changed.runs) calm[1].push_back(run.disturbed.empty());
+  for (std::size_t i = 0; paired && i < calm[0].size(); ++i) calm[0][i] = calm[1][i] = calm[0][i] && calm[1][i];
+  const auto enough = [](const std::vector<bool>& side) {
+    return 2 * std::ranges::count(side, true) >= std::ssize(side);
+  };
+  if (enough(calm[0]) && enough(calm[1])) return calm;
+  const bool of_base = result.base->disturbed > result.changed.disturbed;
+  const ComparedSide& side = of_base ? *result.base : result.changed;
+  result.disturbance = fmt::format("{} of {} of {} cannot be judged: {}", side.disturbed,
+                                   format_count(side.runs, "run"), of_base ? "BASE" : "NEW", side.disturbance);
+  return {std::vector<bool>(base.runs.size(), true), std::vector<bool>(changed.runs.size(), true)};
 }
 
-stats::MetricSamples samples_of(const ComparedField& metric, const stats::Runs& base, const stats::Runs& changed,
-                                const Selection& selection, bool paired, double threshold) {
-  stats::MetricSamples samples{
-      .better = metric.role.better, .threshold = threshold, .floor = metric.role.floor, .paired = paired};
-  const auto has = [&](const stats::Runs& runs, const std::vector<bool>& chosen, std::size_t i) {
-    return chosen[i] && !runs[i].empty();
+/// The selected runs that have the metric; with --ab both runs of a pair.
+void select_samples(const stats::Runs& base, const stats::Runs& changed, const Selection& selected,
+                    stats::MetricSamples& samples) {
+  const auto has = [&](std::size_t side, std::size_t i) {
+    return selected[side][i] && !(side == 0 ? base : changed)[i].empty();
   };
   for (std::size_t i = 0; i < base.size(); ++i) {
-    if (has(base, selection.base, i) && (!paired || has(changed, selection.changed, i)))
-      samples.base.push_back(base[i]);
+    if (has(0, i) && (!samples.paired || has(1, i))) samples.base.push_back(base[i]);
   }
   for (std::size_t i = 0; i < changed.size(); ++i) {
-    if (has(changed, selection.changed, i) && (!paired || has(base, selection.base, i)))
-      samples.changed.push_back(changed[i]);
+    if (has(1, i) && (!samples.paired || has(0, i))) samples.changed.push_back(changed[i]);
   }
-  return samples;
 }
 
 std::vector<Pair> common_metrics(const CompareOptions& options, const Measurements& base, const Measurements& changed,
@@ -163,8 +149,12 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
     if (found == changed.values.end() || !is_wanted(metric, options)) continue;
     const auto other = base.values.find(name_in_base(metric, base, changed));
     if (other == base.values.end()) continue;
-    pairs.push_back({&metric, samples_of(metric, other->second, found->second, selection, options.ab,
-                                         thresholds.of(metric.name()))});
+    Pair& pair = pairs.emplace_back(Pair{&metric,
+                                         {.better = metric.role.better,
+                                          .threshold = thresholds.of(metric.name()),
+                                          .floor = metric.role.floor,
+                                          .paired = options.ab}});
+    select_samples(other->second, found->second, selection, pair.samples);
   }
   std::erase_if(pairs, [](const Pair& pair) { return pair.samples.base.empty() || pair.samples.changed.empty(); });
   return pairs;
@@ -228,30 +218,8 @@ stats::ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparabl
   return pass;
 }
 
-/// The first metric of a side of one run whose later half of repetitions differs from the earlier one.
-void add_drift_hint(const char* name, const std::vector<Pair>& pairs, stats::Runs stats::MetricSamples::*side,
-                    CompareResult& result) {
-  for (const Pair& pair : pairs) {
-    const stats::Runs& runs = pair.samples.*side;
-    const std::span<const double> values = runs.front();
-    if (runs.size() > 1 || values.size() < 2 * stats::kLeastDegrees) continue;
-    stats::MetricSamples halves{.threshold = stats::kSteadyDrift, .floor = pair.samples.floor};
-    const std::size_t half = values.size() / 2;
-    for (const double value : values.first(half)) halves.base.push_back({value});
-    for (const double value : values.last(half)) halves.changed.push_back({value});
-    const stats::ChangeVerdict verdict = stats::judge_changes({&halves, 1}).front().verdict;
-    if (verdict != stats::ChangeVerdict::regressed && verdict != stats::ChangeVerdict::improved) continue;
-    result.hints.push_back(
-        fmt::format("{} of {} drifted from {} in the first half of its repetitions to {} in the "
-                    "second: compare with --ab, so that changes over time affect both sides",
-                    pair.metric->name(), name, metric_text(median_of(halves.base), pair.metric->unit),
-                    metric_text(median_of(halves.changed), pair.metric->unit)));
-    return;
-  }
-}
-
 /// Background for the reader of an unclear verdict.
-void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
+void add_hints(CompareResult& result) {
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) { return row.change.assumed; })) {
     result.hints.push_back(fmt::format(
         "{} in BASE and {} in NEW do not show how much runs differ: a deviation of {:.0f} % between them is assumed. "
@@ -265,8 +233,6 @@ void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
                                          side == &result.changed ? "NEW" : "BASE", side->disturbance));
     }
   }
-  add_drift_hint("BASE", pairs, &stats::MetricSamples::base, result);
-  add_drift_hint("NEW", pairs, &stats::MetricSamples::changed, result);
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) {
         return !row.change.ratio && row.change.verdict == stats::ChangeVerdict::inconclusive;
       })) {
@@ -304,7 +270,7 @@ void judge(const CompareOptions& options, const Measurements& base, const Measur
   if (!comparable) without = stats::ChangeVerdict::incomparable;
   result.rows = judged_rows(pairs, without);
   result.verdict = overall(result.rows, comparable);
-  if (comparable) add_hints(pairs, result);
+  if (comparable) add_hints(result);
 }
 
 void warn_of_baseline(const ComparedSide& saved, Context& context) {
