@@ -14,19 +14,6 @@
 namespace shardkit::system {
 namespace {
 
-/// Of this process, with some more.
-std::vector<std::string> environment_with(const Shell::Variables& variables) {
-  std::vector<std::string> all;
-  for (const auto& [name, value] : variables) all.push_back(name + "=" + value);
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    bool replaced = false;
-    for (const auto& [name, value] : variables) replaced = replaced || text.starts_with(name + "=");
-    if (!replaced) all.push_back(text);
-  }
-  return all;
-}
-
 void connect(posix_spawn_file_actions_t& actions, int descriptor, int target) {
   if (descriptor < 0) {
     posix_spawn_file_actions_addopen(&actions, target, "/dev/null", O_RDWR, 0);
@@ -37,7 +24,7 @@ void connect(posix_spawn_file_actions_t& actions, int descriptor, int target) {
 
 }  // namespace
 
-Shell::Shell(const std::string& command, int output, int errors, const Variables& variables) {
+Shell::Shell(const std::string& command, int output, int errors) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -55,12 +42,8 @@ Shell::Shell(const std::string& command, int output, int errors, const Variables
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   const std::array<const char*, 4> words{"sh", "-c", command.c_str(), nullptr};
-  std::vector<std::string> texts = environment_with(variables);
-  std::vector<char*> entries;
-  for (std::string& text : texts) entries.push_back(text.data());
-  entries.push_back(nullptr);
   const int error =
-      posix_spawn(&pid_, "/bin/sh", &actions, &attributes, const_cast<char* const*>(words.data()), entries.data());
+      posix_spawn(&pid_, "/bin/sh", &actions, &attributes, const_cast<char* const*>(words.data()), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) throw system_error(error, "start", "/bin/sh");

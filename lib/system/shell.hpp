@@ -2,8 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <sys/types.h>
 
@@ -13,11 +11,9 @@ namespace shardkit::system {
 /// shell was waited for. For one thread.
 class Shell {
  public:
-  using Variables = std::vector<std::pair<std::string, std::string>>;
-
-  /// Writes to the descriptors `output` and `errors`; -1: to nothing. Adds `variables` to the environment. Throws
+  /// Writes to the descriptors `output` and `errors`; -1: to nothing. Throws
   /// Error.
-  Shell(const std::string& command, int output, int errors, const Variables& variables = {});
+  Shell(const std::string& command, int output, int errors);
   ~Shell();
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;

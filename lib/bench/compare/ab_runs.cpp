@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "bench/results/result_file.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "io/file.hpp"
@@ -79,7 +80,8 @@ void run_command(char side, const std::string& command, std::uint64_t pair, Cont
   {
     const io::File output(::open(folder.output().c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600), folder.output());
     if (output.fd() < 0) throw system_error(errno, "create", folder.output());
-    system::Shell shell(command, output.fd(), output.fd(), {{kResultVariable, folder.result()}});
+    const std::string set = fmt::format("export {}={}\n", kResultVariable, shell_quoted(folder.result()));
+    system::Shell shell(set + command, output.fd(), output.fd());
     status = wait_for(shell, context);
   }
   const bool wrote = fs::exists(folder.result());
