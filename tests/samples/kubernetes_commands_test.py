@@ -2,18 +2,19 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 
-from commands import problems_of
-from manifests import amount, each_command, each_container, option, pods, size
+from commands import fake_programs, problems_of
+from manifests import FOLDER, amount, each_command, each_container, option, pods, size
 from program import PROGRAMS, FolderTest, result_of, run, tree
 
 
 class Commands(unittest.TestCase):
     def test_are_found(self):
         verbs = [words[1] for *_, words in each_command()]
-        self.assertEqual(sorted(verbs), ["cache"] * 2 + ["convert", "merge", "plan"] + ["stage"] * 4)
+        self.assertEqual(sorted(verbs), ["cache"] * 3 + ["convert", "merge", "plan"] + ["stage"] * 4)
 
     def test_have_only_options_that_their_verb_has(self):
         for name, _, _, words in each_command():
@@ -74,21 +75,31 @@ class Commands(unittest.TestCase):
         self.assertGreater(int(lease.removesuffix("h")) * 3600, job["activeDeadlineSeconds"])
 
 
-class Sidecar(FolderTest):
-    def test_leases_the_set_until_it_is_told_to_end(self):
-        (sidecar,) = (container for *_, container in each_container() if container["name"] == "hold")
-        self.assertEqual(sidecar["restartPolicy"], "Always")
-        words = [word.replace("/cache/", f"{self.folder}/cache/") for word in [*sidecar["command"], *sidecar["args"]]]
+class Hold(FolderTest):
+    """The containers that protect a set from eviction while their pod runs."""
+
+    def hold(self, words):
+        """Starts the command, ends it as Kubernetes does, and returns the lease that it had meanwhile."""
+        moved = [word.replace("/cache/", f"{self.folder}/cache/") for word in words]
         environment = {"PATH": f"{PROGRAMS}:{os.environ['PATH']}", "POD_UID": "0c5e-pod"}
-        running = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE)
+        running = subprocess.Popen(moved, env=environment, stdout=subprocess.PIPE)
+        self.addCleanup(running.stdout.close)
         self.addCleanup(running.kill)
-        self.assertIn(b"0c5e-pod", running.stdout.readline())
+        running.stdout.readline()
         (lease,) = (self.folder / "cache/imagenet-train/.shardkit/leases").glob("*.json")
-        self.assertIn('"owner": "0c5e-pod"', lease.read_text())
+        content = lease.read_text()
         running.terminate()
         self.assertEqual(running.wait(timeout=30), 0)
-        running.stdout.close()
         self.assertFalse(lease.exists())
+        return content
+
+    def test_leases_the_set_until_the_pod_ends(self):
+        holding = [(name, pod, container, words) for name, pod, container, words in each_command() if words[2] == "hold"]
+        self.assertEqual(len(holding), 2)
+        for name, pod, container, words in holding:
+            with self.subTest(name):
+                self.assertIn(f'"owner": "{option(words, "--lease-id") or "0c5e-pod"}"', self.hold(words))
+                self.assertTrue(container in pod["containers"] or container["restartPolicy"] == "Always")
 
 
 class Conversion(FolderTest):
@@ -115,6 +126,42 @@ class Conversion(FolderTest):
         made, expected = tree(self.folder / "shards/train"), tree(self.folder / "whole")
         del made[".shardkit/plan"], expected[".shardkit/plan"]  # one of them says how many parts there were
         self.assertEqual(made, expected)
+
+
+class ConvertScript(FolderTest):
+    """convert.sh, on a kubectl that only records its calls. In it, the Job of the step named by `failing` fails."""
+
+    # Of: wait job -l step=STEP --for=condition=CONDITION --timeout=TIME
+    KUBECTL = """
+state=complete
+[[ $4 == step={failing} ]] && state=failed
+[[ $1 == wait && $5 != --for=condition=$state ]] || exit 0
+[[ $6 == --timeout=-1s ]] && exec sleep 300
+exit 1"""
+
+    def run_script(self, failing):
+        calls = fake_programs(self.folder, kubectl=self.KUBECTL.replace("{failing}", failing))
+        finished = subprocess.run([FOLDER / "convert.sh"], capture_output=True, text=True, timeout=120,
+                                  env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        applied = [call["arguments"][-1] for call in calls() if call["arguments"][0] == "apply"]
+        return finished, applied
+
+    def test_runs_each_job_after_the_one_before_it(self):
+        finished, applied = self.run_script(failing="none")
+        self.assertEqual((finished.returncode, applied), (0, ["step=plan", "step=convert", "step=merge"]), finished.stderr)
+
+    def test_ends_when_a_job_fails(self):
+        finished, applied = self.run_script(failing="convert")
+        self.assertEqual((finished.returncode, applied), (1, ["step=plan", "step=convert"]), finished.stderr)
+        self.assertIn("kubectl delete job -l step=convert", finished.stderr)
+
+    def test_applies_the_jobs_by_their_labels(self):
+        steps = [document["metadata"]["labels"]["step"] for _, document, _ in pods() if "convert" in document["metadata"]["name"]]
+        self.assertEqual(steps, ["plan", "convert", "merge"])
+
+    @unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
+    def test_is_free_of_what_shellcheck_finds(self):
+        subprocess.run(["shellcheck", FOLDER / "convert.sh"], check=True)
 
 
 if __name__ == "__main__":

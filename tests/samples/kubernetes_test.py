@@ -1,9 +1,11 @@
 """The Kubernetes samples are what a cluster takes, and what a careful one asks for; none is at hand to ask."""
 
+import re
 import unittest
 
-from commands import exit_codes
+from commands import SAMPLES, exit_codes
 from manifests import FOLDER, amount, containers, documents, each_container, pods, shardctl_lines, values
+from program import CHECKOUT
 import kubernetes_validate
 
 VERSIONS = ("1.29", "1.33", "1.37")  # the first with sidecars, and later ones
@@ -68,10 +70,19 @@ class Manifests(unittest.TestCase):
                 with self.subTest(name, resource=resource):
                     self.assertGreaterEqual(amount(container["resources"]["limits"][resource]), amount(wanted))
 
-    def test_name_no_registry_and_no_moving_tag(self):
+    def test_name_no_registry_and_one_placeholder_for_the_image(self):
         for name, _, _, container in each_container():
             with self.subTest(name):
-                self.assertRegex(container["image"], r"^[a-z-]+:[0-9.]+$")
+                self.assertIn(container["image"], ("shardkit:VERSION", "my-training:1"))
+        for page in [*SAMPLES.rglob("*.*"), *(CHECKOUT / "docs").rglob("*.md"), CHECKOUT / "README.md"]:
+            with self.subTest(page.relative_to(CHECKOUT)):
+                self.assertLessEqual(set(re.findall(r"\bshardkit:(?!/)[\w.-]+", page.read_text())), {"shardkit:VERSION"})
+
+    def test_run_programs_that_the_image_contains(self):
+        for name, _, _, container in each_container():
+            if container["image"] == "shardkit:VERSION":
+                with self.subTest(name):
+                    self.assertIn(container["command"][0], ("shardctl", "iobench"))
 
 
 class Pods(unittest.TestCase):
