@@ -26,7 +26,7 @@ configure_programs() {
   for name in ssl crypto zstd lz4 bz2 lzma z; do
     libraries+=("$ROOT/build/debian/sysroot/usr/lib/x86_64-linux-gnu/lib$name.a")
   done
-  cmake -S "$ROOT" -B "$folder" -G Ninja --toolchain "$folder/toolchain.cmake" -DCMAKE_BUILD_TYPE=Release -DSHARDKIT_TESTS=OFF \
+  cmake -S "$ROOT" --preset release -B "$folder" --toolchain "$folder/toolchain.cmake" \
     -DCMAKE_INSTALL_PREFIX="$folder/install" -DOPENSSL_USE_STATIC_LIBS=ON \
     -DCMAKE_CXX_STANDARD_LIBRARIES="${libraries[*]}" "${@:2}" >/dev/null
 }
