@@ -24,9 +24,9 @@ int main(void) { return puts("shardctl 1.2.3") < 0; }
 """
 
 
-def image(install, archive, environment={}):
+def image(install, archive):
     return subprocess.run([CHECKOUT / "scripts/packaging/image", "--install", install, "--output", archive],
-                          capture_output=True, text=True, env={**os.environ, **environment})
+                          capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "86400"})
 
 
 def make_install(folder, *programs):
@@ -65,22 +65,23 @@ class Archive:
             return {entry.name: entry for entry in tar}
 
 
-class Content(FolderTest):
-    def setUp(self):
-        super().setUp()
-        program = self.folder / "program"
+class Content(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        program = cls.folder / "program"
         subprocess.run(["cc", "-x", "c", "-", "-o", program], input=PROGRAM, text=True, check=True)
-        self.install = make_install(self.folder / "install", program, program)
-        self.archive = self.folder / "image.tar"
-
-    def make(self, **environment):
-        done = image(self.install, self.archive, environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"^\S+image\.tar: \d+\.\d MB\n$")
-        return Archive(self.archive)
+        cls.install = make_install(cls.folder / "install", program, program)
+        cls.archive = cls.folder / "image.tar"
+        cls.printed = image(cls.install, cls.archive)
+        if cls.printed.returncode != 0:
+            raise AssertionError(cls.printed.stderr)
+        cls.made = Archive(cls.archive)
+        cls.entries = cls.made.entries(cls.folder)
 
     def test_it_is_an_image_layout_and_what_older_versions_of_docker_load(self):
-        made = self.make()
+        made = self.made
         self.assertEqual(json.loads(made.files["oci-layout"]), {"imageLayoutVersion": "1.0.0"})
         (docker,) = json.loads(made.files["manifest.json"])
         self.assertEqual(docker["RepoTags"], ["shardkit:1.2.3"])
@@ -89,14 +90,14 @@ class Content(FolderTest):
         self.assertEqual(made.entry["annotations"][LABEL + "ref.name"], "1.2.3")
 
     def test_it_runs_either_program_as_a_user_without_privileges(self):
-        settings = self.make().config["config"]
+        settings = self.made.config["config"]
         self.assertEqual(settings["User"], f"{USER}:{USER}")
         self.assertEqual(settings["Cmd"], ["shardctl", "--help"])
         self.assertNotIn("Entrypoint", settings)
         self.assertIn("PATH=/usr/local/bin", settings["Env"])
 
     def test_its_labels_name_the_version_the_commit_and_the_license(self):
-        labels = self.make(SOURCE_DATE_EPOCH="86400").config["config"]["Labels"]
+        labels = self.made.config["config"]["Labels"]
         self.assertEqual(labels[LABEL + "title"], "shardkit")
         self.assertEqual(labels[LABEL + "version"], "1.2.3")
         self.assertEqual(labels[LABEL + "created"], "1970-01-02T00:00:00Z")
@@ -104,7 +105,7 @@ class Content(FolderTest):
         self.assertRegex(labels[LABEL + "revision"], r"^[0-9a-f]{40}(-dirty)?$")
 
     def test_it_contains_the_programs_their_c_library_certificates_and_users_and_nothing_to_attack(self):
-        entries = self.make().entries(self.folder)
+        entries = self.entries
         files = {name for name, entry in entries.items() if not entry.isdir()}
         self.assertLessEqual({"usr/local/bin/shardctl", "usr/local/bin/iobench", "etc/passwd", "etc/group", "etc/nsswitch.conf",
                               "etc/ssl/certs/ca-certificates.crt", "usr/local/share/doc/shardkit/LICENSE",
@@ -118,11 +119,10 @@ class Content(FolderTest):
                 self.assertEqual(entry.mode & 0o6022, 0o022 if name == "tmp" else 0)
 
     def test_it_has_what_a_gpus_driver_needs_of_the_c_library(self):
-        names = {pathlib.PurePath(name).name for name in self.make().entries(self.folder)}
+        names = {pathlib.PurePath(name).name for name in self.entries}
         self.assertLessEqual({"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1"}, names)
 
     def test_it_trusts_mozillas_authorities_and_not_those_that_this_host_added(self):
-        self.make().entries(self.folder)
         trusted = (self.folder / "layer/etc/ssl/certs/ca-certificates.crt").read_text()
         authorities = list(pathlib.Path("/usr/share/ca-certificates/mozilla").glob("*.crt"))
         self.assertGreater(len(authorities), 100)
@@ -131,24 +131,27 @@ class Content(FolderTest):
             self.assertNotIn(path.read_text().strip(), trusted)
 
     def test_the_same_programs_give_the_same_bytes(self):
-        self.make(SOURCE_DATE_EPOCH="86400")
-        first = self.archive.read_bytes()
-        self.make(SOURCE_DATE_EPOCH="86400")
-        self.assertEqual(self.archive.read_bytes(), first)
+        again = self.folder / "again.tar"
+        image(self.install, again)
+        self.assertEqual(again.read_bytes(), self.archive.read_bytes())
+
+    def test_its_line_names_the_archive_and_its_size(self):
+        self.assertRegex(self.printed.stdout, r"^\S+image\.tar: \d+\.\d MB\n$")
 
     def test_without_programs_or_their_libraries_it_makes_nothing(self):
-        done = image(self.folder / "absent", self.archive)
+        unmade = self.folder / "unmade.tar"
+        done = image(self.folder / "absent", unmade)
         self.assertEqual(done.returncode, 1)
         self.assertIn("scripts/packaging/portable", done.stderr)
-        library = self.folder / "libabsent.so"
+        library, program = self.folder / "libabsent.so", self.folder / "linked"
         subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", library], check=True)
-        subprocess.run(["cc", "-x", "c", "-", "-o", self.install / "bin/iobench", "-Wl,--no-as-needed", library], input=PROGRAM,
-                       text=True, check=True)
+        subprocess.run(["cc", "-x", "c", "-", "-x", "none", "-o", program, "-Wl,--no-as-needed", library], input=PROGRAM, text=True,
+                       check=True)
         library.unlink()
-        done = image(self.install, self.archive)
+        done = image(make_install(self.folder / "incomplete", program, program), unmade)
         self.assertEqual(done.returncode, 1)
         self.assertIn("libabsent.so", done.stderr)
-        self.assertFalse(self.archive.exists())
+        self.assertFalse(unmade.exists())
 
 
 class Restricted(FolderTest):
