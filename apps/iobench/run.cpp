@@ -18,9 +18,9 @@ std::string rate(const std::optional<double>& value) { return value ? format_rou
 
 /// The kind of interval over repetitions: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
 std::string interval_name(const bench::RunResult& result) {
-  constexpr std::size_t kLeastTurns = 6;
-  const std::size_t turns = result.repetitions.size();
-  return turns > 0 && turns < kLeastTurns ? fmt::format("range of {}", turns) : "95 % interval";
+  constexpr std::size_t kLeastRepetitions = 6;
+  const std::size_t repetitions = result.repetitions.size();
+  return repetitions > 0 && repetitions < kLeastRepetitions ? fmt::format("range of {}", repetitions) : "95 % interval";
 }
 
 /// For a job that is far too small for the node the value itself is not useful.
@@ -48,7 +48,7 @@ void ladder(const bench::RunResult& result, std::string& out) {
 }
 
 /// Except for its rate, all values of a stage come from one repetition.
-std::string shown_turns(const bench::ShownTurns& shown) {
+std::string shown_repetitions(const bench::ShownRepetitions& shown) {
   std::string text = fmt::format(
       "hints, and the stages in the JSON, come from the repetitions with the median rate: read from repetition {}",
       shown.read);
@@ -64,7 +64,7 @@ void repeated(const bench::RunResult& result, std::string& out) {
   fmt::format_to(to, "\nmedian of {} repetitions ({}), and the range expected for the median of as many more:\n",
                  result.repetitions.size(), interval_name(result));
   for (const bench::RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<38}{}\n", row.metric, row.text);
-  if (result.shown_turns) out += shown_turns(*result.shown_turns);
+  if (result.shown_repetitions) out += shown_repetitions(*result.shown_repetitions);
 }
 
 /// Those whose samples are like the data: JPEGs, or not.

@@ -34,7 +34,7 @@ class Watcher final : public formats::TarHandler {
   bool entry(const formats::TarEntry& entry) override {
     members_end_ = entry.data_offset + entry.size;
     if (members_end_ > most_) refuse_bomb(entry);
-    require_room(entry.size, entry.header_offset);
+    require_space(entry.size, entry.header_offset);
     return false;
   }
   void finding(const formats::TarFinding& finding) override {
@@ -52,8 +52,8 @@ class Watcher final : public formats::TarHandler {
     }
   }
 
-  void require_room(std::uint64_t bytes, std::uint64_t offset) const {
-    require_room_to_unpack(folder_, bytes, fmt::format("'{}' at byte {} of its content", path_, offset));
+  void require_space(std::uint64_t bytes, std::uint64_t offset) const {
+    require_space_to_unpack(folder_, bytes, fmt::format("'{}' at byte {} of its content", path_, offset));
   }
 
   /// Where the content of the last found member ends.
@@ -137,7 +137,7 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
                          io::FileSystem& files, Context& ctx, bool salvage)
     : file_(files, io::join_path(folder, "unpacked")) {
   Watcher watcher(path, source->size(), folder, salvage);
-  watcher.require_room(source->size(), 0);
+  watcher.require_space(source->size(), 0);
   Packed packed{*source};
   const Reader reader = open_raw(packed, path);
   formats::TarFeed feed(watcher, std::uint64_t{1} << 62U);  // its size is known when it ends
@@ -155,7 +155,7 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
     feed.feed(bytes);
     file_.write(bytes);
     bytes_ += size;
-    if (bytes_ - checked >= kCheckEvery) watcher.require_room(0, checked = bytes_);
+    if (bytes_ - checked >= kCheckEvery) watcher.require_space(0, checked = bytes_);
     ctx.progress().bytes.fetch_add(size, std::memory_order_relaxed);
   }
   if (watcher.members_end() == 0 && bytes_ >= kMostPadding) {
@@ -165,7 +165,7 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
   file_.flush();
 }
 
-void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what) {
+void require_space_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(folder, error);
   const std::uint64_t reserve = std::min<std::uint64_t>(kMostReserve, space.capacity / 20);

@@ -23,7 +23,7 @@ class UnpackedTar {
   /// member, so that a small file with a huge claimed size does not fill the disk; data after the end of the archive is
   /// not unpacked. Memory is that of the decompressor: at most 128 MiB for zstd, 1 GiB for xz, little for the others.
   /// Throws Error{corrupt} with the offset in the unpacked bytes for invalid or damaged tars, Error{unsupported} for a
-  /// bomb, Error{no_space} like require_room_to_unpack(), Error{cancelled}.
+  /// bomb, Error{no_space} like require_space_to_unpack(), Error{cancelled}.
   UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
       : UnpackedTar(std::make_unique<io::FileSource>(path), path, folder, files, ctx) {}
   /// The same for any compressed tar, local or remote; `path` is for messages. With `salvage`, keeps everything before
@@ -42,6 +42,6 @@ class UnpackedTar {
 
 /// Throws Error{no_space} if `bytes` more would leave the disk of `folder` with less than 256 MiB or a twentieth of it;
 /// `what` describes them.
-void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what);
+void require_space_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what);
 
 }  // namespace shardkit::catalog

@@ -97,7 +97,7 @@ class Gauges {
     if constexpr (std::is_floating_point_v<Number>) {
       if (!std::isfinite(value)) return;
     }
-    const auto [at, is_new] = places_.emplace(name, texts_.size());
+    const auto [at, is_new] = positions_.emplace(name, texts_.size());
     if (is_new) texts_.push_back(fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, metric_escaped(help, "\\")));
     texts_[at->second] += fmt::format("{}{} {}\n", name, labels.empty() ? "" : '{' + labels + '}', value);
   }
@@ -130,7 +130,7 @@ class Gauges {
                     metric_escaped(plain_text(*label), "\\\"")));
   }
 
-  std::map<std::string, std::size_t> places_;
+  std::map<std::string, std::size_t> positions_;
   std::vector<std::string> texts_;
 };
 

@@ -122,33 +122,33 @@ class Expander {
 };
 
 /// The position of a number in a name.
-struct NumberPlace {
+struct NumberSpan {
   std::size_t begin = 0;
   std::size_t end = 0;
-  bool operator==(const NumberPlace&) const = default;
+  bool operator==(const NumberSpan&) const = default;
 };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Whether `next` counts on from `name`: both are equal except for one number of equal width, which is greater by one.
-std::optional<NumberPlace> counted_number(std::string_view name, std::string_view next) {
+std::optional<NumberSpan> counted_number(std::string_view name, std::string_view next) {
   if (name.size() != next.size()) return std::nullopt;
   const auto differ = std::mismatch(name.begin(), name.end(), next.begin()).first;
   if (differ == name.end()) return std::nullopt;
-  NumberPlace place;
-  place.begin = place.end = static_cast<std::size_t>(differ - name.begin());
-  while (place.begin > 0 && is_digit(name[place.begin - 1])) --place.begin;
-  while (place.end < name.size() && is_digit(name[place.end]) && is_digit(next[place.end])) ++place.end;
-  if (place.end < name.size() && (is_digit(name[place.end]) || is_digit(next[place.end]))) return std::nullopt;
-  if (name.substr(place.end) != next.substr(place.end)) return std::nullopt;
+  NumberSpan span;
+  span.begin = span.end = static_cast<std::size_t>(differ - name.begin());
+  while (span.begin > 0 && is_digit(name[span.begin - 1])) --span.begin;
+  while (span.end < name.size() && is_digit(name[span.end]) && is_digit(next[span.end])) ++span.end;
+  if (span.end < name.size() && (is_digit(name[span.end]) || is_digit(next[span.end]))) return std::nullopt;
+  if (name.substr(span.end) != next.substr(span.end)) return std::nullopt;
   // Adds one in decimal, so that numbers of any length count.
-  std::string up(name.substr(place.begin, place.end - place.begin));
+  std::string up(name.substr(span.begin, span.end - span.begin));
   std::size_t digit = up.size();
   while (digit > 0 && up[digit - 1] == '9') up[--digit] = '0';
   if (digit == 0) return std::nullopt;
   ++up[digit - 1];
-  if (up != next.substr(place.begin, place.end - place.begin)) return std::nullopt;
-  return place;
+  if (up != next.substr(span.begin, span.end - span.begin)) return std::nullopt;
+  return span;
 }
 
 }  // namespace
@@ -161,18 +161,18 @@ std::vector<std::string> collapse_names(const std::vector<std::string>& names) {
   std::vector<std::string> patterns;
   for (std::size_t first = 0; first < names.size();) {
     std::size_t last = first;
-    std::optional<NumberPlace> place;
+    std::optional<NumberSpan> span;
     while (last + 1 < names.size()) {
       const auto counted = counted_number(names[last], names[last + 1]);
-      if (!counted || (place && *place != *counted)) break;
-      place = counted;
+      if (!counted || (span && *span != *counted)) break;
+      span = counted;
       ++last;
     }
     const std::string& name = names[first];
-    if (place) {
-      const std::size_t width = place->end - place->begin;
-      patterns.push_back(fmt::format("{}{{{}..{}}}{}", name.substr(0, place->begin), name.substr(place->begin, width),
-                                     names[last].substr(place->begin, width), name.substr(place->end)));
+    if (span) {
+      const std::size_t width = span->end - span->begin;
+      patterns.push_back(fmt::format("{}{{{}..{}}}{}", name.substr(0, span->begin), name.substr(span->begin, width),
+                                     names[last].substr(span->begin, width), name.substr(span->end)));
     } else {
       patterns.push_back(name);
     }

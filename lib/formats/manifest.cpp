@@ -63,14 +63,14 @@ class FieldReader {
   const std::string& path_;
 };
 
-bool leaves_folder(const std::string& name) {
-  return name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
-         name.find('\0') != std::string::npos;
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
 }
 
 ManifestShard read_shard(const FieldReader& object) {
   ManifestShard shard{object.text("name"), object.number("samples"), object.number("bytes"), object.hash("xxh3_128")};
-  if (leaves_folder(shard.name)) object.fail("name", "is not a plain file name");
+  if (!is_plain_name(shard.name)) object.fail("name", "is not a plain file name");
   if (object.has("parts") && !parse_part_hashes(object.text("parts"), shard.bytes, shard.parts))
     object.fail("parts", "is not 32 hexadecimal digits for each 16 MiB");
   return shard;
@@ -80,7 +80,7 @@ ManifestFile read_file(const FieldReader& object) {
   ManifestFile file{object.text("name"), object.number("bytes"), object.hash("xxh3_128")};
   for (std::size_t begin = 0; begin <= file.name.size();) {
     const std::size_t end = std::min(file.name.find('/', begin), file.name.size());
-    if (leaves_folder(file.name.substr(begin, end - begin))) object.fail("name", "is not a name below the folder");
+    if (!is_plain_name(file.name.substr(begin, end - begin))) object.fail("name", "is not a name below the folder");
     begin = end + 1;
   }
   return file;
@@ -182,14 +182,14 @@ Manifest join_manifests(Manifest earlier, const Manifest& added) {
   earlier.skipped += added.skipped;
   earlier.plan_hash = added.plan_hash;
   for (const auto& [name, value] : added.options) earlier.options.insert_or_assign(name, value);
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < earlier.classes.size(); ++i) places.emplace(earlier.classes[i].name, i);
+  std::map<std::string, std::size_t> positions;
+  for (std::size_t i = 0; i < earlier.classes.size(); ++i) positions.emplace(earlier.classes[i].name, i);
   for (const ManifestClass& item : added.classes) {
-    const auto [place, is_new] = places.try_emplace(name_in_manifest(item.name), earlier.classes.size());
+    const auto [position, is_new] = positions.try_emplace(name_in_manifest(item.name), earlier.classes.size());
     if (is_new) {
       earlier.classes.push_back(item);
     } else {
-      earlier.classes[place->second].samples += item.samples;
+      earlier.classes[position->second].samples += item.samples;
     }
   }
   return earlier;

@@ -16,25 +16,25 @@ namespace {
 
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
-struct FieldPlace {
+struct FieldSpan {
   std::size_t offset;
   std::size_t length;
 };
-constexpr FieldPlace kName{0, 100};
-constexpr FieldPlace kSize{124, 12};
-constexpr FieldPlace kChecksum{148, 8};
+constexpr FieldSpan kName{0, 100};
+constexpr FieldSpan kSize{124, 12};
+constexpr FieldSpan kChecksum{148, 8};
 constexpr std::size_t kType = 156;
-constexpr FieldPlace kLinkTarget{157, 100};
-constexpr FieldPlace kMagic{257, 8};
-constexpr FieldPlace kPrefix{345, 155};
+constexpr FieldSpan kLinkTarget{157, 100};
+constexpr FieldSpan kMagic{257, 8};
+constexpr FieldSpan kPrefix{345, 155};
 constexpr std::size_t kSparseContinues = 482;     // in an old GNU sparse header
 constexpr std::size_t kSparseMapContinues = 504;  // in the blocks that continue its map
 
-std::string_view field(std::string_view block, FieldPlace place) { return block.substr(place.offset, place.length); }
+std::string_view field(std::string_view block, FieldSpan span) { return block.substr(span.offset, span.length); }
 
 /// A text field ends at its first NUL, or fills all its bytes.
-std::string_view text_field(std::string_view block, FieldPlace place) {
-  const std::string_view text = field(block, place);
+std::string_view text_field(std::string_view block, FieldSpan span) {
+  const std::string_view text = field(block, span);
   return text.substr(0, text.find('\0'));
 }
 

@@ -60,8 +60,8 @@ template <class Value>
 constexpr void put_level(const TensorTarget<Value>& target, std::size_t sample, std::size_t pixel, unsigned channel,
                          std::uint8_t level) {
   const std::size_t pixels = target.pixels();
-  const std::size_t place = target.planes ? channel * pixels + pixel : pixel * kTensorChannels + channel;
-  target.values[sample * pixels * kTensorChannels + place] =
+  const std::size_t offset = target.planes ? channel * pixels + pixel : pixel * kTensorChannels + channel;
+  target.values[sample * pixels * kTensorChannels + offset] =
       tensor_value<Value>(level, target.mean[channel], target.deviation[channel]);
 }
 

@@ -128,8 +128,8 @@ void AntialiasResizer::prepare(Axis& axis, std::uint32_t pixels, std::uint32_t s
     const std::int64_t reached = std::max<std::int64_t>(0, center - radius + step) / (2 * step);
     const std::int64_t first = std::min<std::int64_t>(reached, pixels - static_cast<std::int64_t>(axis.taps));
     for (std::size_t tap = 0; tap < axis.taps; ++tap) {
-      const std::int64_t place = (2 * (first + static_cast<std::int64_t>(tap)) + 1) * step;
-      axis.exact[tap] = std::max<std::int64_t>(0, radius - std::abs(place - center));
+      const std::int64_t position = (2 * (first + static_cast<std::int64_t>(tap)) + 1) * step;
+      axis.exact[tap] = std::max<std::int64_t>(0, radius - std::abs(position - center));
     }
     axis.first[i] = static_cast<std::uint32_t>(first);
     normalize(axis.exact, std::span(axis.weights).subspan(i * axis.taps, axis.taps));

@@ -112,7 +112,7 @@ AwsProfiles::AwsProfiles(const CloudSurroundings& around) {
   const std::string credentials = path("AWS_SHARED_CREDENTIALS_FILE", "credentials");
   read_profiles(around.file(config).value_or(""), true, profiles_);
   read_profiles(around.file(credentials).value_or(""), false, profiles_);
-  places_ = fmt::format("'{}' and '{}'", config, credentials);
+  file_names_ = fmt::format("'{}' and '{}'", config, credentials);
 }
 
 const AwsProfile* AwsProfiles::find(const std::string& name) const {
@@ -146,12 +146,12 @@ class ProfileCredentials {
     const AwsProfiles profiles(around_);
     if (profiles.find(profile_) == nullptr) {
       if (profile_ == "default" && asked_.empty()) return std::nullopt;
-      throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", name(), profiles.places()));
+      throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", name(), profiles.file_names()));
     }
     std::set<std::string> above;
     auto found = resolve(profiles, profile_, above, stop);
     if (found || asked_.empty()) return found;
-    throw Error(ErrorCode::denied, fmt::format("{} in {} has no credentials", name(), profiles.places()));
+    throw Error(ErrorCode::denied, fmt::format("{} in {} has no credentials", name(), profiles.file_names()));
   }
 
  private:
@@ -161,7 +161,7 @@ class ProfileCredentials {
     const std::string source = fmt::format("profile '{}'", name);
     const AwsProfile* profile = profiles.find(name);
     if (profile == nullptr)
-      throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", source, profiles.places()));
+      throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", source, profiles.file_names()));
     const auto setting = [&](const char* key) { return setting_of(*profile, key); };
     const bool seen = !above.insert(name).second;
     if (!setting("role_arn").empty() && !seen) return by_role(profiles, *profile, source, above, stop);

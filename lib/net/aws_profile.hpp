@@ -31,11 +31,11 @@ class AwsProfiles {
   const AwsProfile* find(const std::string& name) const;
 
   /// The files, for messages.
-  const std::string& places() const { return places_; }
+  const std::string& file_names() const { return file_names_; }
 
  private:
   std::map<std::string, AwsProfile> profiles_;
-  std::string places_;
+  std::string file_names_;
 };
 
 /// The profile to use: `asked`, or AWS_PROFILE, AWS_DEFAULT_PROFILE, "default".

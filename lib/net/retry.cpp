@@ -121,9 +121,9 @@ void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::opt
 }
 
 system::Seconds Attempts::wait_after(const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) const {
-  const bool mended =
+  const bool corrected =
       verdict.remedy == AnswerRemedy::refresh_credentials || verdict.remedy == AnswerRemedy::correct_clock;
-  if (mended && failures_ == 1) return system::Seconds(0);
+  if (corrected && failures_ == 1) return system::Seconds(0);
   const double random = options_.random ? options_.random() : library_random();
   const system::Seconds backoff = random * std::min(system::Seconds(std::exp2(failures_ - 1)), options_.longest_wait);
   return std::max(backoff, std::min(retry_after.value_or(system::Seconds(0)), options_.longest_retry_after));

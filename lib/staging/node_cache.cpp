@@ -30,7 +30,8 @@ struct Survey {
   bool by_disk = false;              ///< the file system is the limit
 };
 
-Survey survey_of(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop) {
+Survey survey_of(const std::string& root, const SpaceWanted& wanted, system::WallTime now,
+                 const std::stop_token& stop) {
   Survey survey;
   survey.others = staged_folders(root, stop);
   survey.bound = system::free_bytes(root);
@@ -43,7 +44,8 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, system::Wall
   return survey;
 }
 
-std::string no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
+std::string no_space_text(const std::string& root, const SpaceWanted& wanted, const Survey& survey,
+                          system::WallTime now) {
   const std::string start =
       fmt::format("{} are needed for '{}', but ", format_size(wanted.bytes), wanted.folder) +
       (survey.by_disk ? fmt::format("the disk of cache '{}' has space for {}", root, format_size(survey.bound))
@@ -57,13 +59,13 @@ std::string no_room(const std::string& root, const RoomWanted& wanted, const Sur
 }
 
 /// Throws if the wanted files cannot fit, even after all evictions.
-Survey fitting_survey(const std::string& root, const RoomWanted& wanted, system::WallTime now,
+Survey fitting_survey(const std::string& root, const SpaceWanted& wanted, system::WallTime now,
                       const std::stop_token& stop) {
   Survey survey = survey_of(root, wanted, now, stop);
-  if (wanted.bytes > survey.bound) throw NeverFits(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
+  if (wanted.bytes > survey.bound) throw NeverFits(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
   const std::uint64_t left = survey.bound - wanted.bytes;
   if (survey.held > left + freed_bytes(to_evict(survey.others, left, now))) {
-    throw Error(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
+    throw Error(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
   }
   return survey;
 }
@@ -116,20 +118,22 @@ std::uint64_t evictions(const std::string& root) {
   }
 }
 
-void check_room(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop) {
+void check_space(const std::string& root, const SpaceWanted& wanted, system::WallTime now,
+                 const std::stop_token& stop) {
   if (fs::is_directory(root)) fitting_survey(root, wanted, now, stop);
 }
 
-void make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted, system::WallTime now,
+void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted& wanted, system::WallTime now,
                const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted) {
   Survey survey = fitting_survey(root, wanted, now, stop);
   const std::uint64_t left = survey.bound - wanted.bytes;
   evict_to(survey.others, left, now, [&](const StagedFolder& folder, std::string& refusal) {
-    const bool gone = try_evict(files, root, folder, now, stop, refusal);
-    if (gone) evicted(folder);
-    return gone;
+    const bool is_evicted = try_evict(files, root, folder, now, stop, refusal);
+    if (is_evicted) evicted(folder);
+    return is_evicted;
   });
-  if (held_bytes(survey.others, now) > left) throw Error(ErrorCode::no_space, no_room(root, wanted, survey, now), root);
+  if (held_bytes(survey.others, now) > left)
+    throw Error(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
 }
 
 bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now,
@@ -148,11 +152,11 @@ bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolde
 
 std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint64_t limit, system::WallTime now,
                                    const Evict& evict) {
-  std::vector<StagedFolder> gone;
+  std::vector<StagedFolder> evicted;
   while (true) {
-    std::vector<StagedFolder> leaving = to_evict(folders, limit, now);
-    if (leaving.empty()) return gone;
-    for (StagedFolder& folder : leaving) {
+    std::vector<StagedFolder> evictable = to_evict(folders, limit, now);
+    if (evictable.empty()) return evicted;
+    for (StagedFolder& folder : evictable) {
       const auto found = std::ranges::find(folders, folder.path, &StagedFolder::path);
       std::string refusal;
       if (evict(folder, refusal)) {
@@ -162,7 +166,7 @@ std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint
           found->bytes = found->found_bytes;
           found->partial_bytes = 0;
         }
-        gone.push_back(std::move(folder));
+        evicted.push_back(std::move(folder));
       } else {
         keep(*found, refusal);
       }
@@ -174,13 +178,13 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
   std::uint64_t held = held_bytes(folders, now);
   std::erase_if(folders, [&](const StagedFolder& folder) { return !is_evictable(folder, now); });
   std::ranges::stable_sort(folders, {}, &StagedFolder::last_used);
-  std::vector<StagedFolder> leaving;
+  std::vector<StagedFolder> evictable;
   for (StagedFolder& folder : folders) {
     if (held <= limit) break;
     held -= folder.removable_bytes();
-    leaving.push_back(std::move(folder));
+    evictable.push_back(std::move(folder));
   }
-  return leaving;
+  return evictable;
 }
 
 bool is_evictable(const StagedFolder& folder, system::WallTime now) {

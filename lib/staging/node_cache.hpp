@@ -51,7 +51,7 @@ class NeverFits final : public Error {
 };
 
 /// Space that a folder of the cache needs.
-struct RoomWanted {
+struct SpaceWanted {
   std::string folder;                  ///< folder that is not evicted; empty: none, only the limit applies
   std::uint64_t bytes = 0;             ///< final size, including existing bytes
   std::optional<std::uint64_t> limit;  ///< of all staged folders of the cache together; empty: only the disk
@@ -61,8 +61,8 @@ struct RoomWanted {
 /// the journal of its folder before it releases the lock.
 io::FolderLock lock_cache(io::FileSystem& files, const std::string& root, const std::stop_token& stop);
 
-/// Throws Error{no_space} if make_room() would. Changes nothing, needs no lock; the cache need not exist.
-void check_room(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop);
+/// Throws Error{no_space} if evict_for() would. Changes nothing, needs no lock; the cache need not exist.
+void check_space(const std::string& root, const SpaceWanted& wanted, system::WallTime now, const std::stop_token& stop);
 
 /// Evicts staged folders of the cache, least recently used first, until the needed bytes fit into both the limit and
 /// the file system. Never one that is leased, in use, or has no known source; one that this user may not open or remove
@@ -70,7 +70,7 @@ void check_room(const std::string& root, const RoomWanted& wanted, system::WallT
 /// the caller may hold only the lock of its own folder. `evicted` is called for each as soon as it is gone.
 ///
 /// Throws Error{no_space}, before anything is evicted, if it cannot fit: with what is leased, by whom and until when.
-void make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted, system::WallTime now,
+void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted& wanted, system::WallTime now,
                const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted);
 
 /// Whether a folder was evicted; if this user may not do that, `refusal` has the reason.

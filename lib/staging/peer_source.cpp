@@ -64,9 +64,9 @@ bool PeerSource::is_requested_again(const std::string& name, ByteRange range) {
   const std::scoped_lock lock(mutex_);
   const auto found = delivered_.find(name);
   if (found == delivered_.end()) return false;
-  RangeSet rest = found->second.ranges;
-  rest.remove(range);
-  if (rest.total() == found->second.ranges.total()) return false;
+  RangeSet remaining = found->second.ranges;
+  remaining.remove(range);
+  if (remaining.total() == found->second.ranges.total()) return false;
   drop(*found->second.from, fmt::format("it sent wrong bytes of '{}'", name));
   return true;
 }

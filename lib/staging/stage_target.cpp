@@ -92,7 +92,7 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
   journal_ = std::make_unique<StageJournal>(files_, path_of(kStageJournalPath));
 }
 
-void StageTarget::leave() {
+void StageTarget::release() {
   journal_.reset();
   contained_.reset();
   lock_.reset();
@@ -195,7 +195,7 @@ std::uint64_t StageTarget::bytes_present(const StageFile& file, const StageJourn
   return std::min(file.object.size, static_cast<std::uint64_t>(partial.st_blocks) * kDiskBlock);
 }
 
-void StageTarget::check_manifest_place(const ManifestSet& set) const {
+void StageTarget::check_manifest_name(const ManifestSet& set) const {
   const std::string path = path_of(set.name());
   if (journal_->find(set.name()) || !size_on_disk(path)) return;
   if (io::read_text_file(path) == set.text) return;

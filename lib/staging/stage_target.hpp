@@ -45,14 +45,14 @@ class StageTarget {
   static bool only_grows(const StageJournal::State& journal, const std::vector<StageFile>& wanted);
 
   /// Ends join(): other processes may evict the folder again, or fill it with another set.
-  void leave();
+  void release();
 
   /// Bytes of `file` that are complete or in its partial file, to calculate the needed space. `journal`: of this
   /// folder.
   std::uint64_t bytes_present(const StageFile& file, const StageJournal::State& journal) const;
 
   /// Throws Error{conflict} if another program's file has the name of the manifest.
-  void check_manifest_place(const ManifestSet& set) const;
+  void check_manifest_name(const ManifestSet& set) const;
 
   /// Makes the names of all staged files durable.
   void sync_names(const std::vector<StageFile>& wanted);

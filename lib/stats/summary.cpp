@@ -50,10 +50,10 @@ std::size_t knee_of(std::span<const double> rates) {
 
 bool has_levelled_off(std::span<const double> rates) {
   if (rates.size() < 3) return false;
-  const auto brings_something = [&](std::size_t level) {
+  const auto gains = [&](std::size_t level) {
     return rates[level] >= kLeastGain * *std::ranges::max_element(rates.first(level));
   };
-  return !brings_something(rates.size() - 1) && !brings_something(rates.size() - 2);
+  return !gains(rates.size() - 1) && !gains(rates.size() - 2);
 }
 
 double relative_drift(std::span<const double> rates) {

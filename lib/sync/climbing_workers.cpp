@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kGain = 1.08;  // less is the noise of networks
 constexpr int kPause = 20;
-constexpr int kRestOfThrottled = 40;
+constexpr int kPauseAfterThrottling = 40;
 
 using Clock = std::chrono::steady_clock;
 
@@ -20,7 +20,7 @@ constexpr auto kInterval = std::chrono::milliseconds(250);
 Climb::Climb(unsigned start, unsigned maximum) : level_(std::min(start, maximum)), maximum_(maximum), before_(level_) {}
 
 void Climb::measured(double rate, bool throttled) {
-  if (throttled) return step_back(std::max(1U, level_ / 2), kRestOfThrottled);
+  if (throttled) return step_back(std::max(1U, level_ / 2), kPauseAfterThrottling);
   if (mixed_ > 0) {
     --mixed_;
     return;

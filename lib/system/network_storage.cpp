@@ -56,7 +56,7 @@ constexpr std::uint64_t kMagicV3 = 0x0bd30bd0;
 constexpr std::uint64_t kMagicComposite = 0x0bd60bd0;
 constexpr std::size_t kMostEntries = 16;  // files of a folder whose layout is read
 /// The paths of the tunables in versions of Lustre; only the superuser may read debugfs.
-constexpr std::array kPlaces{"/sys/fs/lustre/", "/proc/fs/lustre/", "/sys/kernel/debug/lustre/"};
+constexpr std::array kFolders{"/sys/fs/lustre/", "/proc/fs/lustre/", "/sys/kernel/debug/lustre/"};
 
 /// Little-endian, as clients on x86 and arm64 have it; 0 behind the end.
 std::uint64_t number_at(std::string_view bytes, std::size_t offset, std::size_t size) {
@@ -76,10 +76,10 @@ std::optional<LustreLayout> plain_layout(std::string_view bytes) {
 std::optional<double> tunable(const Probe& probe, const std::string& kind, const std::string& prefix,
                               const std::string& name) {
   std::optional<double> least;
-  for (const std::string place : kPlaces) {
-    for (const std::string& object : probe.names(place + kind)) {
+  for (const std::string folder : kFolders) {
+    for (const std::string& object : probe.names(folder + kind)) {
       if (!object.starts_with(prefix)) continue;
-      const auto value = leading_decimal(sys_word(probe, place + kind + "/" + object + "/" + name));
+      const auto value = leading_decimal(sys_word(probe, folder + kind + "/" + object + "/" + name));
       if (value && *value >= 0 && (!least || *value < *least)) least = value;
     }
   }
@@ -98,19 +98,19 @@ std::optional<LustreLayout> layout_of(const Probe& probe, const std::string& pat
 }
 
 void add_layout(const Probe& probe, const std::string& path, LustreFacts& facts) {
-  std::vector<std::string> places{path};
+  std::vector<std::string> candidates{path};
   if (const auto there = probe.stat(path); there && there->kind == PathFacts::Kind::folder) {
     for (const std::string& name : probe.names(path)) {
-      if (places.size() <= kMostEntries) places.push_back(path + "/" + name);
+      if (candidates.size() <= kMostEntries) candidates.push_back(path + "/" + name);
     }
   }
-  for (const std::string& place : places) {
-    const auto layout = layout_of(probe, place);
+  for (const std::string& folder : candidates) {
+    const auto layout = layout_of(probe, folder);
     if (!layout) continue;
     facts.stripe_count = layout->stripe_count;
     facts.stripe_size = layout->stripe_size;
     facts.components = layout->components;
-    facts.striped = place;
+    facts.striped = folder;
     return;
   }
 }

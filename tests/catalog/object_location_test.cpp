@@ -91,7 +91,7 @@ TEST_CASE("other kinds of address are refused by their kind alone") {
   CHECK_FALSE(keys.says("SECRET"));
 }
 
-TEST_CASE("what encoding does not bring back is asked for by its very URL") {
+TEST_CASE("a name that encoding does not preserve is requested by its exact URL") {
   CHECK(encodes_again(parse_location("http://h/a%20b.tar"), "a%20b.tar"));
   CHECK_FALSE(encodes_again(parse_location("http://h/a%2Fb.tar"), "a%2Fb.tar"));
   CHECK_FALSE(encodes_again(parse_location("http://h/a=b.tar"), "a=b.tar"));

@@ -14,7 +14,7 @@ namespace {
 
 using Kinds = decltype(IgnoredFiles::kinds);
 
-std::string place_of(const char* declared, const char* path) {
+std::string template_of(const char* declared, const char* path) {
   const auto pattern = FieldTemplate(declared).pattern_for(path);
   return pattern ? pattern->text() : "none";
 }
@@ -66,13 +66,13 @@ using Samples = std::map<std::string, std::vector<std::string>>;
 }  // namespace
 
 TEST_CASE("a template's words stand for parts of the path that starts the sample") {
-  CHECK(place_of("m=../gt/{dir}/{stem-_img}_gt.png", "train/a/x_img.png") == "../gt/train/a/x_gt.png");
-  CHECK(place_of("m={class}.txt", "train/a/x.png") == "train.txt");
-  CHECK(place_of("m=notes/{name}.json", "a/x.v2.png") == "notes/x.v2.png.json");
-  CHECK(place_of("m={dir}/{stem}.xml", "x.png") == "x.xml");
-  CHECK(place_of("m=../a/{dir}/./../{stem}", "b/x.png") == "../a/x");
-  CHECK(place_of("m={dir}/{stem}_*.png", "b/x.png") == "b/x_*.png");
-  CHECK(place_of("m=../gt/{stem-_img}.png", "a/x_photo.png") == "none");
+  CHECK(template_of("m=../gt/{dir}/{stem-_img}_gt.png", "train/a/x_img.png") == "../gt/train/a/x_gt.png");
+  CHECK(template_of("m={class}.txt", "train/a/x.png") == "train.txt");
+  CHECK(template_of("m=notes/{name}.json", "a/x.v2.png") == "notes/x.v2.png.json");
+  CHECK(template_of("m={dir}/{stem}.xml", "x.png") == "x.xml");
+  CHECK(template_of("m=../a/{dir}/./../{stem}", "b/x.png") == "../a/x");
+  CHECK(template_of("m={dir}/{stem}_*.png", "b/x.png") == "b/x_*.png");
+  CHECK(template_of("m=../gt/{stem-_img}.png", "a/x_photo.png") == "none");
 }
 
 TEST_CASE("a declaration that cannot be followed is refused with the reason") {

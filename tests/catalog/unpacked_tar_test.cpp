@@ -130,7 +130,7 @@ TEST_CASE("data that libarchive would hand to another program to unpack is taken
 TEST_CASE("what would fill the disk is refused with what it is of") {
   Fixture f;
   try {
-    require_room_to_unpack(f.dir.path(), std::uint64_t{1} << 60U, "7 compressed inputs");
+    require_space_to_unpack(f.dir.path(), std::uint64_t{1} << 60U, "7 compressed inputs");
     FAIL("there is an exbibyte");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::no_space);

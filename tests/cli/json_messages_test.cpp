@@ -117,7 +117,7 @@ TEST_CASE("--soft-fail has an event of its own, and the others contain the exit 
   CHECK(log[2]["exit_code"] == 4);
 }
 
-TEST_CASE("a wrong command line is told in JSON too, wherever --log stands") {
+TEST_CASE("a wrong command line is reported in JSON too, wherever --log stands") {
   for (const std::vector<std::string>& args : {std::vector<std::string>{"work", "x", "--samples", "many", "--log=json"},
                                                {"work", "--log", "json"},
                                                {"work", "x", "--log", "json", "--sampels", "7"}}) {

@@ -66,7 +66,7 @@ TEST_CASE("a command that ignores the stop is left behind") {
   }
 }
 
-TEST_CASE("with --log json a stop is told in JSON, whether the command heeds it or not") {
+TEST_CASE("with --log json a stop is reported in JSON, whether the command heeds it or not") {
   for (const auto& [verb, text] : {std::pair{"patient", "stopped by SIGTERM"},
                                    std::pair{"stuck", "interrupted; stopping before the work is complete"}}) {
     const Exit exit = stopped(Process({kProgram, verb, "--log", "json"}));

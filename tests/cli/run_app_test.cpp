@@ -66,7 +66,7 @@ TEST_CASE("every kind of failure has its exit code") {
   CHECK(run_fake(throw_something, {"work", "x"}).exit_code == 1);
 }
 
-TEST_CASE("failures of the standard library's files and threads are told as what they are") {
+TEST_CASE("failures of the standard library's files and threads are reported as what they are") {
   CHECK(run_fake(throw_system_error<EACCES>, {"work", "x"}).exit_code == 4);
   CHECK(run_fake(throw_system_error<ENOSPC>, {"work", "x"}).exit_code == 5);
   const Ran no_threads = run_fake(throw_system_error<EAGAIN>, {"work", "x"});

@@ -53,7 +53,7 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   CHECK(report.ends_with("hint: the run took 25 ms\nrepeat: iobench run data --gpus 8\n"));
 }
 
-TEST_CASE("of a headroom beyond a thousand no more is told than that") {
+TEST_CASE("a headroom beyond a thousand is shown as that") {
   RunResult result = short_of_cores();
   result.conclusion.ladder.front().headroom_ratio = 123456.7;
   CHECK(contains(report_text(answer_run(result), false), "  > 1000 x  800 MB/s, cold\n"));
@@ -77,7 +77,7 @@ TEST_CASE("of image files the report says what each call takes") {
   CHECK(contains(report_text(answer_run(result), false), "per file: open 10 ms, stat 2 ms, read 6 ms, close 0.1 ms\n"));
 }
 
-TEST_CASE("of several turns each metric has a line, apart from its name however long that is") {
+TEST_CASE("with repetitions each metric has a line, apart from its name however long that is") {
   RunResult result = short_of_cores();
   RepeatedMetric row;
   row.metric = "transfer.pinned_h2d_bytes_per_second";
@@ -95,12 +95,12 @@ TEST_CASE("copies that were measured are a row of the ladder, once") {
   CHECK_FALSE(contains(report, "no GPU here"));
 }
 
-TEST_CASE("of repetitions the report says what is a median and what is of a single turn") {
+TEST_CASE("with repetitions the report shows what is a median and what comes from a single one") {
   RunResult result = short_of_cores();
   CHECK_FALSE(contains(report_text(answer_run(result), false), "turn"));
   result.repetitions.resize(5);
   result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
-  result.shown_turns = ShownTurns{3, 2, {}, 4};
+  result.shown_repetitions = ShownRepetitions{3, 2, {}, 4};
   const std::string report = report_text(answer_run(result), false);
   CHECK(contains(report, "stage         required      median              range of 5  headroom\n"));
   CHECK(contains(report, "median of 5 repetitions (range of 5)"));
@@ -109,7 +109,7 @@ TEST_CASE("of repetitions the report says what is a median and what is of a sing
                  "transfer from repetition 4\n"));
 }
 
-TEST_CASE("from 6 turns on the interval is one of 95 %, below that their range") {
+TEST_CASE("with 6 repetitions or more the interval is one of 95 %, with fewer their range") {
   RunResult result = short_of_cores();
   result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
   CHECK(contains(report_text(answer_run(result), false), "95 % interval  headroom\n"));

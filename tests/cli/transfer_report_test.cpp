@@ -29,7 +29,7 @@ TransferResult example() {
   row.direction = CopyDirection::both;
   row.bytes = 1U << 20U;
   row.streams = 2;
-  row.numa = NumaPlace::remote;
+  row.numa = NumaLocation::remote;
   row.bytes_per_second = 50e9;
   row.lowest_bytes_per_second = 49e9;
   row.highest_bytes_per_second = 51e9;

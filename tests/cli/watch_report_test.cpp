@@ -64,7 +64,7 @@ TEST_CASE("a line has a column for each thing that is reported, the heading thei
         "storage\n");
 }
 
-TEST_CASE("what was told before and is not now is a dash, and nothing short is one too") {
+TEST_CASE("a value that is no longer reported is a dash, and so is the absence of a bottleneck") {
   WatchRow row = interval();
   row.disk.reset();
   row.node.pressure = {};

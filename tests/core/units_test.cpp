@@ -144,7 +144,7 @@ TEST_CASE("a counted noun is in the plural but for one") {
   CHECK(format_count(3, "class") == "3 classes");
 }
 
-TEST_CASE("a factor is told to the hundredth, and beyond a thousand no more than that it is") {
+TEST_CASE("a factor is shown to the hundredth, and beyond a thousand only as that") {
   CHECK(format_factor(0.5) == "0.50");
   CHECK(format_factor(1.234) == "1.23");
   CHECK(format_factor(1000) == "1000.00");

@@ -44,10 +44,10 @@ void check_error(std::string_view text, std::string_view line, std::string_view 
                  TableKind kind = TableKind::csv) {
   CAPTURE(text);
   const Error error = error_of(text, kind);
-  const std::string place = "table 't', line " + std::string(line) + ": ";
+  const std::string prefix = "table 't', line " + std::string(line) + ": ";
   CAPTURE(error.what());
   CHECK(error.code() == ErrorCode::corrupt);
-  CHECK(std::string_view(error.what()).starts_with(place));
+  CHECK(std::string_view(error.what()).starts_with(prefix));
   CHECK(std::string_view(error.what()).find(words) != std::string_view::npos);
   CHECK(error.path() == "t");
   CHECK(error.offset() == offset);
@@ -157,7 +157,7 @@ TEST_CASE("a carriage return alone ends no line and is no text") {
   check_error("p,q\n\"a\"\rb,c", "2", "carriage return", 7);
 }
 
-TEST_CASE("NUL bytes and UTF-16 are told by name") {
+TEST_CASE("NUL bytes and UTF-16 are reported by name") {
   check_error("p,q\na,b\nx\0y,c\n"s, "3", "NUL", 9);
   check_error("p,q\n\"a\nb\0\",c\n"s, "3", "NUL", 8);
   check_error("p\0,\0q\0\r\0\n\0"s, "1", "NUL", 1);
@@ -193,12 +193,12 @@ TEST_CASE("a row that is not there any more is a conflict") {
   MemorySource source(as_bytes(text));
   const TableReader reader(source, TableKind::csv, "t");
   CHECK(reader.row_at(source, 8, 5).dump() == R"({"p":"c","q":"d"})");
-  struct Place {
+  struct Range {
     std::uint64_t offset;
     std::uint64_t length;
   };
   // Half a row, two rows, an open quote, past the end, nothing, more than any row has.
-  for (const auto& [offset, length] : {Place{4, 1}, {4, 9}, {8, 2}, {8, 50}, {90, 3}, {4, 0}, {0, 1ULL << 60U}}) {
+  for (const auto& [offset, length] : {Range{4, 1}, {4, 9}, {8, 2}, {8, 50}, {90, 3}, {4, 0}, {0, 1ULL << 60U}}) {
     CAPTURE(offset);
     CAPTURE(length);
     try {

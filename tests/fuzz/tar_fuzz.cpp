@@ -14,7 +14,7 @@ using namespace shardkit::formats;
 
 namespace {
 
-/// Writes down what it is told.
+/// Records the calls.
 class Protocol final : public TarHandler {
  public:
   bool entry(const TarEntry& entry) override {

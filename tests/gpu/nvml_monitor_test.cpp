@@ -64,7 +64,7 @@ TEST_CASE("a GPU is asked for by its address") {
   CHECK_FALSE(monitor->look_at("0000:18:00.0"));
 }
 
-TEST_CASE("what comes over the link is told in bytes a second, where the GPU counts it") {
+TEST_CASE("traffic of the link is reported in bytes a second if the GPU counts it") {
   const auto monitor = open_gpu_monitor();
   CHECK(monitor->pcie_intake("0000:17:00.0") == 12e9);
   CHECK_FALSE(monitor->pcie_intake("0000:18:00.0"));

@@ -23,7 +23,7 @@ float normalized(std::uint8_t level, unsigned channel) {
   return (static_cast<float>(level) / 255.0F - kImageNetMean[channel]) / kImageNetDeviation[channel];
 }
 
-std::size_t place(const Picture& picture, TensorLayout layout, std::uint32_t x, std::uint32_t y, unsigned channel) {
+std::size_t offset_of(const Picture& picture, TensorLayout layout, std::uint32_t x, std::uint32_t y, unsigned channel) {
   if (layout == TensorLayout::nhwc) return (std::size_t{y} * picture.width + x) * 3 + channel;
   return (std::size_t{channel} * picture.height + y) * picture.width + x;
 }
@@ -41,7 +41,7 @@ template <class Check>
 void for_each_value(const Picture& picture, TensorLayout layout, bool flip, const Check& check) {
   for (std::uint32_t y = 0; y < picture.height; ++y) {
     for (std::uint32_t x = 0; x < picture.width; ++x) {
-      for (unsigned c = 0; c < 3; ++c) check(place(picture, layout, x, y, c), level_at(picture, flip, x, y, c), c);
+      for (unsigned c = 0; c < 3; ++c) check(offset_of(picture, layout, x, y, c), level_at(picture, flip, x, y, c), c);
     }
   }
 }

@@ -38,7 +38,7 @@ std::string problem_of(Bytes file, std::string_view extension) {
 
 }  // namespace
 
-TEST_CASE("kinds are told by their first bytes") {
+TEST_CASE("kinds are recognized by their first bytes") {
   CHECK(sniff_image(some_jpeg()) == ImageKind::jpeg);
   CHECK(sniff_image(as_bytes(kPng)) == ImageKind::png);
   CHECK(sniff_image(as_bytes(kGif)) == ImageKind::gif);

@@ -62,7 +62,7 @@ TEST_CASE("a folder is no object of its source, and what is neither is refused")
   CHECK(source->address_of("a/b") == source->location() + "/a/b");
 }
 
-TEST_CASE("names right below a folder are told by one listing") {
+TEST_CASE("names right below a folder come from one listing") {
   const TempDir dir;
   for (const char* name : {"src/b", "src/a/c", "src/a/d/e"}) write_file(dir.path(name), "");
   const auto source = open_object_source(dir.path("src"));

@@ -53,7 +53,7 @@ TEST_CASE("a file just written is cached, becomes cold although it was dirty, an
   CHECK(cached_bytes(*file) == kSize);
 }
 
-TEST_CASE("warming stops where it is told to") {
+TEST_CASE("warming stops at its limit") {
   const TempDir dir;
   write_file(dir.path("data"), std::string(kSize, 'x'));
   const File file = File::open_read(dir.path("data"));
@@ -95,7 +95,7 @@ TEST_CASE("tmpfs is recognized and refuses to be cold") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("someone who neither owns a file nor may write it is told nothing about its residency") {
+TEST_CASE("a user who neither owns a file nor may write it learns nothing about its residency") {
   if (::geteuid() != 0) {
     MESSAGE("SKIPPED: needs root to become somebody else");
     return;

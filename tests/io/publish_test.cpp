@@ -35,7 +35,7 @@ TEST_CASE("without commit nothing is left") {
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
-TEST_CASE("a file that cannot be made is told by its own name, not by the temporary's") {
+TEST_CASE("a file that cannot be created is reported by its own name, not by the temporary's") {
   const TempDir dir;
   const auto files = posix_file_system();
   const std::string path = dir.path("none/x.json");

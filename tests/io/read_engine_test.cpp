@@ -96,7 +96,7 @@ TEST_CASE("every engine returns the asked bytes, whatever their alignment, up to
                   [&](const ReadEngine& engine) { check_reads(engine, dir.path("data"), pattern()); });
 }
 
-TEST_CASE("uring has as many reads under way as its depth, and each brings its own bytes") {
+TEST_CASE("uring has as many reads in flight as its depth, and each delivers its own bytes") {
   const TempDir dir;
   const std::string whole = pattern(300000);
   write_file(dir.path("data"), whole);

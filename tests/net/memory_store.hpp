@@ -26,11 +26,11 @@ class MemoryStore final : public shardkit::net::ObjectStore {
   static void register_scheme() {
     shardkit::net::register_store_scheme(
         {"mem", false, nullptr, [](shardkit::net::StoreOpener& opener, const std::string& address) {
-           const std::string place = address.substr(6);
-           const std::size_t slash = std::min(place.find('/'), place.size());
-           auto store = std::make_unique<MemoryStore>(place.substr(0, slash));
+           const std::string path = address.substr(6);
+           const std::size_t slash = std::min(path.find('/'), path.size());
+           auto store = std::make_unique<MemoryStore>(path.substr(0, slash));
            return shardkit::net::OpenStore{opener.http(), nullptr, std::move(store),
-                                           place.substr(std::min(slash + 1, place.size()))};
+                                           path.substr(std::min(slash + 1, path.size()))};
          }});
   }
 

@@ -105,7 +105,7 @@ TEST_CASE("an eviction that is stopped leaves a partial copy without a marker, a
   CHECK(tree_content(dir.path()) == Content{{".shardkit/stage.lock", ""}});
 }
 
-TEST_CASE("a damaged file is discarded with the marker, so that a stage brings it again") {
+TEST_CASE("a damaged file is discarded with the marker, so that a stage fetches it again") {
   const TempDir dir;
   const auto files = posix_file_system();
   StagedSample{dir.path(), {{"1.tar", "one"}, {"2.tar", "two"}}}.make();

@@ -114,8 +114,8 @@ TEST_CASE("a slow copy is saved after some time, also where it has only a part o
   }  // killed
   const auto copy = fixture.open();
   CHECK(copy->resumed_bytes() == 3 * 4096);
-  const auto rest = *copy->claim(100'000);
-  CHECK(fixture.deliver(*copy, rest));
+  const auto remaining = *copy->claim(100'000);
+  CHECK(fixture.deliver(*copy, remaining));
   CHECK(copy->finish_hash({}) == fixture.right_hash());
 }
 

@@ -29,14 +29,14 @@ struct Cache {
     StagedSample{dir.path("sub/middle"), {{"1.tar", text}}, true, "/src", 0, kNow - 2h}.make();
   }
 
-  RoomWanted wanted(std::uint64_t bytes, std::uint64_t limit) const { return {dir.path("dst"), bytes, limit}; }
+  SpaceWanted wanted(std::uint64_t bytes, std::uint64_t limit) const { return {dir.path("dst"), bytes, limit}; }
 
   /// Names of the folders that went.
-  std::vector<std::string> make_room_for(const RoomWanted& room) const {
+  std::vector<std::string> evict_for_bytes(const SpaceWanted& room) const {
     const FolderLock lock = lock_cache(*files, dir.path(), {});
     std::vector<std::string> names;
-    make_room(*files, dir.path(), room, kNow, {}, [&](const StagedFolder& folder) {
-      CHECK_FALSE(std::filesystem::exists(folder.path + "/1.tar"));  // it is told when it has happened
+    evict_for(*files, dir.path(), room, kNow, {}, [&](const StagedFolder& folder) {
+      CHECK_FALSE(std::filesystem::exists(folder.path + "/1.tar"));  // reported when it has happened
       names.push_back(std::filesystem::relative(folder.path, dir.path()));
     });
     return names;
@@ -65,36 +65,36 @@ TEST_CASE("files that were there before they were staged are not counted as free
   CHECK(look_at_staged(cache.dir.path("old"))->removable_bytes() == 100);
 
   SUBCASE("another set goes when the rest of the oldest is not enough") {
-    CHECK(cache.make_room_for(cache.wanted(100, 250)) == Names{"old", "sub/middle"});
+    CHECK(cache.evict_for_bytes(cache.wanted(100, 250)) == Names{"old", "sub/middle"});
     CHECK(std::filesystem::exists(cache.dir.path("old/2.tar")));
     CHECK(held_bytes(staged_folders(cache.dir.path(), {}), kNow) == 150);
   }
   SUBCASE("what stays is refused as space, and described") {
-    CHECK_THROWS_WITH(cache.make_room_for(cache.wanted(100, 140)), doctest::Contains("100 B are needed"));
-    cache.make_room_for(cache.wanted(1, 51));
-    CHECK_THROWS_WITH(cache.make_room_for(cache.wanted(2, 51)), doctest::Contains("they stay"));
+    CHECK_THROWS_WITH(cache.evict_for_bytes(cache.wanted(100, 140)), doctest::Contains("100 B are needed"));
+    cache.evict_for_bytes(cache.wanted(1, 51));
+    CHECK_THROWS_WITH(cache.evict_for_bytes(cache.wanted(2, 51)), doctest::Contains("they stay"));
   }
 }
 
 TEST_CASE("nothing is evicted when all fits") {
   const Cache cache;
-  CHECK(cache.make_room_for(cache.wanted(100, 400)).empty());
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 400)).empty());
 }
 
 TEST_CASE("those used least recently go first, and no more than have to") {
   const Cache cache;
-  CHECK(cache.make_room_for(cache.wanted(100, 399)) == Names{"old"});
-  CHECK(cache.make_room_for(cache.wanted(200, 200)) == Names{"sub/middle", "new"});
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 399)) == Names{"old"});
+  CHECK(cache.evict_for_bytes(cache.wanted(200, 200)) == Names{"sub/middle", "new"});
   CHECK(staged_folders(cache.dir.path(), {}).empty());
 }
 
 TEST_CASE("a leased folder stays and the next goes, until the lease has ended") {
   const Cache cache;
   cache.lease("old", kNow + 1s);
-  CHECK(cache.make_room_for(cache.wanted(100, 300)) == Names{"sub/middle"});
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 300)) == Names{"sub/middle"});
   CHECK(cache.holds("old"));
   cache.lease("old", kNow);
-  CHECK(cache.make_room_for(cache.wanted(200, 300)) == Names{"old"});
+  CHECK(cache.evict_for_bytes(cache.wanted(200, 300)) == Names{"old"});
 }
 
 TEST_CASE("what cannot fit is an error that names who holds what until when, and nothing is evicted") {
@@ -106,8 +106,8 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
   REQUIRE(at_work.try_take(Hold::shared));
   for (const bool only_look : {true, false}) {
     const auto failure = failure_of([&] {
-      only_look ? check_room(cache.dir.path(), cache.wanted(101, 300), kNow, {})
-                : static_cast<void>(cache.make_room_for(cache.wanted(101, 300)));
+      only_look ? check_space(cache.dir.path(), cache.wanted(101, 300), kNow, {})
+                : static_cast<void>(cache.evict_for_bytes(cache.wanted(101, 300)));
     });
     CHECK(failure == ErrorCode::no_space);
     CHECK(failure.says("101 B are needed"));
@@ -118,14 +118,14 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
     CHECK(failure.says("shardctl cache release"));
   }
   for (const char* name : {"old", "new", "sub/middle"}) CHECK(cache.holds(name));
-  check_room(cache.dir.path(), cache.wanted(100, 300), kNow, {});
+  check_space(cache.dir.path(), cache.wanted(100, 300), kNow, {});
   CHECK(cache.holds("sub/middle"));
 }
 
 TEST_CASE("the folder that room is made for is not evicted, and counts with what it will hold") {
   const Cache cache;
-  const RoomWanted more{cache.dir.path("sub/../old/"), 150, 300};
-  CHECK(cache.make_room_for(more) == Names{"sub/middle"});
+  const SpaceWanted more{cache.dir.path("sub/../old/"), 150, 300};
+  CHECK(cache.evict_for_bytes(more) == Names{"sub/middle"});
   CHECK(cache.holds("old"));
 }
 
@@ -133,14 +133,14 @@ TEST_CASE("a folder that no source is known of, or no journal, stays") {
   const Cache cache;
   StagedSample{cache.dir.path("old"), {{"1.tar", std::string(100, 'x')}}, true, "", 0, kNow - 3h}.make();
   std::filesystem::remove(cache.dir.path("sub/middle/.shardkit/stage.journal"));
-  CHECK(cache.make_room_for(cache.wanted(100, 300)) == Names{"new"});
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 300)) == Names{"new"});
 }
 
 TEST_CASE("a partial copy that nobody leases goes, with its parts") {
   const Cache cache;
   StagedSample{cache.dir.path("part"), {{"1.tar", "x"}}, false, "/src", 0, kNow - 9h}.make();
   write_file(cache.dir.path("part/.shardkit/staging/x.partial"), std::string(50'000, 'x'));
-  CHECK(cache.make_room_for(cache.wanted(100, 400)) == Names{"part"});
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 400)) == Names{"part"});
   CHECK(std::filesystem::exists(cache.dir.path("part/.shardkit/stage.lock")));
   CHECK_FALSE(std::filesystem::exists(cache.dir.path("part/.shardkit/staging")));
 }
@@ -150,16 +150,16 @@ TEST_CASE("a stage under way counts with what it announced") {
   StagedSample{cache.dir.path("coming"), {}, false, "/src", 1000, kNow}.make();
   FolderLock at_work(cache.dir.path("coming/.shardkit/stage.lock"));
   REQUIRE(at_work.try_take(Hold::shared));
-  CHECK(cache.make_room_for(cache.wanted(100, 1400)).empty());
-  CHECK(cache.make_room_for(cache.wanted(100, 1399)) == Names{"old"});
-  CHECK(failure_of([&] { cache.make_room_for(cache.wanted(100, 1099)); }) == ErrorCode::no_space);
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 1400)).empty());
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 1399)) == Names{"old"});
+  CHECK(failure_of([&] { cache.evict_for_bytes(cache.wanted(100, 1099)); }) == ErrorCode::no_space);
 }
 
 TEST_CASE("without a limit the file system is what bounds") {
   const Cache cache;
-  CHECK(cache.make_room_for({cache.dir.path("dst"), 100, {}}).empty());
+  CHECK(cache.evict_for_bytes({cache.dir.path("dst"), 100, {}}).empty());
   const std::uint64_t never = std::uint64_t{1} << 60U;
-  const auto failure = failure_of([&] { cache.make_room_for({cache.dir.path("dst"), never, {}}); });
+  const auto failure = failure_of([&] { cache.evict_for_bytes({cache.dir.path("dst"), never, {}}); });
   CHECK(failure == ErrorCode::no_space);
   CHECK(failure.says("has space for"));
   CHECK(cache.holds("old"));
@@ -167,7 +167,7 @@ TEST_CASE("without a limit the file system is what bounds") {
 
 TEST_CASE("a cache that is not there has room") {
   const TempDir dir;
-  check_room(dir.path("absent"), {dir.path("absent/dst"), 100, 100}, kNow, {});
+  check_space(dir.path("absent"), {dir.path("absent/dst"), 100, 100}, kNow, {});
   CHECK_FALSE(std::filesystem::exists(dir.path("absent")));
 }
 
@@ -187,15 +187,15 @@ TEST_CASE("a set below another set counts, and the eviction of that one leaves i
   const std::string text(100, 'x');
   StagedSample{dir.path("a"), {{"1.tar", text}, {"b/of-a.tar", text}}, true, "/src", 0, kNow - 2h}.make();
   StagedSample{dir.path("a/b"), {{"1.tar", text}}, true, "/src", 0, kNow - 1h}.make();
-  CHECK(failure_of([&] { check_room(dir.path(), {dir.path("dst"), 301, 300}, kNow, {}); }) == ErrorCode::no_space);
+  CHECK(failure_of([&] { check_space(dir.path(), {dir.path("dst"), 301, 300}, kNow, {}); }) == ErrorCode::no_space);
   std::vector<std::string> gone;
   const auto evicted = [&](const StagedFolder& folder) { gone.push_back(folder.path); };
-  make_room(*files, dir.path(), {dir.path("dst"), 100, 300}, kNow, {}, evicted);
+  evict_for(*files, dir.path(), {dir.path("dst"), 100, 300}, kNow, {}, evicted);
   CHECK(gone == std::vector<std::string>{dir.path("a")});
   CHECK(look_at_staged(dir.path("a/b"))->state == StagedState::complete);
   CHECK(read_file(dir.path("a/b/1.tar")) == text);
   CHECK_FALSE(std::filesystem::exists(dir.path("a/b/of-a.tar")));
-  make_room(*files, dir.path(), {dir.path("dst"), 300, 300}, kNow, {}, evicted);
+  evict_for(*files, dir.path(), {dir.path("dst"), 300, 300}, kNow, {}, evicted);
   CHECK(gone.size() == 2);
   CHECK(evictions(dir.path()) == 2);
 }

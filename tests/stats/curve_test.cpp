@@ -23,7 +23,7 @@ TEST_CASE("the knee is the first level that gives 95 % of the best") {
   CHECK(knee({0, 0}) == 0);
 }
 
-TEST_CASE("the curve has levelled off when two levels in a row bring less than 5 %") {
+TEST_CASE("the curve has leveled off when two levels in a row gain less than 5 %") {
   CHECK_FALSE(levelled_off({100}));
   CHECK_FALSE(levelled_off({100, 100}));
   CHECK(levelled_off({100, 100, 100}));

@@ -21,20 +21,20 @@ std::vector<double> draw(const Noise& noise, std::size_t count, Prng& prng) {
   return values;
 }
 
-/// How often the median of a second run of `count` turns lies in the interval of the first, where the level of each
-/// run is another one by a normal deviation of `drift`.
+/// How often the median of a second run of `count` repetitions lies in the interval of the first, where the level of
+/// each run is another one by a normal deviation of `drift`.
 double coverage(const Noise& noise, std::size_t count, int runs, double drift = 0) {
   Prng prng(11);
   int within = 0;
-  const auto turns = [&] {
+  const auto measured = [&] {
     const double level = 1 + drift * prng.normal();
     std::vector<double> values = draw(noise, count, prng);
     for (double& value : values) value *= level;
     return values;
   };
   for (int run = 0; run < runs; ++run) {
-    const Interval interval = prediction_interval(turns()).value();
-    const double again = summarize(turns()).median;
+    const Interval interval = prediction_interval(measured()).value();
+    const double again = summarize(measured()).median;
     within += again >= interval.low && again <= interval.high ? 1 : 0;
   }
   return static_cast<double>(within) / runs;
@@ -75,7 +75,7 @@ TEST_CASE("rates and times are not predicted to be below 0, however much they di
   CHECK(prediction_interval(below)->low < -300);
 }
 
-TEST_CASE("turns that hardly differ predict 3 % to each side all the same: runs minutes apart differ by more") {
+TEST_CASE("repetitions that hardly differ still predict 3 % to each side: runs minutes apart differ by more") {
   for (const std::size_t count : {2U, 5U, 10U, 30U}) {
     const std::vector<double> alike(count, 500.0);
     CHECK(prediction_interval(alike)->low == Approx(485));
@@ -87,7 +87,8 @@ TEST_CASE("turns that hardly differ predict 3 % to each side all the same: runs 
 }
 
 TEST_CASE(
-    "runs whose level drifts by 1 % between them are within it in 19 of 20 cases, however alike their turns are") {
+    "runs whose level drifts by 1 % between them are within it in 19 of 20 cases, however alike their repetitions "
+    "are") {
   const Noise quiet{"half a percent", [](Prng& prng) { return 0.005 * prng.normal(); }};
   for (const std::size_t count : {2U, 5U, 10U, 20U}) {
     CAPTURE(count);
@@ -95,12 +96,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the same run again has its median in the interval in 19 of 20 cases, for every noise and number of turns") {
+TEST_CASE(
+    "the same run again has its median in the interval in 19 of 20 cases, for every noise and number of repetitions") {
   for (const Noise& noise : noises()) {
     for (const std::size_t count : {2U, 3U, 5U, 8U, 9U, 10U, 20U}) {
       CAPTURE(noise.name);
       CAPTURE(count);
-      // Three turns may miss that there are two modes at all. Less a deviation and a half of so many draws.
+      // Three repetitions may miss that there are two modes at all. Less a deviation and a half of so many draws.
       CHECK(coverage(noise, count, 4000) >= (count < 6 ? 0.925 : 0.945));
     }
   }

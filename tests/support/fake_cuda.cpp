@@ -1,6 +1,6 @@
 // As much of CUDA's runtime as nvJPEG's callers need, in the place of the real one: streams whose work is done when
 // they are synchronized. A thread has no device until it selects one; a stream is used by threads that selected its. A
-// device is used only after it was told that threads which wait for it sleep. Errors stay until they are asked for.
+// device is used only after the setting that threads which wait for it sleep. Errors stay until they are asked for.
 
 #include <deque>
 #include <mutex>

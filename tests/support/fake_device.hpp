@@ -59,7 +59,7 @@ class FakeDevice final : public shardkit::gpu::Device {
   /// Memory that was taken and not yet given back: of the device, pinned, registered.
   std::size_t allocations() const;
   std::uint64_t copies() const { return copies_.load(); }
-  /// Nanoseconds that streams were told to spin.
+  /// Nanoseconds that streams had to spin.
   std::uint64_t spun() const { return spun_.load(); }
 
   // For its streams: does a copy, and says when it is over that could begin at `earliest`.

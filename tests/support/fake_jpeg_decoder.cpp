@@ -14,15 +14,15 @@ using namespace shardkit::image;
 bool is_chosen(const FakeJpegDecoder::Chosen& chosen, Bytes jpeg) { return chosen && chosen(jpeg); }
 
 void check_memory(std::span<const DeviceJpeg> jobs) {
-  std::vector<std::pair<const std::byte*, const std::byte*>> places;
+  std::vector<std::pair<const std::byte*, const std::byte*>> ranges;
   for (const auto& [encoded, image] : jobs) {
     const std::size_t bytes = std::size_t{image.width} * image.height * 3;
     if (bytes == 0 || image.pixels.size < bytes) throw std::logic_error("an image has too little memory");
-    places.emplace_back(image.pixels.data, image.pixels.data + bytes);
+    ranges.emplace_back(image.pixels.data, image.pixels.data + bytes);
   }
-  std::ranges::sort(places);
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    if (places[i].first < places[i - 1].second) throw std::logic_error("two images have the same memory");
+  std::ranges::sort(ranges);
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first < ranges[i - 1].second) throw std::logic_error("two images have the same memory");
   }
 }
 

@@ -177,8 +177,8 @@ RecordedTree& RecordedTree::without(std::string_view path) {
 }
 
 /// The path with its links followed, "." and ".." taken out, as the kernel walks it.
-std::string RecordedTree::place_of(const std::string& path) const {
-  std::string place;
+std::string RecordedTree::resolved(const std::string& path) const {
+  std::string resolved_path;
   std::string unresolved = path;
   for (int steps = 0; !unresolved.empty() && steps < 1000; ++steps) {
     const std::size_t start = unresolved.find_first_not_of('/');
@@ -188,18 +188,18 @@ std::string RecordedTree::place_of(const std::string& path) const {
     unresolved.erase(0, end);
     if (part == ".") continue;
     if (part == "..") {
-      place.erase(std::min(place.rfind('/'), place.size()));
+      resolved_path.erase(std::min(resolved_path.rfind('/'), resolved_path.size()));
       continue;
     }
-    const auto target = links_.find(place + "/" + part);
+    const auto target = links_.find(resolved_path + "/" + part);
     if (target == links_.end()) {
-      place += "/" + part;
+      resolved_path += "/" + part;
     } else {
       unresolved = target->second + unresolved;
-      if (target->second.starts_with('/')) place.clear();
+      if (target->second.starts_with('/')) resolved_path.clear();
     }
   }
-  return place.empty() ? "/" : place;
+  return resolved_path.empty() ? "/" : resolved_path;
 }
 
 bool RecordedTree::has_folder(const std::string& path) const {
@@ -212,13 +212,13 @@ bool RecordedTree::has_folder(const std::string& path) const {
 }
 
 std::optional<std::string> RecordedTree::text(const std::string& path) const {
-  const auto file = files_.find(place_of(path));
+  const auto file = files_.find(resolved(path));
   return file == files_.end() ? std::nullopt : std::optional(file->second);
 }
 
 std::vector<std::string> RecordedTree::names(const std::string& folder) const {
-  const std::string place = place_of(folder);
-  const std::string below = place == "/" ? place : place + "/";
+  const std::string resolved_path = resolved(folder);
+  const std::string below = resolved_path == "/" ? resolved_path : resolved_path + "/";
   std::set<std::string> names;
   const auto collect = [&](const auto& map) {
     for (auto entry = map.lower_bound(below); entry != map.end() && entry->first.starts_with(below); ++entry) {
@@ -232,30 +232,31 @@ std::vector<std::string> RecordedTree::names(const std::string& folder) const {
 
 /// Below /proc and /sys only what was recorded is there; elsewhere, where data lies, anything is.
 std::optional<std::string> RecordedTree::resolve(const std::string& path) const {
-  const std::string place = place_of(path);
-  const bool exact = place.starts_with("/proc/") || place.starts_with("/sys/");
-  if (!exact || files_.contains(place) || facts_.contains(place) || spaces_.contains(place) || has_folder(place)) {
-    return place;
+  const std::string resolved_path = resolved(path);
+  const bool exact = resolved_path.starts_with("/proc/") || resolved_path.starts_with("/sys/");
+  if (!exact || files_.contains(resolved_path) || facts_.contains(resolved_path) || spaces_.contains(resolved_path) ||
+      has_folder(resolved_path)) {
+    return resolved_path;
   }
   errno = ENOENT;
   return std::nullopt;
 }
 
 std::optional<PathFacts> RecordedTree::stat(const std::string& path) const {
-  const std::string place = place_of(path);
-  if (const auto known = facts_.find(place); known != facts_.end()) return known->second;
-  if (files_.contains(place)) return PathFacts{PathFacts::Kind::file, files_.at(place).size(), "0:1"};
-  if (has_folder(place)) return PathFacts{PathFacts::Kind::folder, 0, "0:1"};
+  const std::string resolved_path = resolved(path);
+  if (const auto known = facts_.find(resolved_path); known != facts_.end()) return known->second;
+  if (files_.contains(resolved_path)) return PathFacts{PathFacts::Kind::file, files_.at(resolved_path).size(), "0:1"};
+  if (has_folder(resolved_path)) return PathFacts{PathFacts::Kind::folder, 0, "0:1"};
   return std::nullopt;
 }
 
 std::optional<SpaceFacts> RecordedTree::space(const std::string& path) const {
-  const auto known = spaces_.find(place_of(path));
+  const auto known = spaces_.find(resolved(path));
   return known == spaces_.end() ? std::nullopt : std::optional(known->second);
 }
 
 std::optional<std::string> RecordedTree::attribute(const std::string& path, const std::string& name) const {
-  const auto known = attributes_.find(place_of(path) + " " + name);
+  const auto known = attributes_.find(resolved(path) + " " + name);
   return known == attributes_.end() ? std::nullopt : std::optional(known->second);
 }
 

@@ -32,7 +32,7 @@ class RecordedTree final : public shardkit::system::Probe {
   int try_call(shardkit::system::SystemCall call) const override;
 
  private:
-  std::string place_of(const std::string& path) const;
+  std::string resolved(const std::string& path) const;
   bool has_folder(const std::string& path) const;
   void record_answer(const std::string& line);
   void record_file(const std::string& path, const std::string& content);

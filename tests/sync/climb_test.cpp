@@ -25,7 +25,7 @@ TEST_CASE("as long as more requests move more bytes, there are more of them, up 
   CHECK(climb.level() <= 100);
 }
 
-TEST_CASE("where more requests bring nothing the level goes back and stays for a while") {
+TEST_CASE("if more requests gain nothing, the level goes back and stays for a while") {
   Climb climb(16, 128);
   const auto full = [](unsigned level) { return std::min(level, 20U) * 10.0; };
   const unsigned found = level_after(climb, 8, full);

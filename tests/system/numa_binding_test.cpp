@@ -41,7 +41,7 @@ TEST_CASE("nodes of the host have processors and memory") {
 
 TEST_CASE("the farthest node is that of the greatest distance, among the host's") {
   CHECK(farthest_node(0, three_nodes()) == 2);
-  CHECK(farthest_node(1, three_nodes()) == 0);  // no distances told: the first other one
+  CHECK(farthest_node(1, three_nodes()) == 0);  // no distances known: the first other one
   CHECK_FALSE(farthest_node(0, RecordedTree()));
 }
 

@@ -9,12 +9,13 @@ using namespace shardkit::system;
 
 namespace {
 
-constexpr const char* kRest = " 20 0 1 0 5000 1 1 0 0";
+constexpr const char* kOtherFields = " 20 0 1 0 5000 1 1 0 0";
 
 /// A process of one thread, with 1.5 s of its own and 2 s of children whom it has waited for.
 std::string stat(const std::string& pid, const std::string& command, const std::string& state,
                  const std::string& parent) {
-  return pid + " (" + command + ") " + state + " " + parent + " 1 1 0 -1 4194304 100 0 7 3 100 50 150 50" + kRest;
+  return pid + " (" + command + ") " + state + " " + parent + " 1 1 0 -1 4194304 100 0 7 3 100 50 150 50" +
+         kOtherFields;
 }
 
 RecordedTree job() {

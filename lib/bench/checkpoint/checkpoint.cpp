@@ -18,10 +18,10 @@ const char* smaller(const CheckpointOptions& options) {
   return options.model || options.job ? "use --scale to make it smaller" : "use --bytes to make it smaller";
 }
 
-void check_room(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
-  const std::uint64_t room = system::free_bytes(folder);
-  if (room >= bytes) return;
-  throw Error(ErrorCode::no_space, At{folder}, "'{}' has {} free, a checkpoint needs {}; {}", folder, format_size(room),
+void check_space(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
+  const std::uint64_t free = system::free_bytes(folder);
+  if (free >= bytes) return;
+  throw Error(ErrorCode::no_space, At{folder}, "'{}' has {} free, a checkpoint needs {}; {}", folder, format_size(free),
               typed_size(bytes), smaller(options));
 }
 
@@ -65,31 +65,31 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
   return modes;
 }
 
-stats::Summary summary_of(const std::vector<CheckpointTimes>& turns, double CheckpointSeconds::*time) {
+stats::Summary summary_of(const std::vector<CheckpointTimes>& repetitions, double CheckpointSeconds::*time) {
   std::vector<double> values;
-  for (const CheckpointTimes& turn : turns) values.push_back(turn.*time);
+  for (const CheckpointTimes& repetition : repetitions) values.push_back(repetition.*time);
   return stats::summarize(values);
 }
 
-CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& turns, const CheckpointOptions& options,
-                     std::uint64_t planned) {
+CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& repetitions,
+                     const CheckpointOptions& options, std::uint64_t planned) {
   CheckpointRow row;
   row.mode = mode;
-  row.repetitions = turns.size();
-  row.bytes = turns.back().bytes();
+  row.repetitions = repetitions.size();
+  row.bytes = repetitions.back().bytes();
   using Seconds = CheckpointSeconds;
   for (double Seconds::*time : {&Seconds::block_seconds, &Seconds::snapshot_seconds, &Seconds::write_seconds,
                                 &Seconds::durable_seconds, &Seconds::sync_seconds, &Seconds::publish_seconds,
                                 &Seconds::fastest_rank_seconds, &Seconds::slowest_rank_seconds}) {
-    row.*time = summary_of(turns, time).median;
+    row.*time = summary_of(repetitions, time).median;
   }
-  row.block_interval = summary_of(turns, &Seconds::block_seconds).interval();
-  row.durable_interval = summary_of(turns, &Seconds::durable_seconds).interval();
+  row.block_interval = summary_of(repetitions, &Seconds::block_seconds).interval();
+  row.durable_interval = summary_of(repetitions, &Seconds::durable_seconds).interval();
   std::vector<double> rates;
   stats::LatencyHistogram writes;
-  for (const CheckpointTimes& turn : turns) {
-    rates.push_back(static_cast<double>(turn.bytes()) / turn.durable_seconds);
-    writes.merge(turn.writes);
+  for (const CheckpointTimes& repetition : repetitions) {
+    rates.push_back(static_cast<double>(repetition.bytes()) / repetition.durable_seconds);
+    writes.merge(repetition.writes);
   }
   row.bytes_per_second = stats::summarize(rates).median;
   row.write_latency = writes.quantiles();
@@ -120,7 +120,7 @@ class Bench {
     }
     if (result.rows.empty()) throw usage_error("--budget: too short, it ended before anything was written");
     if (!wrote) return;  // nothing was written that could be drained or read back
-    const WrittenCheckpoint written{folder_, turn_, last_bytes_, options_.block};
+    const WrittenCheckpoint written{folder_, repetition_, last_bytes_, options_.block};
     if (drained_) drain(written, result);
     if (options_.read_back) restore(written, options_.directory, result);
   }
@@ -138,21 +138,22 @@ class Bench {
 
   std::vector<CheckpointTimes> write_all_of(CheckpointMode mode) {
     const CheckpointSettings settings{mode, options_.block, options_.direct, options_.budget};
-    std::vector<CheckpointTimes> turns;
+    std::vector<CheckpointTimes> repetitions;
     for (std::uint64_t i = 0; i < options_.repeat; ++i) {
       folder_.clear();
       context_.progress().start(mode == CheckpointMode::sync ? "writing" : "copying and writing", 0, plan_.bytes());
-      turns.push_back(written_into(options_.directory, plan_.bytes(), options_,
-                                   [&] { return write_checkpoint(folder_, plan_, settings, ++turn_, context_); }));
+      repetitions.push_back(written_into(options_.directory, plan_.bytes(), options_, [&] {
+        return write_checkpoint(folder_, plan_, settings, ++repetition_, context_);
+      }));
     }
-    last_bytes_ = turns.back().rank_bytes;
-    return turns;
+    last_bytes_ = repetitions.back().rank_bytes;
+    return repetitions;
   }
 
   void drain(const WrittenCheckpoint& written, CheckpointResult& result) {
     context_.progress().start("draining", 0, plan_.bytes());
     const std::uint64_t bytes = result.rows.back().bytes;
-    check_room(*options_.drain_to, bytes, options_);
+    check_space(*options_.drain_to, bytes, options_);
     CheckpointDrain drain;
     drain.directory = *options_.drain_to;
     drain.storage = system::storage_of(drained_->path());
@@ -163,7 +164,7 @@ class Bench {
       drain.headroom_ratio = static_cast<double>(*options_.every) * *options_.step_time / drain.drain_seconds;
     }
     result.drain = drain;
-    if (options_.read_back) restore({*drained_, turn_, last_bytes_, options_.block}, *options_.drain_to, result);
+    if (options_.read_back) restore({*drained_, repetition_, last_bytes_, options_.block}, *options_.drain_to, result);
   }
 
   void restore(const WrittenCheckpoint& written, const std::string& directory, CheckpointResult& result) {
@@ -180,7 +181,7 @@ class Bench {
   const std::unique_ptr<io::FileSystem> files_ = io::posix_file_system();
   CheckpointFolder folder_{*files_, options_.directory};
   std::optional<CheckpointFolder> drained_;
-  std::uint64_t turn_ = 0;
+  std::uint64_t repetition_ = 0;
   std::vector<std::uint64_t> last_bytes_;
 };
 
@@ -197,7 +198,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   const CheckpointPlan plan = plan_checkpoint(options);
   warn_of_others(options.directory, context);
   Bench bench(options, plan, context);
-  if (!given.budget) check_room(options.directory, plan.bytes(), options);
+  if (!given.budget) check_space(options.directory, plan.bytes(), options);
   CheckpointResult result;
   result.model = options.model;
   result.writers = plan.writers();

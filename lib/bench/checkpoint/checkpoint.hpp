@@ -104,14 +104,14 @@ class CheckpointBytes {
   static constexpr std::uint64_t kBlock = 4096;
 
   /// `length` is a multiple of kBlock: the largest length for at().
-  CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length);
+  CheckpointBytes(std::uint64_t rank, std::uint64_t repetition, std::size_t length);
 
   /// The `length` bytes at `offset`, both multiples of kBlock. Valid until the next call.
   Bytes at(std::uint64_t offset, std::size_t length);
 
  private:
   std::uint64_t rank_;
-  std::uint64_t turn_;
+  std::uint64_t repetition_;
   io::AlignedBuffer memory_;
   MutableBytes buffer_;
 };
@@ -119,7 +119,7 @@ class CheckpointBytes {
 /// The checkpoint of one repetition, in a folder.
 struct WrittenCheckpoint {
   CheckpointFolder& folder;
-  std::uint64_t turn = 0;
+  std::uint64_t repetition = 0;
   std::vector<std::uint64_t> rank_bytes;
   std::uint64_t block = 1U << 20U;
 };
@@ -169,10 +169,10 @@ struct CheckpointTimes : CheckpointSeconds {
   std::uint64_t bytes() const;
 };
 
-/// Writes one checkpoint of `plan` into `folder`, one thread per rank. `turn` is written into the blocks. Throws the
-/// errors of writing, and Error{cancelled} after a stop request.
+/// Writes one checkpoint of `plan` into `folder`, one thread per rank. `repetition` is written into the blocks. Throws
+/// the errors of writing, and Error{cancelled} after a stop request.
 CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan& plan,
-                                 const CheckpointSettings& settings, std::uint64_t turn, Context& context);
+                                 const CheckpointSettings& settings, std::uint64_t repetition, Context& context);
 
 /// One mode: medians over the repetitions.
 struct CheckpointRow : CheckpointSeconds {

@@ -93,9 +93,9 @@ bool drop_from_cache(const WrittenCheckpoint& checkpoint) {
 /// The work of one rank. The constructor makes everything that training would have before the checkpoint begins.
 class RankWriter {
  public:
-  RankWriter(std::uint64_t rank, std::uint64_t bytes, std::uint64_t turn, const CheckpointSettings& settings,
+  RankWriter(std::uint64_t rank, std::uint64_t bytes, std::uint64_t repetition, const CheckpointSettings& settings,
              const std::stop_token& stop)
-      : rank_(rank), bytes_(bytes), settings_(settings), state_(rank, turn, std::min(settings.block, bytes)) {
+      : rank_(rank), bytes_(bytes), settings_(settings), state_(rank, repetition, std::min(settings.block, bytes)) {
     if (settings.mode != CheckpointMode::background) return;
     snapshot_ = memory_.get(bytes);
     for (std::uint64_t offset = 0; offset < bytes; offset += settings.block) {  // page faults are not timed: trainers
@@ -208,15 +208,15 @@ std::vector<std::string> checkpoint_folders(const std::string& parent) {
   return folders;
 }
 
-CheckpointBytes::CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length)
-    : rank_(rank), turn_(turn), buffer_(memory_.get(length)) {
+CheckpointBytes::CheckpointBytes(std::uint64_t rank, std::uint64_t repetition, std::size_t length)
+    : rank_(rank), repetition_(repetition), buffer_(memory_.get(length)) {
   gpu::fill_pattern(buffer_, rank);
 }
 
 Bytes CheckpointBytes::at(std::uint64_t offset, std::size_t length) {
   const MutableBytes bytes = buffer_.first(length);
   for (std::size_t i = 0; i < length; i += kBlock) {
-    const std::array<std::uint64_t, 3> stamp{rank_, turn_, offset + i};
+    const std::array<std::uint64_t, 3> stamp{rank_, repetition_, offset + i};
     std::memcpy(bytes.data() + i, stamp.data(), sizeof stamp);
   }
   return bytes;
@@ -239,7 +239,7 @@ ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& cont
   result.cache_state = drop_from_cache(checkpoint) ? CacheState::cold : CacheState::unknown;
   std::vector<CheckpointBytes> wanted;
   for (std::uint64_t rank = 0; rank < checkpoint.rank_bytes.size(); ++rank) {
-    wanted.emplace_back(rank, checkpoint.turn, std::min(checkpoint.block, checkpoint.rank_bytes[rank]));
+    wanted.emplace_back(rank, checkpoint.repetition, std::min(checkpoint.block, checkpoint.rank_bytes[rank]));
   }
   const TakeBlock check = [&](std::uint64_t rank, std::uint64_t offset, Bytes block) {
     compare(checkpoint, rank, offset, block, wanted[rank].at(offset, block.size()));
@@ -255,10 +255,11 @@ std::uint64_t CheckpointTimes::bytes() const {
 }
 
 CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan& plan,
-                                 const CheckpointSettings& settings, std::uint64_t turn, Context& context) {
+                                 const CheckpointSettings& settings, std::uint64_t repetition, Context& context) {
   std::vector<std::unique_ptr<RankWriter>> ranks;
   for (std::uint64_t rank = 0; rank < plan.writers(); ++rank) {
-    ranks.push_back(std::make_unique<RankWriter>(rank, plan.rank_bytes[rank], turn, settings, context.stop_token()));
+    ranks.push_back(
+        std::make_unique<RankWriter>(rank, plan.rank_bytes[rank], repetition, settings, context.stop_token()));
   }
   const Clock::time_point begin = Clock::now();
   for_each_rank(ranks.size(), context, [&](std::uint64_t rank, const std::stop_token& stop) {

@@ -38,18 +38,18 @@ std::vector<std::string> result_files(const std::string& folder, Context& contex
 }
 
 /// The repetitions of one result, or the result itself.
-std::vector<const Json*> turns_of(const Json& result) {
+std::vector<const Json*> repetitions_of(const Json& result) {
   const Json* repetitions = member(result, "repetitions");
   if (repetitions == nullptr || !repetitions->is_array() || repetitions->empty()) return {&result};
-  std::vector<const Json*> turns;
-  for (const Json& turn : *repetitions) turns.push_back(&turn);
-  return turns;
+  std::vector<const Json*> found;
+  for (const Json& repetition : *repetitions) found.push_back(&repetition);
+  return found;
 }
 
 void take_values(const Json& result, Measurements& measured) {
-  for (const Json* turn : turns_of(result)) {
+  for (const Json* repetition : repetitions_of(result)) {
     for (const ComparedField& metric : compare_metrics()) {
-      const auto value = metric_value(metric, measured.verb, *turn);
+      const auto value = metric_value(metric, measured.verb, *repetition);
       if (!value) continue;
       stats::Runs& runs = measured.values[metric.name()];
       runs.resize(measured.runs.size());

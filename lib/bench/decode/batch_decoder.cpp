@@ -77,8 +77,8 @@ DecodedBatch BatchDecoder::decode(gpu::JpegEngine engine, JpegBatch& batch) {
   std::vector<gpu::DeviceJpeg> jobs;
   std::size_t offset = 0;
   for (const auto& [index, route] : images) {
-    const gpu::DeviceSpan place = memory_.span().part(offset, route.bytes());
-    jobs.push_back({store_.image(index), {place, route.width, route.height}});
+    const gpu::DeviceSpan target = memory_.span().part(offset, route.bytes());
+    jobs.push_back({store_.image(index), {target, route.width, route.height}});
     offset += gpu::device_stride(route.bytes());
   }
   const std::vector<std::size_t> failed = decoder_.decode(engine, jobs);

@@ -19,17 +19,17 @@ std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t
     if (choice == NumaChoice::automatic) return {Placement{}};
     throw Error(ErrorCode::unsupported, fmt::format("--numa is not available: {}", kUnknownNode));
   }
-  std::vector<Placement> places;
-  if (local) places.push_back({NumaPlace::local, device_node});
-  if (!remote) return places;
+  std::vector<Placement> nodes;
+  if (local) nodes.push_back({NumaLocation::local, device_node});
+  if (!remote) return nodes;
   if (const auto far = system::farthest_node(*device_node, probe)) {
-    places.push_back({NumaPlace::remote, far});
+    nodes.push_back({NumaLocation::remote, far});
   } else if (choice == NumaChoice::remote) {
     throw Error(ErrorCode::unsupported, "--numa remote: this machine has only one NUMA node");
   } else {
     context.warn("no_remote_node", "this machine has only one NUMA node: there is no remote memory to measure");
   }
-  return places;
+  return nodes;
 }
 
 std::unique_ptr<system::NumaBinding> bind(Placement& placement, NumaChoice choice, const system::Probe& probe,

@@ -15,12 +15,12 @@ enum class NumaChoice { automatic, local, remote, both };
 constexpr auto enum_names(NumaChoice) { return std::to_array<std::string_view>({"auto", "local", "remote", "both"}); }
 
 /// Location of host memory relative to the GPU.
-enum class NumaPlace { unbound, local, remote };
-constexpr auto enum_names(NumaPlace) { return std::to_array<std::string_view>({"unbound", "local", "remote"}); }
+enum class NumaLocation { unbound, local, remote };
+constexpr auto enum_names(NumaLocation) { return std::to_array<std::string_view>({"unbound", "local", "remote"}); }
 
 /// A NUMA node for host memory.
 struct Placement {
-  NumaPlace place = NumaPlace::unbound;
+  NumaLocation location = NumaLocation::unbound;
   std::optional<std::uint64_t> node;
 };
 

@@ -15,18 +15,18 @@ namespace {
 constexpr std::size_t kLeastPerTrack = 256;
 constexpr std::size_t kMostPerTrack = 1U << 16U;
 
-struct Placed {
+struct TrackEvent {
   TraceTrack::Event event;
   std::size_t track = 0;
 };
 
 /// Of all tracks, by the time they begin.
-std::vector<Placed> in_order(const std::deque<TraceTrack>& tracks) {
-  std::vector<Placed> all;
+std::vector<TrackEvent> in_order(const std::deque<TraceTrack>& tracks) {
+  std::vector<TrackEvent> all;
   for (std::size_t t = 0; t < tracks.size(); ++t) {
     for (std::size_t i = 0; i < tracks[t].size(); ++i) all.push_back({tracks[t].event(i), t});
   }
-  std::ranges::stable_sort(all, [](const Placed& a, const Placed& b) { return a.event.begin < b.event.begin; });
+  std::ranges::stable_sort(all, [](const TrackEvent& a, const TrackEvent& b) { return a.event.begin < b.event.begin; });
   return all;
 }
 
@@ -82,12 +82,12 @@ void TraceLog::write(io::FileSystem& files, const std::string& path, std::string
                    fmt::format(R"({{"ph":"M","pid":1,"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", t + 1,
                                tracks_[t].name()));
   }
-  for (const Placed& placed : in_order(tracks_)) {
-    const TraceTrack::Event& event = placed.event;
+  for (const TrackEvent& entry : in_order(tracks_)) {
+    const TraceTrack::Event& event = entry.event;
     fmt::format_to(std::back_inserter(text),
                    ",\n"
                    R"({{"ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":"{}","cat":"stage"}})",
-                   placed.track + 1, microseconds(event.begin - start_), microseconds(event.end - event.begin),
+                   entry.track + 1, microseconds(event.begin - start_), microseconds(event.end - event.begin),
                    enum_name(event.activity));
     constexpr std::size_t kPiece = 1U << 20U;
     if (text.size() < kPiece) continue;

@@ -10,26 +10,26 @@ namespace {
 using Number = double MeasuredNode::*;
 using OptionalNumber = std::optional<double> MeasuredNode::*;
 
-stats::Summary over(std::span<const MeasuredNode> turns, Number number) {
+stats::Summary over(std::span<const MeasuredNode> repetitions, Number number) {
   std::vector<double> values;
-  for (const MeasuredNode& turn : turns) values.push_back(turn.*number);
+  for (const MeasuredNode& repetition : repetitions) values.push_back(repetition.*number);
   return stats::summarize(values);
 }
 
 /// Empty if a repetition lacks it.
-std::optional<stats::Summary> over(std::span<const MeasuredNode> turns, OptionalNumber number) {
+std::optional<stats::Summary> over(std::span<const MeasuredNode> repetitions, OptionalNumber number) {
   std::vector<double> values;
-  for (const MeasuredNode& turn : turns) {
-    if (!(turn.*number)) return std::nullopt;
-    values.push_back(*(turn.*number));
+  for (const MeasuredNode& repetition : repetitions) {
+    if (!(repetition.*number)) return std::nullopt;
+    values.push_back(*(repetition.*number));
   }
   return stats::summarize(values);
 }
 
 /// A rate that may be missing, and its interval.
-void take(std::span<const MeasuredNode> turns, OptionalNumber rate,
+void take(std::span<const MeasuredNode> repetitions, OptionalNumber rate,
           std::optional<stats::Interval> MeasuredNode::*interval, MeasuredNode& node) {
-  const auto summary = over(turns, rate);
+  const auto summary = over(repetitions, rate);
   node.*rate = summary ? std::optional(summary->median) : std::nullopt;
   node.*interval = summary ? std::optional(summary->interval()) : std::nullopt;
 }
@@ -77,19 +77,19 @@ void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
 
 }  // namespace
 
-MeasuredNode median_node(std::span<const MeasuredNode> turns) {
-  MeasuredNode node = turns.front();
+MeasuredNode median_node(std::span<const MeasuredNode> repetitions) {
+  MeasuredNode node = repetitions.front();
   for (const Number number : {&MeasuredNode::sample_bytes, &MeasuredNode::read_cpu_seconds,
                               &MeasuredNode::decode_cpu_seconds, &MeasuredNode::augment_cpu_seconds}) {
-    node.*number = over(turns, number).median;
+    node.*number = over(repetitions, number).median;
   }
-  const stats::Summary read = over(turns, &MeasuredNode::read_bytes_per_second);
+  const stats::Summary read = over(repetitions, &MeasuredNode::read_bytes_per_second);
   node.read_bytes_per_second = read.median;
   node.read_interval = read.interval();
-  take(turns, &MeasuredNode::decode_samples_per_second, &MeasuredNode::decode_interval, node);
-  take(turns, &MeasuredNode::augment_samples_per_second, &MeasuredNode::augment_interval, node);
-  take(turns, &MeasuredNode::pipeline_samples_per_second, &MeasuredNode::pipeline_interval, node);
-  take(turns, &MeasuredNode::transfer_bytes_per_second, &MeasuredNode::transfer_interval, node);
+  take(repetitions, &MeasuredNode::decode_samples_per_second, &MeasuredNode::decode_interval, node);
+  take(repetitions, &MeasuredNode::augment_samples_per_second, &MeasuredNode::augment_interval, node);
+  take(repetitions, &MeasuredNode::pipeline_samples_per_second, &MeasuredNode::pipeline_interval, node);
+  take(repetitions, &MeasuredNode::transfer_bytes_per_second, &MeasuredNode::transfer_interval, node);
   return node;
 }
 

@@ -12,30 +12,36 @@ namespace shardkit::bench {
 namespace {
 
 /// A value of a repetition, and its name in compare.
-struct TurnMetric {
+struct RepetitionMetric {
   const char* name;
   Unit unit;
-  std::optional<double> (*value)(const RunTurn& turn);
+  std::optional<double> (*value)(const Repetition& repetition);
 };
 
 using Value = std::optional<double>;
 
 constexpr std::array kMetrics{
-    TurnMetric{"run.predicted.samples_per_second", Unit::per_second,
-               [](const RunTurn& turn) { return Value(turn.predicted.samples_per_second); }},
-    TurnMetric{"read.bytes_per_second", Unit::bytes_per_second,
-               [](const RunTurn& turn) { return Value(turn.read.bytes_per_second); }},
-    TurnMetric{"read.latency_seconds.p99", Unit::seconds,
-               [](const RunTurn& turn) { return Value(turn.read.latency.p99); }},
-    TurnMetric{"decode.samples_per_second", Unit::per_second,
-               [](const RunTurn& turn) { return turn.decode ? Value(turn.decode->samples_per_second) : Value(); }},
-    TurnMetric{"pipeline.samples_per_second", Unit::per_second,
-               [](const RunTurn& turn) { return turn.pipeline ? Value(turn.pipeline->samples_per_second) : Value(); }},
-    TurnMetric{"transfer.pinned_h2d_bytes_per_second", Unit::bytes_per_second,
-               [](const RunTurn& turn) { return turn.transfer ? Value(turn.transfer->pinned_h2d) : Value(); }},
+    RepetitionMetric{"run.predicted.samples_per_second", Unit::per_second,
+                     [](const Repetition& repetition) { return Value(repetition.predicted.samples_per_second); }},
+    RepetitionMetric{"read.bytes_per_second", Unit::bytes_per_second,
+                     [](const Repetition& repetition) { return Value(repetition.read.bytes_per_second); }},
+    RepetitionMetric{"read.latency_seconds.p99", Unit::seconds,
+                     [](const Repetition& repetition) { return Value(repetition.read.latency.p99); }},
+    RepetitionMetric{"decode.samples_per_second", Unit::per_second,
+                     [](const Repetition& repetition) {
+                       return repetition.decode ? Value(repetition.decode->samples_per_second) : Value();
+                     }},
+    RepetitionMetric{"pipeline.samples_per_second", Unit::per_second,
+                     [](const Repetition& repetition) {
+                       return repetition.pipeline ? Value(repetition.pipeline->samples_per_second) : Value();
+                     }},
+    RepetitionMetric{"transfer.pinned_h2d_bytes_per_second", Unit::bytes_per_second,
+                     [](const Repetition& repetition) {
+                       return repetition.transfer ? Value(repetition.transfer->pinned_h2d) : Value();
+                     }},
 };
 
-RepeatedMetric repeated_metric(const TurnMetric& metric, std::span<const double> values) {
+RepeatedMetric repeated_metric(const RepetitionMetric& metric, std::span<const double> values) {
   const stats::Summary summary = stats::summarize(values);
   const auto text = [&](double low, double high) {
     return fmt::format("{} to {}", metric_text(low, metric.unit), metric_text(high, metric.unit));
@@ -48,59 +54,60 @@ RepeatedMetric repeated_metric(const TurnMetric& metric, std::span<const double>
 
 }  // namespace
 
-RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode,
-                 const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
-                 double predicted_samples) {
-  RunTurn turn;
-  turn.read = {read.bytes_per_second, read.samples_per_second, read.latency, read.cache.state};
-  if (decode) turn.decode = DecodeTurn{decode->samples_per_second, decode->samples_per_second_per_core.value_or(0)};
-  if (pipeline) turn.pipeline = SamplesTurn{pipeline->samples_per_second};
-  if (transfer.pinned_h2d) turn.transfer = TransferTurn{*transfer.pinned_h2d};
-  turn.predicted.samples_per_second = predicted_samples;
-  return turn;
+Repetition repetition_of(const ReadResult& read, const std::optional<DecodeResult>& decode,
+                         const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
+                         double predicted_samples) {
+  Repetition repetition;
+  repetition.read = {read.bytes_per_second, read.samples_per_second, read.latency, read.cache.state};
+  if (decode)
+    repetition.decode = DecodeRepetition{decode->samples_per_second, decode->samples_per_second_per_core.value_or(0)};
+  if (pipeline) repetition.pipeline = SamplesRepetition{pipeline->samples_per_second};
+  if (transfer.pinned_h2d) repetition.transfer = TransferRepetition{*transfer.pinned_h2d};
+  repetition.predicted.samples_per_second = predicted_samples;
+  return repetition;
 }
 
-std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns) {
+std::vector<RepeatedMetric> repeated_metrics(std::span<const Repetition> repetitions) {
   std::vector<RepeatedMetric> rows;
-  for (const TurnMetric& metric : kMetrics) {
+  for (const RepetitionMetric& metric : kMetrics) {
     std::vector<double> values;
-    for (const RunTurn& turn : turns) {
-      if (const auto value = metric.value(turn)) values.push_back(*value);
+    for (const Repetition& repetition : repetitions) {
+      if (const auto value = metric.value(repetition)) values.push_back(*value);
     }
-    if (values.size() == turns.size()) rows.push_back(repeated_metric(metric, values));
+    if (values.size() == repetitions.size()) rows.push_back(repeated_metric(metric, values));
   }
   return rows;
 }
 
-std::size_t median_turn(std::span<const double> rates) {
+std::size_t median_repetition(std::span<const double> rates) {
   std::vector<std::size_t> order(rates.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](std::size_t turn) { return rates[turn]; });
+  std::ranges::stable_sort(order, {}, [&](std::size_t repetition) { return rates[repetition]; });
   return order[(order.size() - 1) / 2];
 }
 
-void ReadTurn::describe(FieldVisitor& v) {
+void ReadRepetition::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
   v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
   v.field({"latency", Unit::seconds, "time of one read"}, latency);
   v.field({"cache_state", "page cache state at the start"}, cache_state);
 }
 
-void DecodeTurn::describe(FieldVisitor& v) {
+void DecodeRepetition::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "images divided by time"}, samples_per_second);
   v.field({"samples_per_second_per_core", Unit::per_second, "images divided by CPU time"}, samples_per_second_per_core);
 }
 
-void SamplesTurn::describe(FieldVisitor& v) {
+void SamplesRepetition::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "samples that all stages together deliver"}, samples_per_second);
 }
 
-void TransferTurn::describe(FieldVisitor& v) {
+void TransferRepetition::describe(FieldVisitor& v) {
   v.field({"pinned_h2d", Unit::bytes_per_second, "time to copy a batch from pinned memory to the slowest GPU"},
           pinned_h2d);
 }
 
-void RunTurn::describe(FieldVisitor& v) {
+void Repetition::describe(FieldVisitor& v) {
   v.field({"read", "reading"}, read);
   v.field({"decode", "decoding"}, decode);
   v.field({"pipeline", "all stages together; measured"}, pipeline);
@@ -108,7 +115,7 @@ void RunTurn::describe(FieldVisitor& v) {
   v.field({"predicted", "what the node feeds"}, predicted);
 }
 
-void ShownTurns::describe(FieldVisitor& v) {
+void ShownRepetitions::describe(FieldVisitor& v) {
   v.field({"read", "number of the repetition, from 1, that provides the result of reading"}, read);
   v.field({"decode", "repetition that provides the result of decoding"}, decode);
   v.field({"pipeline", "repetition that provides the result of the pipeline"}, pipeline);

@@ -15,13 +15,13 @@
 
 namespace shardkit::bench {
 
-void warn_of_steps(std::span<const RunResult> turns, Context& context) {
-  for (const RunResult& turn : turns) {
-    if (!turn.pipeline || turn.pipeline->steps >= kLeastSteps) continue;
+void warn_of_steps(std::span<const RunResult> repetitions, Context& context) {
+  for (const RunResult& repetition : repetitions) {
+    if (!repetition.pipeline || repetition.pipeline->steps >= kLeastSteps) continue;
     context.warn("pipeline_short",
                  fmt::format("the pipeline made only {}, but {} are needed for a rate: its result is only in the JSON, "
                              "not in the table of stages or the verdict. Use more data or a longer --budget",
-                             format_count(turn.pipeline->steps, "step"), kLeastSteps));
+                             format_count(repetition.pipeline->steps, "step"), kLeastSteps));
     return;
   }
 }
@@ -113,40 +113,41 @@ double predicted_samples(const MeasuredNode& node, const RunOptions& options) {
 }
 
 /// Called after the stages of the host are measured, which give the size of a sample.
-TransferStage transfer_batches(const RunResult& turn, const RunOptions& options, const RunGpus& gpus,
+TransferStage transfer_batches(const RunResult& repetition, const RunOptions& options, const RunGpus& gpus,
                                Context& context) {
   const auto requirement = requirement_of(options);
   const LoaderOptions loader = loader_of(options);
   BatchCopies wanted;
   wanted.gpus = requirement ? requirement->job.gpus : gpus.machine.devices.size();
   wanted.batch = requirement ? requirement->job.batch : loader.batch;
-  wanted.sample_bytes = decoded_bytes(measured_node(turn, options), requirement, loader.tensor_bytes);
+  wanted.sample_bytes = decoded_bytes(measured_node(repetition, options), requirement, loader.tensor_bytes);
   wanted.seconds = options.budget * kShareForTransfer;
   return measure_transfer(gpus, wanted, context);
 }
 
 /// Takes each stage from the repetition with its median rate, so that all values of a stage were measured together.
-void show_median_turns(std::vector<RunResult>& turns, RunResult& result) {
+void show_median_repetitions(std::vector<RunResult>& repetitions, RunResult& result) {
   const auto median = [&](auto&& rate_of) {
     std::vector<double> rates;
-    for (const RunResult& turn : turns) rates.push_back(rate_of(turn));
-    return median_turn(rates);
+    for (const RunResult& repetition : repetitions) rates.push_back(rate_of(repetition));
+    return median_repetition(rates);
   };
   const auto rate_of = [](const auto& stage) { return stage ? stage->samples_per_second : 0; };
-  const std::size_t read = median([](const RunResult& turn) { return turn.read.bytes_per_second; });
-  const std::size_t decode = median([&](const RunResult& turn) { return rate_of(turn.decode); });
-  const std::size_t pipeline = median([&](const RunResult& turn) { return rate_of(turn.pipeline); });
-  const std::size_t transfer = median([](const RunResult& turn) { return turn.transfer.pinned_h2d.value_or(0); });
-  result.read = turns[read].read;
-  result.decode = turns[decode].decode;
-  result.pipeline = turns[pipeline].pipeline;
-  result.transfer = turns[transfer].transfer;
-  result.file_costs = std::move(turns.front().file_costs);
-  result.more_readers = turns.front().more_readers;
-  result.shown_turns = ShownTurns{read + 1, {}, {}, {}};
-  if (result.decode) result.shown_turns->decode = decode + 1;
-  if (result.pipeline) result.shown_turns->pipeline = pipeline + 1;
-  if (result.transfer.measured) result.shown_turns->transfer = transfer + 1;
+  const std::size_t read = median([](const RunResult& repetition) { return repetition.read.bytes_per_second; });
+  const std::size_t decode = median([&](const RunResult& repetition) { return rate_of(repetition.decode); });
+  const std::size_t pipeline = median([&](const RunResult& repetition) { return rate_of(repetition.pipeline); });
+  const std::size_t transfer =
+      median([](const RunResult& repetition) { return repetition.transfer.pinned_h2d.value_or(0); });
+  result.read = repetitions[read].read;
+  result.decode = repetitions[decode].decode;
+  result.pipeline = repetitions[pipeline].pipeline;
+  result.transfer = repetitions[transfer].transfer;
+  result.file_costs = std::move(repetitions.front().file_costs);
+  result.more_readers = repetitions.front().more_readers;
+  result.shown_repetitions = ShownRepetitions{read + 1, {}, {}, {}};
+  if (result.decode) result.shown_repetitions->decode = decode + 1;
+  if (result.pipeline) result.shown_repetitions->pipeline = pipeline + 1;
+  if (result.transfer.measured) result.shown_repetitions->transfer = transfer + 1;
 }
 
 /// Parts of a repetition for the progress line: read, decode, pipeline, transfer.
@@ -165,46 +166,46 @@ std::optional<MeasuredNode> measure(RunOptions options, double listing_seconds, 
                                     std::uint64_t cores, const RunGpus& gpus, Context& context, RunResult& result) {
   Progress& progress = context.progress();
   progress.expect_stages(options.repeat * kStages);
-  std::vector<RunResult> turns;
+  std::vector<RunResult> repetitions;
   std::vector<MeasuredNode> nodes;
   const double budget = options.budget;
   options.budget -= std::min(listing_seconds, budget / 2);
-  while (turns.size() < options.repeat && !result.interrupted && !result.failure) {
-    RunResult& turn = turns.emplace_back();
-    turn.environment = result.environment;
+  while (repetitions.size() < options.repeat && !result.interrupted && !result.failure) {
+    RunResult& repetition = repetitions.emplace_back();
+    repetition.environment = result.environment;
     try {
       progress.stage = static_cast<unsigned>(nodes.size() * kStages);
-      measure_stages(options, input, cores, context, turn);
-      progress.stage = static_cast<unsigned>(turns.size() * kStages);
-      turn.transfer = transfer_batches(turn, options, gpus, context);
+      measure_stages(options, input, cores, context, repetition);
+      progress.stage = static_cast<unsigned>(repetitions.size() * kStages);
+      repetition.transfer = transfer_batches(repetition, options, gpus, context);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::cancelled && nodes.empty()) throw;
       result.interrupted = error.code() == ErrorCode::cancelled;
-      if (!result.interrupted) result.failure = failed_repetition(error, turns.size(), options.repeat);
+      if (!result.interrupted) result.failure = failed_repetition(error, repetitions.size(), options.repeat);
       break;
     }
-    nodes.push_back(measured_node(turn, options));
-    result.repetitions.push_back(
-        run_turn(turn.read, turn.decode, turn.pipeline, turn.transfer, predicted_samples(nodes.back(), options)));
-    options.cache = cache_of(turn.read);
+    nodes.push_back(measured_node(repetition, options));
+    result.repetitions.push_back(repetition_of(repetition.read, repetition.decode, repetition.pipeline,
+                                               repetition.transfer, predicted_samples(nodes.back(), options)));
+    options.cache = cache_of(repetition.read);
     options.budget = budget;
   }
   if (nodes.empty() || options.repeat == 1) {
-    turns.front().interrupted = result.interrupted;
-    result = std::move(turns.front());
+    repetitions.front().interrupted = result.interrupted;
+    result = std::move(repetitions.front());
     if (nodes.empty()) return std::nullopt;
     warn_of_steps(std::span(&result, 1), context);
     return nodes.front();
   }
-  turns.resize(nodes.size());
-  const auto same_state = [&](const RunTurn& turn) {
-    return turn.read.cache_state == result.repetitions.front().read.cache_state;
+  repetitions.resize(nodes.size());
+  const auto same_state = [&](const Repetition& repetition) {
+    return repetition.read.cache_state == result.repetitions.front().read.cache_state;
   };
   if (!std::ranges::all_of(result.repetitions, same_state)) {
     context.warn("cache_state_changed", "the repetitions did not all start from the same page cache state");
   }
-  warn_of_steps(turns, context);
-  show_median_turns(turns, result);
+  warn_of_steps(repetitions, context);
+  show_median_repetitions(repetitions, result);
   result.repeated = repeated_metrics(result.repetitions);
   return median_node(nodes);
 }
@@ -368,7 +369,7 @@ void RunResult::describe(FieldVisitor& v) {
           conclusion.presets);
   v.field({"repeated", "with --repeat: each metric over all repetitions"}, repeated);
   v.field({"shown_turns", "with --repeat: the repetitions with the median rate, which provide the stages below"},
-          shown_turns);
+          shown_repetitions);
   v.field({"repetitions", "with --repeat: measurements of each repetition"}, repetitions);
   v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
   v.field({"environment", "hardware and limits of the run"}, environment);

@@ -75,7 +75,7 @@ struct MeasuredNode {
 /// The medians of several repetitions, each value separately, with the 95 % intervals of the rates over the
 /// repetitions. Values that one of them lacks are left out; constant ones are those of the first. Requires at least one
 /// repetition.
-MeasuredNode median_node(std::span<const MeasuredNode> turns);
+MeasuredNode median_node(std::span<const MeasuredNode> repetitions);
 
 /// Workloads other than JPEGs are compared with the bytes of storage, whatever the files contain.
 bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
@@ -230,7 +230,7 @@ struct TransferStage {
 TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, Context& context);
 
 /// The values of a stage's result for one repetition, with the same names, so that compare finds both.
-struct ReadTurn {
+struct ReadRepetition {
   double bytes_per_second = 0;
   std::optional<double> samples_per_second;
   stats::LatencyQuantiles latency;
@@ -239,7 +239,7 @@ struct ReadTurn {
   void describe(FieldVisitor& v);
 };
 
-struct DecodeTurn {
+struct DecodeRepetition {
   double samples_per_second = 0;
   double samples_per_second_per_core = 0;
 
@@ -247,31 +247,31 @@ struct DecodeTurn {
 };
 
 /// Of all stages together: measured, or predicted.
-struct SamplesTurn {
+struct SamplesRepetition {
   double samples_per_second = 0;
 
   void describe(FieldVisitor& v);
 };
 
-struct TransferTurn {
+struct TransferRepetition {
   double pinned_h2d = 0;
 
   void describe(FieldVisitor& v);
 };
 
 /// One repetition of all stages.
-struct RunTurn {
-  ReadTurn read;
-  std::optional<DecodeTurn> decode;
-  std::optional<SamplesTurn> pipeline;
-  std::optional<TransferTurn> transfer;
-  SamplesTurn predicted;
+struct Repetition {
+  ReadRepetition read;
+  std::optional<DecodeRepetition> decode;
+  std::optional<SamplesRepetition> pipeline;
+  std::optional<TransferRepetition> transfer;
+  SamplesRepetition predicted;
 
   void describe(FieldVisitor& v);
 };
 
 /// The repetitions, counted from 1, that provide the stages of a result: those with the median rate.
-struct ShownTurns {
+struct ShownRepetitions {
   std::uint64_t read = 1;
   std::optional<std::uint64_t> decode;
   std::optional<std::uint64_t> pipeline;
@@ -292,16 +292,16 @@ struct RepeatedMetric {
   void describe(FieldVisitor& v);
 };
 
-RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode,
-                 const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
-                 double predicted_samples);
+Repetition repetition_of(const ReadResult& read, const std::optional<DecodeResult>& decode,
+                         const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
+                         double predicted_samples);
 
 /// One row per metric that all repetitions have.
-std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns);
+std::vector<RepeatedMetric> repeated_metrics(std::span<const Repetition> repetitions);
 
 /// The repetition with the median rate: the lower of the two in the middle for an even number. Requires at least one
 /// rate.
-std::size_t median_turn(std::span<const double> rates);
+std::size_t median_repetition(std::span<const double> rates);
 
 /// Advice of the pipeline (bench/pipeline/pipeline_verdict.hpp) with run's options instead of the pipeline's; advice
 /// without such an option is left out. Pure.
@@ -368,13 +368,13 @@ struct RunResult {
   std::optional<FileCosts> file_costs;  ///< for files that are not shards
   TransferStage transfer;
   Neighbors neighbors;
-  Conclusion conclusion;                  ///< its members are in the result next to the stages
-  std::vector<RepeatedMetric> repeated;   ///< with --repeat: each metric over all repetitions
-  std::optional<ShownTurns> shown_turns;  ///< with --repeat: the repetitions of read, decode and pipeline
-  std::vector<RunTurn> repetitions;       ///< with --repeat: values of each repetition
-  std::string command;                    ///< command that repeats it
-  bool interrupted = false;               ///< then only the stages or repetitions before are in the result
-  std::optional<Error> failure;           ///< of a repetition after the first, like `interrupted`
+  Conclusion conclusion;                              ///< its members are in the result next to the stages
+  std::vector<RepeatedMetric> repeated;               ///< with --repeat: each metric over all repetitions
+  std::optional<ShownRepetitions> shown_repetitions;  ///< with --repeat: the repetitions of read, decode and pipeline
+  std::vector<Repetition> repetitions;                ///< with --repeat: values of each repetition
+  std::string command;                                ///< command that repeats it
+  bool interrupted = false;                           ///< then only the stages or repetitions before are in the result
+  std::optional<Error> failure;                       ///< of a repetition after the first, like `interrupted`
 
   /// True if a requirement was given and missed.
   bool has_findings() const { return !conclusion.verdict.ok.value_or(true); }
@@ -385,13 +385,13 @@ struct RunResult {
 
 /// Measures for `budget` seconds with as many files as that allows, spread over all; it may take two seconds longer.
 /// With `repeat`, it repeats this from the same cache state as the first time. Ladder and verdict then use the medians
-/// over all repetitions, while each stage in the result is from the one with its median rate (`shown_turns`). Without a
+/// over all repetitions, while each stage in the result is from the one with its median rate (`shown_repetitions`). Without a
 /// requirement it reports how many GPUs of each preset the node feeds.
 RunResult run(const RunOptions& options, Context& context);
 /// The same with other GPUs than those of CUDA.
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context);
 
 /// Warns once for all repetitions if the pipeline of one made too few steps for a rate, so that the ladder has none.
-void warn_of_steps(std::span<const RunResult> turns, Context& context);
+void warn_of_steps(std::span<const RunResult> repetitions, Context& context);
 
 }  // namespace shardkit::bench

@@ -200,7 +200,7 @@ CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan m
   return CopyRun(device, host, memory, job, seed, stop).run();
 }
 
-TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& place) {
+TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& placement) {
   const double bytes = static_cast<double>(job.bytes * job.lanes());
   const auto [least, most] = std::minmax_element(timing.copy_seconds.begin(), timing.copy_seconds.end());
   TransferRow row;
@@ -208,8 +208,8 @@ TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placem
   row.direction = job.direction;
   row.bytes = job.bytes;
   row.streams = job.streams;
-  row.numa = place.place;
-  row.numa_node = place.node;
+  row.numa = placement.location;
+  row.numa_node = placement.node;
   row.copies = timing.copies;
   const stats::Summary seconds = stats::summarize(timing.copy_seconds);
   row.copy_seconds = seconds.median;

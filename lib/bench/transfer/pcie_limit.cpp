@@ -67,7 +67,7 @@ const TransferRow* best_row(const TransferResult& result, std::uint64_t device, 
   const TransferRow* best = nullptr;
   for (const TransferRow& row : result.rows) {
     if (row.device != device || row.kind != kind || row.direction != direction) continue;
-    if ((row.numa == NumaPlace::remote) != remote) continue;
+    if ((row.numa == NumaLocation::remote) != remote) continue;
     if (!best || row.bytes_per_second > best->bytes_per_second) best = &row;
   }
   return best;
@@ -91,7 +91,7 @@ Lead lead_of(const TransferResult& result) {
     return row.kind == gpu::HostMemory::pinned && row.direction == CopyDirection::h2d;
   });
   const TransferRow& row = wanted == result.rows.end() ? first : *wanted;
-  return {row.kind, row.direction, row.numa == NumaPlace::remote};
+  return {row.kind, row.direction, row.numa == NumaLocation::remote};
 }
 
 const TransferDevice& slowest_device(const TransferResult& result, const Lead& lead) {

@@ -30,12 +30,12 @@ class DeviceRun {
 
   void run() {
     choose_jobs();
-    const auto places = placements(plan_.numa, facts_.numa_node, probe_, context_);
-    context_.progress().start("copying", jobs_.size() * places.size());
+    const auto nodes = placements(plan_.numa, facts_.numa_node, probe_, context_);
+    context_.progress().start("copying", jobs_.size() * nodes.size());
     const std::size_t first_row = result_.rows.size();
-    for (Placement place : places) {
-      const auto binding = bind(place, plan_.numa, probe_, context_);
-      for (const gpu::HostMemory kind : plan_.kinds) measure_kind(kind, place);
+    for (Placement placement : nodes) {
+      const auto binding = bind(placement, plan_.numa, probe_, context_);
+      for (const gpu::HostMemory kind : plan_.kinds) measure_kind(kind, placement);
     }
     for (std::size_t i = first_row; i < result_.rows.size(); ++i) add_wire_share(facts_, result_.rows[i]);
     warn_of_device(facts_, context_);
@@ -67,25 +67,25 @@ class DeviceRun {
     return most;
   }
 
-  void measure_kind(gpu::HostMemory kind, const Placement& place) {
+  void measure_kind(gpu::HostMemory kind, const Placement& placement) {
     const std::uint64_t bytes = most_memory(kind);
     if (bytes == 0) return;
     {
       const gpu::DeviceBuffer memory(device_, bytes);
       const gpu::HostBuffer host(device_, kind, bytes);
       for (const CopyJob& job : jobs_) {
-        if (job.kind == kind) measure(job, host.bytes(), memory.span(), place);
+        if (job.kind == kind) measure(job, host.bytes(), memory.span(), placement);
       }
     }
     if (!plan_.times_pinning) return;
     if (auto pinning = time_pinning(device_, kind, std::min(bytes, kMostPinned), context_)) {
       pinning->device = facts_.device;
-      pinning->numa = place.place;
+      pinning->numa = placement.location;
       result_.pinning.push_back(*pinning);
     }
   }
 
-  void measure(const CopyJob& job, MutableBytes host, gpu::DeviceSpan memory, const Placement& place) {
+  void measure(const CopyJob& job, MutableBytes host, gpu::DeviceSpan memory, const Placement& placement) {
     const auto end = moment_in(plan_.seconds_per_copy);
     CopyTiming timing = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
     for (unsigned i = 1; i < kMostTimings && std::chrono::steady_clock::now() < end; ++i) {
@@ -93,7 +93,7 @@ class DeviceRun {
       timing.copy_seconds.insert(timing.copy_seconds.end(), again.copy_seconds.begin(), again.copy_seconds.end());
     }
     look_at_link(probe_, monitor_, facts_);
-    TransferRow row = timed_row(job, timing, place);
+    TransferRow row = timed_row(job, timing, placement);
     row.device = facts_.device;
     if (plan_.samples) {
       row.samples_per_second = static_cast<double>(*plan_.samples * job.lanes()) / row.copy_seconds;
@@ -118,8 +118,8 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<gp
   if (chosen.size() != 1) throw usage_error("--gds needs one GPU: --device N");
   gpu::Device& device = *chosen.front();
   TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
-  Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
-  const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
+  Placement placement = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
+  const auto binding = bind(placement, NumaChoice::automatic, machine.probe, context);
   TransferResult result;
   result.file =
       transfer_file(*options.gds, system::thread_count(options.threads.value_or(4)), device, machine, context);

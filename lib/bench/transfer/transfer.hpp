@@ -74,7 +74,7 @@ struct TransferRow {
   CopyDirection direction = CopyDirection::h2d;
   std::uint64_t bytes = 0;
   std::uint64_t streams = 1;
-  NumaPlace numa = NumaPlace::unbound;
+  NumaLocation numa = NumaLocation::unbound;
   std::optional<std::uint64_t> numa_node;
   std::uint64_t copies = 0;
   double copy_seconds = 0;
@@ -92,7 +92,7 @@ struct TransferRow {
 struct PinningRow {
   std::uint64_t device = 0;
   gpu::HostMemory kind = gpu::HostMemory::pinned;
-  NumaPlace numa = NumaPlace::unbound;
+  NumaLocation numa = NumaLocation::unbound;
   std::uint64_t bytes = 0;
   double prepare_seconds = 0;
   double release_seconds = 0;
@@ -223,7 +223,7 @@ CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan m
                        std::uint64_t seed, const std::stop_token& stop);
 
 /// The measured times as a row of the result; the caller fills in its device, share of the link and samples.
-TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& place);
+TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& placement);
 
 /// Relative to the link at its fastest.
 void add_wire_share(const TransferDevice& device, TransferRow& row);

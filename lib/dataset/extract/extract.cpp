@@ -115,7 +115,7 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& paths, c
 
 /// Throws Error{no_space} if the file system of `target` has less free space than `need`. `present` returns the bytes
 /// that already exist; it is called only if the space is too small.
-void check_room(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present) {
+void check_space(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present) {
   const std::string folder = system::nearest_folder(target);
   struct statvfs info {};
   if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
@@ -155,7 +155,7 @@ class Extraction {
   ExtractResult run() {
     refuse_own_folder();
     const ExtractNeed need = survey();
-    check_room(options_.target, need, [this] { return present(); });
+    check_space(options_.target, need, [this] { return present(); });
     const auto start = std::chrono::steady_clock::now();
     need_ = need;
     write_all_shards();

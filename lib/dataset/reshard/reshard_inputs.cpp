@@ -338,7 +338,7 @@ void unpack_inputs(ReshardInputs& inputs, const ReshardOptions& options, const s
     packed_bytes += input.identity.bytes;
   }
   if (compressed.empty()) return;
-  catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
+  catalog::require_space_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
   ctx.progress().start("unpack", compressed.size());
   sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
     const std::string& path = compressed[at]->path;

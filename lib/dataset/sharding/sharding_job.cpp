@@ -106,7 +106,7 @@ std::optional<Part> choose_part(const WriteOptions& options, std::optional<std::
 
 /// The free space at `folder`. Throws Error{no_space} if it is less than `bytes` of shards in addition to unpacked
 /// inputs.
-std::uint64_t require_room(const std::string& folder, std::uint64_t bytes, std::uint64_t unpacked, bool dry_run) {
+std::uint64_t require_space(const std::string& folder, std::uint64_t bytes, std::uint64_t unpacked, bool dry_run) {
   const std::uint64_t free = system::free_bytes(folder);
   const std::uint64_t left = dry_run ? free - std::min(free, unpacked) : free;  // without it they lie there already
   if (bytes <= left) return free;
@@ -213,7 +213,7 @@ void ShardingJob::resume(WrittenSets& result, std::uint64_t unpacked) {
     all += set.shards.size();
   }
   if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
-  const std::uint64_t free = require_room(target_, missing, unpacked, dry_run_);
+  const std::uint64_t free = require_space(target_, missing, unpacked, dry_run_);
   if (!dry_run_) return;
   const std::size_t shards = all - kept;
   std::size_t files = 2 * shards + sets_.size();  // an index for each shard, a manifest for each set

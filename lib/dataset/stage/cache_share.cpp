@@ -158,7 +158,7 @@ bool CacheShare::keep_by_lease(const std::function<bool()>& still_holds) {
   return true;
 }
 
-void CacheShare::await_room(const std::function<void()>& attempt) {
+void CacheShare::await_space(const std::function<void()>& attempt) {
   const system::Seconds deadline = clock_.monotonic() + system::Seconds(options_.wait);
   bool is_waiting = false;
   while (true) {
@@ -172,7 +172,7 @@ void CacheShare::await_room(const std::function<void()>& attempt) {
       if (error.code() != ErrorCode::no_space) throw;
       drop_lease();
       if (left.count() <= 0) throw;
-      target_.leave();
+      target_.release();
       if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
       ctx_.progress().start_for("wait for space", left.count());
       clock_.sleep(std::min(left, system::Seconds(kLookEvery)), ctx_.stop_token());
@@ -187,16 +187,16 @@ void CacheShare::check_limit(std::uint64_t need) const {
               typed_size(*options_.limit));
 }
 
-void CacheShare::check_room(std::uint64_t need) const {
+void CacheShare::check_space(std::uint64_t need) const {
   if (options_.cache.empty()) return;
-  staging::check_room(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
+  staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
 }
 
-void CacheShare::take_room(std::uint64_t need) {
+void CacheShare::take_space(std::uint64_t need) {
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
-    staging::make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
+    staging::evict_for(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
                        ctx_.stop_token(), [&](const staging::StagedFolder& folder) {
                          report_evicted(folder.path, folder.removable_bytes(), folder.source);
                        });

@@ -54,17 +54,17 @@ class CacheShare {
 
   /// Repeats `attempt` as long as it throws Error{no_space} and the time to wait has not passed. It is called while
   /// this process has not joined the target, and every few seconds.
-  void await_room(const std::function<void()>& attempt);
+  void await_space(const std::function<void()>& attempt);
 
   /// Throws Error{no_space} if the target exceeds the limit. `need`: bytes_in_the_end().
   void check_limit(std::uint64_t need) const;
   /// Throws Error{no_space} if it does not fit into the cache, even after all evictions. Before join().
-  void check_room(std::uint64_t need) const;
+  void check_space(std::uint64_t need) const;
   /// The same after join(), with evictions if there is a cache. Then announces the bytes that the target will contain,
   /// so that others count them, and takes the lease of a known job. A repetition in the same job continues the copy.
   /// Under a random id none would, so that lease begins with the complete copy: if this process is killed, its space is
   /// free.
-  void take_room(std::uint64_t need);
+  void take_space(std::uint64_t need);
 
   /// The bytes of another set in the target, and their replacement.
   struct Replacement {

@@ -80,14 +80,14 @@ class Stage {
     refuse_own_files();
     share_.check_limit(bytes_in_the_end(id));
     if (options_.dry_run) {
-      share_.check_room(bytes_in_the_end(id));
+      share_.check_space(bytes_in_the_end(id));
       if (const auto found = target_.marker();
           found && !(found->manifest == id.hash) && !staging::StageTarget::only_grows(journal(), wanted_))
         share_.check_replace({*found, id, true, is_update(*found)});
       return dry_run_result();
     }
-    share_.await_room([&] { join(id); });
-    for (const staging::ManifestSet& set : set_.sets()) target_.check_manifest_place(set);
+    share_.await_space([&] { join(id); });
+    for (const staging::ManifestSet& set : set_.sets()) target_.check_manifest_name(set);
     ctx_.progress().start("copy", wanted_.size(), bytes());
     try {
       return copy();
@@ -112,13 +112,13 @@ class Stage {
 
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
-    share_.check_room(bytes_in_the_end(id));
+    share_.check_space(bytes_in_the_end(id));
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.replace({found, id, finished, is_update(found)});
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
-    share_.take_room(bytes_in_the_end(id));
+    share_.take_space(bytes_in_the_end(id));
     check_free_space(target_, wanted_);
   }
 

@@ -48,11 +48,11 @@ Error failure(const CheckpointOptions& options) {
 
 /// One checkpoint that stays as long as this does.
 struct Written {
-  explicit Written(std::uint64_t turn = 1) {
+  explicit Written(std::uint64_t repetition = 1) {
     const CheckpointTimes times =
-        write_checkpoint(folder, plan, {CheckpointMode::sync, 8192, false, {}}, turn, context);
+        write_checkpoint(folder, plan, {CheckpointMode::sync, 8192, false, {}}, repetition, context);
     checkpoint.rank_bytes = times.rank_bytes;
-    checkpoint.turn = turn;
+    checkpoint.repetition = repetition;
   }
   TempDir dir;
   Context context;
@@ -140,7 +140,7 @@ TEST_CASE("damage is found by the block that has it") {
     const std::string block = read_file(written.folder.whole(1)).substr(0, 4096);
     CHECK(damage(written, 8192, block) / 4096 == 2);
   }
-  SUBCASE("a block of an earlier turn") {
+  SUBCASE("a block of an earlier repetition") {
     Written earlier(9);
     const std::string block = read_file(earlier.folder.whole(1)).substr(4096, 4096);
     CHECK(damage(written, 4096, block) / 4096 == 1);
@@ -151,7 +151,7 @@ TEST_CASE("damage is found by the block that has it") {
   }
 }
 
-TEST_CASE("bytes are a function of rank, turn and offset") {
+TEST_CASE("bytes are a function of rank, repetition and offset") {
   CheckpointBytes one(3, 7, 8192);
   CheckpointBytes same(3, 7, 8192);
   CheckpointBytes other(4, 7, 8192);

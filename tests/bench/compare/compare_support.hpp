@@ -57,16 +57,16 @@ inline std::string write_repetitions(const TempDir& dir, const std::string& name
 
 /// A result of `iobench run --repeat`.
 inline std::string run_envelope(const std::vector<double>& rates, const std::string& version = "0.1.0") {
-  std::vector<std::string> turns;
+  std::vector<std::string> repetitions;
   for (const double rate : rates) {
-    turns.push_back(fmt::format(R"({{"read":{{"bytes_per_second":{}}},"decode":{{"samples_per_second":{}}},
+    repetitions.push_back(fmt::format(R"({{"read":{{"bytes_per_second":{}}},"decode":{{"samples_per_second":{}}},
 "predicted":{{"samples_per_second":{}}}}})",
-                                rate, rate / 1e6, rate / 2e6));
+                                      rate, rate / 1e6, rate / 2e6));
   }
   return fmt::format(R"({{"schema":"shardkit/run","schema_version":1,"tool":{{"version":"{}"}},"host":{{"cpus":16}},
 "options":{{"path":["/data"]}},"result":{{"read":{{"bytes_per_second":7,"cache":{{"state":"cold"}}}},
 "predicted":{{"samples_per_second":9}},"repetitions":[{}]}},"error":null}})",
-                     version, fmt::join(turns, ","));
+                     version, fmt::join(repetitions, ","));
 }
 
 inline bench::CompareResult compare_paths(const std::string& base, const std::string& changed,

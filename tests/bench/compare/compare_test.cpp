@@ -131,21 +131,22 @@ TEST_CASE("the repetitions of a result count, not the figures beside them") {
 TEST_CASE("what follows from other metrics is shown and decides nothing, unless it is named or stands alone") {
   const TempDir dir;
   const auto write = [&](const std::string& name, double decoded, double predicted) {
-    std::vector<std::string> turns;
+    std::vector<std::string> repetitions;
     for (int i = 0; i < 10; ++i) {
-      turns.push_back(fmt::format(R"({{"decode":{{"samples_per_second":{}}},"predicted":{{"samples_per_second":{}}}}})",
-                                  decoded + i, predicted + i));
+      repetitions.push_back(
+          fmt::format(R"({{"decode":{{"samples_per_second":{}}},"predicted":{{"samples_per_second":{}}}}})",
+                      decoded + i, predicted + i));
     }
     write_file(dir.path(name), fmt::format(R"({{"schema":"shardkit/run","schema_version":1,"options":{{}},"error":null,
 "result":{{"repetitions":[{}]}}}})",
-                                           fmt::join(turns, ",")));
+                                           fmt::join(repetitions, ",")));
     return dir.path(name);
   };
   const std::string base = write("base.json", 2000, 1000);
   const std::string predicted = "run.predicted.samples_per_second";
   const CompareResult worse = compare_paths(base, write("worse.json", 1000, 500));
   CHECK(worse.verdict == ChangeVerdict::regressed);
-  CHECK(worse.text.find("more") == std::string::npos);  // one change, told once
+  CHECK(worse.text.find("more") == std::string::npos);  // one change, reported once
   CHECK(row_of(worse, predicted).derived);
   CHECK(row_of(worse, predicted).change.verdict == ChangeVerdict::regressed);
   CHECK(row_of(worse, predicted).change.interval->confidence == Approx(0.98));

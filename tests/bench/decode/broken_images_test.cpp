@@ -85,7 +85,7 @@ TEST_CASE("empty images are failures as others are: decode, pipeline and run cou
   }
 }
 
-TEST_CASE("the kinds are told by their names, without those that gave pixels all the same") {
+TEST_CASE("the kinds are reported by their names, without those that still gave pixels") {
   DecodeFailures failures;
   for (const auto kind : {DecodeFailure::truncated, DecodeFailure::truncated, DecodeFailure::warned})
     failures.add(kind, {});

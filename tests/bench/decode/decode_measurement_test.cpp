@@ -9,7 +9,8 @@ using namespace shardkit::test;
 
 namespace {
 
-/// Whether decoding for a second with these threads and this processor time is told to have shared `cores` with others.
+/// Whether decoding for a second with these threads and this processor time is reported as having shared `cores` with
+/// others.
 bool shared(std::uint64_t threads, double cpu_seconds, double cores) {
   DecodeResult result;
   result.threads = threads;

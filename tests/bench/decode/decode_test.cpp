@@ -97,7 +97,7 @@ TEST_CASE("at least as long as asked for, over and over") {
   CHECK(result.decoded > 1);
 }
 
-TEST_CASE("no longer than a caller's limit, though then not every image has its turn") {
+TEST_CASE("no longer than a caller's limit, although not every image is decoded then") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(9, "a"));
   const DecodeBenchOptions options = decode_options(folder.path());

@@ -78,7 +78,7 @@ TEST_CASE("what the CPU decodes anyhow is not compared") {
   CHECK(comparison({}, {jpeg_of({}), cmyk_jpeg(), kTinyPng}).compared == 1);
 }
 
-TEST_CASE("wrong pixels are told with the image's name, the engine and the measure") {
+TEST_CASE("wrong pixels are reported with the image's name, the engine and the measure") {
   const std::string wrong = progressive_jpeg(5);
   const auto failure = failure_of([&] { comparison({.inverted = is_image(wrong)}, {jpeg_of({}), wrong}); });
   CHECK(failure == ErrorCode::corrupt);

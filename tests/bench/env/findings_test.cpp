@@ -175,7 +175,7 @@ TEST_CASE("GPUs that the bus has and this process does not see") {
   CHECK(look(tree).findings[0].measured == "1 of 2");
 }
 
-TEST_CASE("a restricted container without /sys, or without anything, is told that little can be seen") {
+TEST_CASE("in a restricted container without /sys, or without anything, the report says that little can be seen") {
   RecordedTree tree = machine("pod");
   tree.without("/sys");
   const Environment pod = look(tree);

@@ -123,7 +123,7 @@ TEST_CASE("a lowered power limit and work of others are hints") {
   CHECK(find(machine, "gpu_in_use")->measured == "busy for 97 % of the time");
 }
 
-TEST_CASE("modes are told once for all GPUs of a node") {
+TEST_CASE("modes are reported once for all GPUs of a node") {
   GpuState gpu = healthy_gpu("0000:17:00.0");
   gpu.persistence = "off";
   GpuState other = healthy_gpu("0000:65:00.0");

@@ -554,7 +554,7 @@ TEST_CASE("a checkpoint that a budget cut short is taken whole at its rate, with
   CHECK(has_warning(context, "part_of_checkpoint"));
 }
 
-TEST_CASE("what a checkpoint's result needs beside it is told at once") {
+TEST_CASE("the options that a checkpoint's result requires are all named at once") {
   Context context;
   ModelOptions options = worked_example();
   options.checkpoint_every = 100;

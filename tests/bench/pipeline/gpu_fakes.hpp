@@ -50,8 +50,8 @@ class WatchedSink final : public bench::BatchSink {
     batches.push_back(std::move(batch));
     return moment;
   }
-  bool compute(std::span<const std::uint64_t> places, double seconds, const std::stop_token& stop) override {
-    return sink_.compute(places, seconds, stop);
+  bool compute(std::span<const std::uint64_t> slots, double seconds, const std::stop_token& stop) override {
+    return sink_.compute(slots, seconds, stop);
   }
   void release(std::uint64_t slot) override { sink_.release(slot); }
   bench::CopyTally copies() const override { return sink_.copies(); }

@@ -54,7 +54,7 @@ class FakeSource final : public bench::ImageSource {
   std::atomic<std::uint64_t> next_{0};
 };
 
-/// Memory on the heap; remembers what it was given and how often places were used at once.
+/// Memory on the heap; remembers what it was given and how many slots were in use at once.
 class FakeSink final : public bench::BatchSink {
  public:
   bench::SinkKind kind() const override { return bench::SinkKind::host; }
@@ -71,9 +71,9 @@ class FakeSink final : public bench::BatchSink {
     most_in_use = std::max(most_in_use, ++in_use_);
     return {batches.size(), batch.samples};
   }
-  void release(std::uint64_t place) override {
+  void release(std::uint64_t slot) override {
     const std::scoped_lock lock(mutex_);
-    released.push_back(place);
+    released.push_back(slot);
     --in_use_;
   }
 

@@ -167,7 +167,7 @@ TEST_CASE("epochs are distinguished, and all but the first have a boundary") {
   CHECK(result.cache.state == CacheState::warm);
 }
 
-TEST_CASE("each value of prefetch has a row, and the rest is of the last") {
+TEST_CASE("each value of prefetch has a row, and all other values are of the last") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(12, "a"));
   PipelineOptions options = options_for(folder.path());

@@ -46,7 +46,7 @@ TEST_CASE("steps that compute all the time set the pace") {
   CHECK(verdict.advice.empty());
 }
 
-TEST_CASE("the waits that are told are all of them, those for the first batch of an epoch too") {
+TEST_CASE("all waits are reported, also those for the first batch of an epoch") {
   PipelineShares shares = fed();
   shares.compute = 0.62;
   shares.step_waits = 0.38;
@@ -120,13 +120,13 @@ TEST_CASE("a tiny prefetch is an advice and never a stage") {
   CHECK(verdict.advice.front().find("--prefetch above 0") != std::string::npos);
 }
 
-TEST_CASE("where workers never wait for leave, more prefetch is not advised") {
+TEST_CASE("if workers never wait for permission, more prefetch is not advised") {
   PipelineShares shares = hungry();
   shares.decode = 0.98;
   CHECK_FALSE(advises(shares, 2, "--prefetch"));
 }
 
-TEST_CASE("workers that set the pace without a core each are told so; others are not") {
+TEST_CASE("workers that set the pace without a core each are reported; others are not") {
   PipelineShares shares = hungry();
   shares.decode = 0.98;
   shares.worker_core = 0.5;

@@ -153,7 +153,7 @@ TEST_CASE("a minimum of time reads again what may be read again, and not what li
   });
 }
 
-TEST_CASE("repetitions are each told, and their median with its interval is the rate") {
+TEST_CASE("each repetition is reported, and their median with its interval is the rate") {
   const ShardFolder folder;
   write_shards(folder);
   ReadOptions options = read_options(folder.path());

@@ -59,7 +59,7 @@ TEST_CASE("what the device did for others is not held against it") {
   CHECK(has_hint(result, "another layer caches the data"));
 }
 
-TEST_CASE("a reading too short for a steady rate is told the options of its command: run has no --min-time") {
+TEST_CASE("the hint for a reading too short for a steady rate names options of its command: run has no --min-time") {
   const auto engine = make_read_engine(EngineKind::pread, {});
   const auto hints_of = [&](const ReadOptions& options) {
     ReadResult result;

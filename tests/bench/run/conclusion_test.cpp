@@ -162,17 +162,17 @@ TEST_CASE("an interval that does not hold the rate is left out: the one is of sl
   CHECK_FALSE(conclusion.ladder[1].interval);
 }
 
-TEST_CASE("of several turns the ladder has medians and their intervals over the turns") {
-  std::vector<MeasuredNode> turns(6, small_node());
-  for (std::size_t i = 0; i < turns.size(); ++i) {
+TEST_CASE("with repetitions the ladder has medians and their intervals over the repetitions") {
+  std::vector<MeasuredNode> repetitions(6, small_node());
+  for (std::size_t i = 0; i < repetitions.size(); ++i) {
     const auto step = static_cast<double>(i);
-    turns[i].read_bytes_per_second = 800e6 + step * 10e6;
-    turns[i].read_interval = stats::Interval{1, 2};  // of a single turn
-    turns[i].decode_samples_per_second = 830 + step * 2;
-    turns[i].decode_cpu_seconds = 0.0024 + step * 1e-5;
-    turns[i].pipeline_samples_per_second = 700 + step * 4;
+    repetitions[i].read_bytes_per_second = 800e6 + step * 10e6;
+    repetitions[i].read_interval = stats::Interval{1, 2};  // of a single repetition
+    repetitions[i].decode_samples_per_second = 830 + step * 2;
+    repetitions[i].decode_cpu_seconds = 0.0024 + step * 1e-5;
+    repetitions[i].pipeline_samples_per_second = 700 + step * 4;
   }
-  const MeasuredNode node = median_node(turns);
+  const MeasuredNode node = median_node(repetitions);
   CHECK(node.decode_cpu_seconds == Approx(0.002425));
   CHECK(node.decode_interval->low == 830);
   CHECK(node.decode_interval->high == 840);
@@ -185,8 +185,8 @@ TEST_CASE("of several turns the ladder has medians and their intervals over the 
   CHECK(conclusion.ladder.back().measured_per_second.value() == Approx(710));
   CHECK(conclusion.ladder.back().interval->low == 700);
   CHECK(conclusion.ladder.back().interval->high == 720);
-  turns.back().pipeline_samples_per_second.reset();
-  CHECK_FALSE(median_node(turns).pipeline_samples_per_second);
+  repetitions.back().pipeline_samples_per_second.reset();
+  CHECK_FALSE(median_node(repetitions).pipeline_samples_per_second);
 }
 
 TEST_CASE("a lower utilization may be enough, and then the limit is reported without a finding") {

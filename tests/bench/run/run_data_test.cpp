@@ -108,7 +108,7 @@ TEST_CASE("images of which some cannot be decoded are warned of with their share
   CHECK(contains(warning_of(context, "images_failed"), "20 of 40 images (50.0 %: 20 truncated) cannot be decoded"));
 }
 
-TEST_CASE("what every turn meets is said once") {
+TEST_CASE("a problem of every repetition is reported once") {
   const TempDir dir;
   write_file(dir.path("tensors.bin"), std::string(100'000, 't'));
   RunOptions options = run_options(dir.path());
@@ -119,21 +119,21 @@ TEST_CASE("what every turn meets is said once") {
   CHECK(std::ranges::count(warnings, "nothing_to_decode", &Warning::code) == 1);
 }
 
-TEST_CASE("that a pipeline made too few steps for a row of the ladder is said, once for all turns") {
+TEST_CASE("a pipeline with too few steps for a row of the ladder is reported, once for all repetitions") {
   Context context;
-  std::vector<RunResult> turns(3);
-  for (std::uint64_t i = 0; i < turns.size(); ++i) turns[i].pipeline.emplace().steps = 3 + i;
-  warn_of_steps(turns, context);
+  std::vector<RunResult> repetitions(3);
+  for (std::uint64_t i = 0; i < repetitions.size(); ++i) repetitions[i].pipeline.emplace().steps = 3 + i;
+  warn_of_steps(repetitions, context);
   REQUIRE(context.warnings().size() == 1);
   CHECK(contains(context.warnings().front().text, "made only 3 steps, but 5 are needed"));
 }
 
 TEST_CASE("a pipeline of enough steps, and images that all decode, are warned of by nobody") {
   Context context;
-  RunResult turn;
-  turn.pipeline.emplace().steps = 5;
-  turn.decode.emplace().images = 10;
-  warn_of_steps(std::span(&turn, 1), context);
-  warn_of_failures(turn.decode->failures, turn.decode->tried(), context);
+  RunResult repetition;
+  repetition.pipeline.emplace().steps = 5;
+  repetition.decode.emplace().images = 10;
+  warn_of_steps(std::span(&repetition, 1), context);
+  warn_of_failures(repetition.decode->failures, repetition.decode->tried(), context);
   CHECK(context.warnings().empty());
 }

@@ -51,7 +51,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("a node without a job is told what it feeds") {
+TEST_CASE("without a job the verdict names what the node feeds") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(200, "a"));
   RunOptions options = run_options(folder.path());
@@ -73,7 +73,7 @@ TEST_CASE("a node without a job is told what it feeds") {
   CHECK(result.command == "iobench run " + folder.path() + " --budget 4");
 }
 
-TEST_CASE("where there is a GPU its copies are a stage of the run, in every turn") {
+TEST_CASE("if there is a GPU, its copies are a stage of the run, in every repetition") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(60, "a"));
   RunOptions options = run_options(folder.path());
@@ -157,7 +157,7 @@ TEST_CASE("where cold cannot be had the first line says warm, unless cold was in
   std::filesystem::remove(path);
 }
 
-TEST_CASE("where the cache cannot be dropped storage is read past it, named so, in every turn") {
+TEST_CASE("if the cache cannot be dropped, reads bypass it and the report says so, in every repetition") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(200, "a"));
   const std::string path = folder.path("a.tar");
@@ -179,7 +179,7 @@ TEST_CASE("where the cache cannot be dropped storage is read past it, named so, 
   ::munmap(map, file.size());
   CHECK(result.read.direct);
   CHECK(result.read.cache.state == CacheState::direct);
-  for (const RunTurn& turn : result.repetitions) CHECK(turn.read.cache_state == CacheState::direct);
+  for (const Repetition& repetition : result.repetitions) CHECK(repetition.read.cache_state == CacheState::direct);
   CHECK(contains(result.conclusion.verdict.text, "bypassed the page cache (O_DIRECT)"));
   CHECK(contains(result.conclusion.ladder.front().note, ", direct"));
   REQUIRE(result.pipeline);

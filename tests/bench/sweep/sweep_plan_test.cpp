@@ -37,7 +37,7 @@ SweepOutcome reading(const SweepProbes& probes) {
 
 }  // namespace
 
-TEST_CASE("threads rise until two more bring nothing, then blocks at their knee") {
+TEST_CASE("threads rise until two more gain nothing, then blocks at their knee") {
   const SweepOutcome outcome = reading(storage(100, 800));
   CHECK(values(outcome, "threads") == std::vector<std::uint64_t>{1, 2, 4, 8, 16, 32});
   CHECK(values(outcome, "block") == std::vector<std::uint64_t>{65536, 262144, 1 << 20, 4 << 20, 16 << 20});

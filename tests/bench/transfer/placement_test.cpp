@@ -21,9 +21,9 @@ RecordedTree two_nodes() {
       .add("sys/devices/system/node/node1/distance", "21 10");
 }
 
-std::vector<NumaPlace> kinds(const std::vector<Placement>& places) {
-  std::vector<NumaPlace> all;
-  for (const Placement& place : places) all.push_back(place.place);
+std::vector<NumaLocation> kinds(const std::vector<Placement>& placements) {
+  std::vector<NumaLocation> all;
+  for (const Placement& placement : placements) all.push_back(placement.location);
   return all;
 }
 
@@ -33,17 +33,17 @@ TEST_CASE("memory comes from the GPU's node, the farthest one, or each in turn")
   Context context;
   const RecordedTree tree = two_nodes();
   const auto of = [&](NumaChoice choice) { return placements(choice, 1, tree, context); };
-  CHECK(kinds(of(NumaChoice::automatic)) == std::vector{NumaPlace::local});
+  CHECK(kinds(of(NumaChoice::automatic)) == std::vector{NumaLocation::local});
   CHECK(of(NumaChoice::local).front().node == 1);
   CHECK(of(NumaChoice::remote).front().node == 0);
-  CHECK(kinds(of(NumaChoice::both)) == std::vector{NumaPlace::local, NumaPlace::remote});
+  CHECK(kinds(of(NumaChoice::both)) == std::vector{NumaLocation::local, NumaLocation::remote});
   CHECK(context.warnings().empty());
 }
 
 TEST_CASE("where the GPU's node is unknown, asking for it is not supported") {
   Context context;
   const RecordedTree tree = two_nodes();
-  CHECK(kinds(placements(NumaChoice::automatic, {}, tree, context)) == std::vector{NumaPlace::unbound});
+  CHECK(kinds(placements(NumaChoice::automatic, {}, tree, context)) == std::vector{NumaLocation::unbound});
   for (const NumaChoice choice : {NumaChoice::local, NumaChoice::remote, NumaChoice::both}) {
     CHECK(failure_of([&] { placements(choice, {}, tree, context); }) == ErrorCode::unsupported);
   }
@@ -56,7 +56,7 @@ TEST_CASE("a machine of one node has nothing remote") {
       .add("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 1000 kB\n");
   CHECK(failure_of([&] { placements(NumaChoice::remote, 0, tree, context); }) == ErrorCode::unsupported);
   CHECK(context.warnings().empty());
-  CHECK(kinds(placements(NumaChoice::both, 0, tree, context)) == std::vector{NumaPlace::local});
+  CHECK(kinds(placements(NumaChoice::both, 0, tree, context)) == std::vector{NumaLocation::local});
   CHECK(context.warnings().front().code == "no_remote_node");
 }
 
@@ -64,10 +64,10 @@ TEST_CASE("a node that this process may not run on is refused when asked for by 
   Context context;
   RecordedTree tree;  // with a node of no processor that is here
   tree.add("sys/devices/system/node/node7/cpulist", "60000");
-  Placement place{NumaPlace::local, 7};
-  CHECK(failure_of([&] { bind(place, NumaChoice::local, tree, context); }) == ErrorCode::unsupported);
-  CHECK(bind(place, NumaChoice::automatic, tree, context) == nullptr);
-  CHECK(place.place == NumaPlace::unbound);
-  CHECK_FALSE(place.node);
+  Placement placement{NumaLocation::local, 7};
+  CHECK(failure_of([&] { bind(placement, NumaChoice::local, tree, context); }) == ErrorCode::unsupported);
+  CHECK(bind(placement, NumaChoice::automatic, tree, context) == nullptr);
+  CHECK(placement.location == NumaLocation::unbound);
+  CHECK_FALSE(placement.node);
   CHECK(context.warnings().front().code == "numa_not_bound");
 }

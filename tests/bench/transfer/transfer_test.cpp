@@ -53,7 +53,7 @@ TEST_CASE("a row for each kind, size and direction, held against the link") {
   CHECK(pinned.kind == HostMemory::pinned);
   CHECK(pinned.direction == CopyDirection::h2d);
   CHECK(pinned.bytes == 64U << 10U);
-  CHECK(pinned.numa == NumaPlace::unbound);
+  CHECK(pinned.numa == NumaLocation::unbound);
   CHECK(pinned.bytes_per_second == doctest::Approx(50e9));
   CHECK(pinned.lowest_bytes_per_second <= pinned.bytes_per_second);
   CHECK(pinned.highest_bytes_per_second >= pinned.bytes_per_second);
@@ -189,7 +189,7 @@ TEST_CASE("memory of the GPU's own node, bound for real on this machine") {
       transfer(options_of("pageable,registered", "64KiB"), machine_of({&device}, live_probe()), context);
   if (has_warning(context, "numa_not_bound")) return;  // the tests run on processors of another node
   for (const TransferRow& row : result.rows) {
-    CHECK(row.numa == NumaPlace::local);
+    CHECK(row.numa == NumaLocation::local);
     CHECK(row.numa_node == nodes.front());
   }
 }

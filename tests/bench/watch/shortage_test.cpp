@@ -60,7 +60,7 @@ TEST_CASE("a CPU limit that cuts in in a tenth of its periods is short") {
   CHECK(shortage_of(row) == Shortage::cpu_limit);
 }
 
-TEST_CASE("memory is short by its pressure; where that is not told, by what is available") {
+TEST_CASE("memory is the bottleneck by its pressure; if that is unknown, by what is available") {
   WatchRow row = calm();
   row.node.memory_available = 10;
   CHECK(shortage_of(row) == Shortage::nothing);

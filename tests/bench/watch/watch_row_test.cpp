@@ -211,7 +211,7 @@ TEST_CASE("without a path there is no disk, without a process no job, without /p
   CHECK_FALSE(dark.group.cores);
 }
 
-TEST_CASE("GPUs are told as their driver has them; what comes over the link is asked of those in use") {
+TEST_CASE("GPUs are reported as their driver sees them; the traffic of the link only for those in use") {
   FakeClock clock;
   const WatchedFiles none;
   auto training = shardkit_test::healthy_gpu("0000:17:00.0");

@@ -63,7 +63,7 @@ WatchRow with_gpu(double busy, Shortage short_of = Shortage::nothing) {
 
 }  // namespace
 
-TEST_CASE("means are weighted by time, waits by requests, and what was not told takes no part") {
+TEST_CASE("means are weighted by time, waits by requests, and missing values do not count") {
   WatchRow slow = interval(Shortage::storage, 1);
   slow.disk = DiskRow();
   slow.disk->reads = 1;

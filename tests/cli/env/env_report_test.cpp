@@ -71,7 +71,7 @@ TEST_CASE("a link below its best names both") {
   CHECK(contains(report("gpu-links", ""), "0000:41:00.0, PCIe 16 GT/s x8, of 16 GT/s x16"));
 }
 
-TEST_CASE("what cannot be seen is called unknown; without data the reader is told to name some") {
+TEST_CASE("what cannot be seen is called unknown; without data the report asks for some") {
   EnvResult nothing;
   nothing.environment = look_at_environment("", std::nullopt, RecordedTree());
   const std::string text = report_text(answer_env(nothing), false);

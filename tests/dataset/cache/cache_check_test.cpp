@@ -59,7 +59,7 @@ TEST_CASE("a folder in which nothing was staged is a warning") {
   CHECK(ctx.warnings().at(0).code == "nothing_staged");
 }
 
-TEST_CASE("missing, short and wrong files are errors, each with its place, and the stage that mends them is named") {
+TEST_CASE("missing, short and wrong files are errors, each with its place, and the stage that repairs them is named") {
   const SampleCache cache;
   std::filesystem::remove(cache.dir.path("old/1.tar"));
   write_file(cache.dir.path("sub/new/1.tar"), "short");

@@ -243,7 +243,7 @@ TEST_CASE("a list works through a plan, in parts, and resumes; other labels are 
   CHECK(contains(refusal(options, ErrorCode::conflict), "class '0' is new"));
 }
 
-TEST_CASE("what changed in a list of numbers is told by number, not by text") {
+TEST_CASE("a change in a list of numbers is found by number, not by text") {
   const Pool pool;
   ConvertOptions options = pool.options(pool.table("l.csv", "path,label\npool/1.jpg,2\npool/2.jpg,10\n"));
   run(options);

@@ -294,9 +294,9 @@ TEST_CASE("names that differ in case only meet where the file system folds case"
     PathClaims claims(hashes, folds_case);
     std::set<std::string> given;
     for (const std::string& path : paths) {
-      const std::string place = claims.claim(path, {}, "s.tar", [](const PathClaim&) { return false; });
-      CHECK(given.insert(folds_case ? folded(place) : place).second);
-      if (!folds_case) CHECK(place == path);
+      const std::string claimed = claims.claim(path, {}, "s.tar", [](const PathClaim&) { return false; });
+      CHECK(given.insert(folds_case ? folded(claimed) : claimed).second);
+      if (!folds_case) CHECK(claimed == path);
     }
   }
   CHECK(folded("\xff\xc3") == "\xff\xc3");

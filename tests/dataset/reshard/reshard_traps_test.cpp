@@ -160,7 +160,7 @@ TEST_CASE("a header that claims 8 EiB is refused with shard and offset, and cost
   CHECK(error.path().ends_with("in.tar"));
 }
 
-TEST_CASE("an input that is cut anywhere is refused; where that cannot be told from a missing end, it warns") {
+TEST_CASE("an input that is cut anywhere is refused; where that looks like a missing end, it warns") {
   const std::string whole = numbered_samples(3, "k").bytes();
   const std::size_t end_blocks = whole.size() - 1024;
   for (std::size_t length = 1; length <= end_blocks; length += 211) {

@@ -122,7 +122,7 @@ TEST_CASE("an index that is damaged inside is an error that names it") {
   CHECK_THROWS_WITH_AS(list_folder(folder), doctest::Contains("s.tar.index"), Error);
 }
 
-TEST_CASE("a visitor that has enough is told no more") {
+TEST_CASE("a visitor that has enough is not called again") {
   ShardFolder folder;
   folder.write("s.tar", good_samples(5));
   CHECK(list_folder(folder, 2).samples.size() == 2);

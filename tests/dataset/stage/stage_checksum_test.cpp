@@ -102,7 +102,7 @@ TEST_CASE("a file without version is fetched in one stream and never continued")
   files.source.versions = FakeSource::Versions::none;
   files.source.break_at("big.bin", 3 * kPart + 5);
   CHECK(failure(files.source, files.options).code() == ErrorCode::io);
-  files.source.mend();
+  files.source.repair();
   files.source.content["big.bin"] = noise(5 * kPart + 17, 3);
   files.source.whole_reads = 0;
   const StageResult result = files.stage();

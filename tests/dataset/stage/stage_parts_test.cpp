@@ -106,7 +106,7 @@ TEST_CASE("parts of an interrupted copy are checked, and only a wrong one is fet
     FakeSource source = big_shard();
     source.break_at("big.tar", 2 * kPartBytes + 1);
     CHECK_THROWS_AS(stage_with(source, dir.path("out"), limits), Error);
-    source.mend();
+    source.repair();
     for (const auto& entry : std::filesystem::directory_iterator(dir.path("out/.shardkit/staging"))) {
       if (entry.path().extension() != ".partial") continue;
       std::string bytes = read_file(entry.path());

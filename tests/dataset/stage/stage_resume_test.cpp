@@ -41,7 +41,7 @@ TEST_CASE("a stage that broke inside a file goes on there") {
   CHECK(failure(source, options).code() == ErrorCode::io);
   CHECK_FALSE(std::filesystem::exists(dir.path("out/big.bin")));
   CHECK_FALSE(std::filesystem::exists(dir.path("out/.shardkit/staged.json")));
-  source.mend();
+  source.repair();
   SUBCASE("with the bytes that were durable") {
     source.bytes_read = 0;
     const StageResult result = run(source, options);
@@ -78,7 +78,7 @@ TEST_CASE("a partial file that rotted is noticed by its checksum and fetched ane
   const StageOptions options = into(shards.dir.path("out"));
   source.break_at("big.tar", 2 * kPart);
   CHECK(failure(source, options).code() == ErrorCode::io);
-  source.mend();
+  source.repair();
   const std::string partial = partial_in(options.target);
   std::string rotten = read_file(partial);
   SUBCASE("rotten") {

@@ -36,7 +36,7 @@ class FakeSource final : public ObjectSource {
  public:
   /// Reads of `name` at or after `byte` throw Error{io}.
   void break_at(std::string name, std::uint64_t byte) { broken_ = {std::move(name), byte}; }
-  void mend() { broken_.reset(); }
+  void repair() { broken_.reset(); }
   /// The first `times` reads of byte `byte` of `name` have a bit flipped.
   void flip(std::string name, std::uint64_t byte, int times) { flipped_ = {std::move(name), byte, times}; }
   bool flips_other_bits = false;  ///< in each of these reads, as a bad network does

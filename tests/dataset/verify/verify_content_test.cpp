@@ -62,7 +62,7 @@ TEST_CASE("every image is decoded, whatever the number of threads and shards") {
   }
 }
 
-TEST_CASE("images that fail are distinguished, with shard, place and name, in the shard's order") {
+TEST_CASE("images that fail are distinguished, with shard, position and name, in the shard's order") {
   const std::string good = make_jpeg();
   ShardFolder folder;
   folder.write("s.tar", TarBuilder()

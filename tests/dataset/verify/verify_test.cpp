@@ -107,7 +107,7 @@ TEST_CASE("a damaged header loses no sample that the index finds, and those with
   CHECK(problem(verify_path(folder.path()), "bad_header_checksum").lost_samples);
 }
 
-TEST_CASE("shards of one name in two folders are told apart by their paths") {
+TEST_CASE("shards of one name in two folders are distinguished by their paths") {
   ShardFolder a;
   ShardFolder b;
   a.write("s.tar", good_samples(2));

@@ -172,7 +172,7 @@ TEST_CASE("split_sample: an error where a sample's members do not stand together
   CHECK(split.offset == 4096U);
 }
 
-TEST_CASE("duplicate_key: an error in the later of two shards, with the place of the first") {
+TEST_CASE("duplicate_key: an error in the later of two shards, with the position of the first") {
   ShardFolder folder;
   folder.write("a.tar", good_samples(3));
   folder.write("b.tar", good_samples(2));
