@@ -17,8 +17,9 @@ def tmpfs(at, size, *options):
     return {"destination": at, "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", f"size={size}m", *options]}
 
 
-def config(rootfs, data, name, command):
-    """The config.json of the OCI runtime specification, for a command in `rootfs` with `data` at /data."""
+def config(rootfs, data, name, command, network):
+    """The config.json of the OCI runtime specification, for a command in `rootfs` with `data` at /data. `network`: this
+    host's."""
     return {
         "ociVersion": "1.0.2",
         "hostname": "task",
@@ -44,7 +45,7 @@ def config(rootfs, data, name, command):
             {"destination": "/data", "type": "bind", "source": str(data), "options": ["rbind", "rw", "nosuid", "nodev"]},
         ],
         "linux": {
-            "namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")],
+            "namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", *([] if network else ["network"]))],
             "cgroupsPath": f"/{name}",
             "resources": {
                 "memory": {"limit": MEMORY, "swap": MEMORY},
@@ -79,14 +80,14 @@ class Container:
         self.data = data
         self.name = f"shardkit-test-{os.getpid()}"
 
-    def command(self, *command):
+    def command(self, *command, network=False):
         """The command line that runs it."""
-        content = config(self.folder / "rootfs", self.data, self.name, command)
+        content = config(self.folder / "rootfs", self.data, self.name, command, network)
         (self.folder / "config.json").write_text(json.dumps(content))
         return ["runc", "run", "--bundle", str(self.folder), self.name]
 
-    def run(self, *command):
-        return subprocess.run(self.command(*command), capture_output=True, text=True, timeout=120)
+    def run(self, *command, **options):
+        return subprocess.run(self.command(*command, **options), capture_output=True, text=True, timeout=120)
 
     def stop(self):
         """Sends SIGTERM to the command."""

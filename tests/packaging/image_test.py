@@ -1,15 +1,17 @@
 """scripts/packaging/image: what the archive contains, and that its programs do their work in a restricted container."""
 
 import hashlib
+import http.server
 import json
 import os
 import pathlib
-import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
@@ -189,8 +191,8 @@ class Restricted(FolderTest):
         os.chown(data, USER, USER)
         self.container = Container(self.unpacked / "bundle", data)
 
-    def run_here(self, *command, exit_code=0):
-        done = self.container.run(*command)
+    def run_here(self, *command, exit_code=0, **options):
+        done = self.container.run(*command, **options)
         self.assertEqual(done.returncode, exit_code, done.stderr)
         return done
 
@@ -221,6 +223,23 @@ class Restricted(FolderTest):
         self.container.stop()
         self.assertEqual(holding.wait(timeout=60), 0)
         self.assertEqual(list(leases.glob("*.json")), [])
+
+    def test_servers_are_checked_with_the_certificates_of_the_image(self):
+        certificate, key = self.folder / "certificate.pem", self.folder / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-out", certificate, "-keyout", key],
+                       check=True, capture_output=True)
+        server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+        self.addCleanup(server.server_close)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate, key)
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        server.handle_error = lambda *_: None  # the client hangs up
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        url = f"https://127.0.0.1:{server.server_port}/train"
+        done = self.run_here("shardctl", "stage", url, "/data/train", exit_code=4, network=True)
+        self.assertIn("self-signed certificate", done.stderr)  # without authorities it would say that it cannot read them
 
     def test_nothing_but_volumes_can_be_written(self):
         done = self.run_here("shardctl", "synth", "/photos", exit_code=4)
