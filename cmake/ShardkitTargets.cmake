@@ -8,6 +8,10 @@ target_compile_options(shardkit_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${w
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(shardkit_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>")
 endif()
+# In a unity build g++ takes the sources for headers, whose classes have no members of types in unnamed namespaces.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(shardkit_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>")
+endif()
 target_include_directories(shardkit_options INTERFACE "${PROJECT_SOURCE_DIR}/lib")
 target_link_libraries(shardkit_options INTERFACE fmt::fmt)
 target_compile_definitions(shardkit_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)

@@ -13,9 +13,8 @@
 namespace shardkit::apps {
 namespace {
 
-std::string rate(double value) { return format_rounded_count(value) + "/s"; }
-
-std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-"; }
+/// With one digit, because a stall of 0.5 % matters.
+std::string percent(const std::optional<double>& ratio) { return percent_cell(ratio, 1); }
 
 /// "1 shard", "200 images"; "nothing" for a source that reads nothing.
 std::string source_text(const bench::PipelineResult& result) {
@@ -27,10 +26,11 @@ std::string source_text(const bench::PipelineResult& result) {
 
 void summary(const bench::PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  const std::string required =
-      result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) + " required" : "";
-  fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
-                 format_rate(result.bytes_per_second));
+  const std::string required = result.required_samples_per_second
+                                   ? " of " + per_second_cell(*result.required_samples_per_second) + " required"
+                                   : "";
+  fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", per_second_cell(result.samples_per_second),
+                 required, format_rate(result.bytes_per_second));
   fmt::format_to(to, "steps:         {}, each {} x {} or less; after the first batch AU {}, waiting {}\n", result.steps,
                  result.gpus, format_count(result.batch, "sample"), percent(result.au_ratio),
                  percent(result.stall_ratio));
@@ -78,7 +78,8 @@ void epochs(const bench::PipelineResult& result, std::string& out) {
                  "first batch", "boundary stall");
   for (const bench::EpochRow& row : result.epochs) {
     fmt::format_to(to, "{:<8}{:>12}{:>12}{:>10}{:>14}{:>16}\n", row.epoch, percent(row.residency_before_ratio),
-                   rate(row.samples_per_second), percent(row.stall_ratio), format_duration(row.first_batch_seconds),
+                   per_second_cell(row.samples_per_second), percent(row.stall_ratio),
+                   format_duration(row.first_batch_seconds),
                    row.boundary_stall_seconds ? format_duration(*row.boundary_stall_seconds) : "-");
   }
 }
@@ -89,9 +90,9 @@ void prefetches(const bench::PipelineResult& result, std::string& out) {
   fmt::format_to(to, "\n{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", "prefetch", "samples/s", "AU", "waiting", "p50",
                  "p99", "limits");
   for (const bench::PrefetchRow& row : result.prefetches) {
-    fmt::format_to(to, "{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", row.prefetch, rate(row.samples_per_second),
-                   percent(row.au_ratio), percent(row.stall_ratio), format_duration(row.batch_latency.p50),
-                   format_duration(row.batch_latency.p99), row.limiting_stage);
+    fmt::format_to(to, "{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", row.prefetch,
+                   per_second_cell(row.samples_per_second), percent(row.au_ratio), percent(row.stall_ratio),
+                   format_duration(row.batch_latency.p50), format_duration(row.batch_latency.p99), row.limiting_stage);
   }
 }
 
@@ -105,7 +106,7 @@ void ladder(const bench::PipelineResult& result, std::string& out) {
       fmt::format_to(to, "{:<26}not measured: {}\n", row.rung, *row.missing);
       continue;
     }
-    fmt::format_to(to, "{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", row.rung, rate(*row.samples_per_second),
+    fmt::format_to(to, "{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", row.rung, per_second_cell(*row.samples_per_second),
                    row.factor ? fmt::format("{:.2f}", *row.factor) : "-", percent(row.au_ratio),
                    percent(row.stall_ratio), format_duration(*row.process_cpu_seconds_per_sample), row.limiting_stage);
   }
@@ -118,15 +119,15 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
     const bench::CheckpointInterference& cost = *result.checkpoint;
     fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with checkpoints, {} without{}\n", cost.written,
                    format_rounded_size(cost.bytes), format_duration(cost.mean_seconds),
-                   format_rate(cost.bytes_per_second), rate(cost.samples_per_second_with),
-                   rate(cost.samples_per_second_without),
+                   format_rate(cost.bytes_per_second), per_second_cell(cost.samples_per_second_with),
+                   per_second_cell(cost.samples_per_second_without),
                    cost.lost_ratio ? fmt::format(": {:.1f} % lost", *cost.lost_ratio * 100) : "");
   }
   const bench::ToolOverhead& own = result.overhead;
   fmt::format_to(
       to, "overhead of iobench: {} of CPU per sample ({:.1f} % of the measured time), {} per batch, at most {}; ",
       format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100, format_duration(own.cpu_seconds_per_batch),
-      rate(own.samples_per_second));
+      per_second_cell(own.samples_per_second));
   fmt::format_to(to, "step timer overhead {}\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
     fmt::format_to(to, "{} left out: {}\n", format_count(result.failures.total, "image"),

@@ -14,8 +14,6 @@
 namespace shardkit::apps {
 namespace {
 
-std::string rate(const std::optional<double>& value) { return value ? format_rounded_count(*value) + "/s" : "-"; }
-
 /// The kind of interval over repetitions: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
 std::string interval_name(const bench::RunResult& result) {
   constexpr std::size_t kLeastRepetitions = 6;
@@ -38,9 +36,10 @@ void ladder(const bench::RunResult& result, std::string& out) {
   for (const bench::LadderRow& row : result.conclusion.ladder) {
     const std::string headroom = headroom_text(row.headroom_ratio);
     const std::string interval =
-        row.interval ? fmt::format("{} to {}", rate(row.interval->low), rate(row.interval->high)) : "-";
-    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", row.stage, rate(row.required_per_second),
-                   rate(row.measured_per_second), interval, headroom, row.note);
+        row.interval ? fmt::format("{} to {}", per_second_cell(row.interval->low), per_second_cell(row.interval->high))
+                     : "-";
+    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", row.stage, per_second_cell(row.required_per_second),
+                   per_second_cell(row.measured_per_second), interval, headroom, row.note);
   }
   const auto& rows = result.conclusion.ladder;
   if (std::ranges::find(rows, "transfer", &bench::LadderRow::stage) != rows.end()) return;
@@ -75,7 +74,7 @@ void presets(const bench::RunResult& result, std::string& out) {
   for (const bench::PresetRow& row : rows) {
     if (bench::find_preset(row.name).jpeg != result.decode.has_value()) continue;
     fmt::format_to(to, "{:<20}{:>10}{:>14}{:>14}  {}\n", row.name, row.gpus_fed.value_or(0),
-                   rate(row.samples_per_second), format_rate(row.bytes_per_second), row.edition);
+                   per_second_cell(row.samples_per_second), format_rate(row.bytes_per_second), row.edition);
   }
 }
 

@@ -13,8 +13,6 @@
 namespace shardkit::apps {
 namespace {
 
-std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.0f} %", *ratio * 100) : "-"; }
-
 void add_rows(const bench::TransferResult& result, std::string& out) {
   if (result.rows.empty()) return;
   auto to = std::back_inserter(out);
@@ -26,7 +24,7 @@ void add_rows(const bench::TransferResult& result, std::string& out) {
                    enum_name(row.direction), typed_size(row.bytes), row.streams, enum_name(row.numa),
                    format_rate(row.bytes_per_second),
                    format_rate(row.lowest_bytes_per_second) + " to " + format_rate(row.highest_bytes_per_second),
-                   percent(row.wire_share));
+                   percent_cell(row.wire_share));
     if (row.samples_per_second) fmt::format_to(to, "{:>14.0f}", *row.samples_per_second);
     out += '\n';
   }

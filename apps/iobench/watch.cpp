@@ -25,7 +25,6 @@ constexpr std::uint64_t kLinesPerHeading = 20;
 using Number = std::optional<double>;
 using bench::WatchRow;
 
-std::string percent(const Number& share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
 std::string rate(const Number& bytes_per_second) { return bytes_per_second ? format_rate(*bytes_per_second) : "-"; }
 std::string time(const Number& seconds) { return seconds ? format_duration(*seconds) : "-"; }
 std::string plain(const Number& value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "-"; }
@@ -75,14 +74,15 @@ void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
 }
 
 void add_node_columns(const WatchRow& shape, std::vector<Column>& columns) {
-  columns.push_back({"CPU", 7, [](const WatchRow& row) { return percent(row.node.cpu_busy); }});
+  columns.push_back({"CPU", 7, [](const WatchRow& row) { return percent_cell(row.node.cpu_busy); }});
   if (shape.group.cpu_limit) {
-    columns.push_back({"throttled", 11, [](const WatchRow& row) { return percent(row.group.throttled); }});
+    columns.push_back({"throttled", 11, [](const WatchRow& row) { return percent_cell(row.group.throttled); }});
   }
   if (!bench::felt_pressure(shape).io) return;
-  columns.push_back({"wait:cpu", 10, [](const WatchRow& row) { return percent(bench::felt_pressure(row).cpu); }});
-  columns.push_back({"wait:io", 9, [](const WatchRow& row) { return percent(bench::felt_pressure(row).io); }});
-  columns.push_back({"wait:mem", 10, [](const WatchRow& row) { return percent(bench::felt_pressure(row).memory); }});
+  columns.push_back({"wait:cpu", 10, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).cpu); }});
+  columns.push_back({"wait:io", 9, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).io); }});
+  columns.push_back(
+      {"wait:mem", 10, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).memory); }});
 }
 
 void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
@@ -92,7 +92,7 @@ void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
     columns.push_back(
         {"latency", 9, [](const WatchRow& row) { return time(figure(row.disk, &bench::DiskRow::read_wait)); }});
     columns.push_back(
-        {"busy", 7, [](const WatchRow& row) { return percent(figure(row.disk, &bench::DiskRow::busy)); }});
+        {"busy", 7, [](const WatchRow& row) { return percent_cell(figure(row.disk, &bench::DiskRow::busy)); }});
   }
   if (shape.nfs) {
     columns.push_back(
@@ -102,7 +102,7 @@ void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
     columns.push_back(
         {"retrans", 9, [](const WatchRow& row) { return plain(figure(row.nfs, &bench::NfsRow::retransmissions), 1); }});
   }
-  if (shape.cached) columns.push_back({"cached", 8, [](const WatchRow& row) { return percent(row.cached); }});
+  if (shape.cached) columns.push_back({"cached", 8, [](const WatchRow& row) { return percent_cell(row.cached); }});
 }
 
 std::vector<Column> columns_for(const WatchRow& shape) {
@@ -112,10 +112,10 @@ std::vector<Column> columns_for(const WatchRow& shape) {
   add_data_columns(shape, columns);
   columns.push_back({"available", 11, [](const WatchRow& row) { return size(row.node.memory_available); }});
   if (shape.node.dev_shm_size)
-    columns.push_back({"/dev/shm", 10, [](const WatchRow& row) { return percent(shm_used(row)); }});
+    columns.push_back({"/dev/shm", 10, [](const WatchRow& row) { return percent_cell(shm_used(row)); }});
   if (!shape.gpus.empty()) {
-    columns.push_back({"GPUs", 7, [](const WatchRow& row) { return percent(bench::mean_gpu_busy(row)); }});
-    columns.push_back({"PCIe", 7, [](const WatchRow& row) { return percent(most_link_use(row)); }});
+    columns.push_back({"GPUs", 7, [](const WatchRow& row) { return percent_cell(bench::mean_gpu_busy(row)); }});
+    columns.push_back({"PCIe", 7, [](const WatchRow& row) { return percent_cell(most_link_use(row)); }});
   }
   return columns;
 }

@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/tsv.hpp"
+#include "io/file.hpp"
 #include "io/publish.hpp"
 #include "net/store_source.hpp"
 
@@ -95,13 +96,11 @@ ObjectLocation location_in_web_list(const ObjectLocation& list, const std::strin
   return location;
 }
 
-constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system in use
-
 std::string_view trouble_of_component(std::string_view component) {
   if (component.empty()) return "a part between its slashes is empty";
   if (component == "." || component == "..") return "a part of it is '.' or '..'";
   if (component.find('\0') != std::string_view::npos) return "it contains a NUL";
-  if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
+  if (component.size() > io::kLongestComponent) return "a part of it is longer than 255 bytes";
   return {};
 }
 

@@ -12,7 +12,6 @@ namespace shardkit::cli {
 namespace {
 
 constexpr int kFailed = 1;
-constexpr int kUsage = 2;
 constexpr int kFindings = 3;
 constexpr int kPermanent = 4;
 constexpr int kNoRoom = 5;
@@ -25,7 +24,7 @@ int exit_code(ErrorCode code, int signal) {
     case ErrorCode::internal:
       return kFailed;
     case ErrorCode::usage:
-      return kUsage;
+      return kUsageExit;
     case ErrorCode::not_found:
     case ErrorCode::denied:
     case ErrorCode::corrupt:

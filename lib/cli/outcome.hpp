@@ -12,6 +12,9 @@
 
 namespace shardkit::cli {
 
+/// Exit code of wrong usage.
+inline constexpr int kUsageExit = 2;
+
 /// Why a command failed, ready to be shown.
 struct Failure {
   ErrorCode code = ErrorCode::internal;

@@ -18,6 +18,7 @@
 #include "cli/documents/documents.hpp"
 #include "cli/field_text.hpp"
 #include "cli/messages.hpp"
+#include "cli/outcome.hpp"
 #include "cli/output_files.hpp"
 #include "cli/parse.hpp"
 #include "cli/report_formats.hpp"
@@ -280,8 +281,6 @@ int run_command(const App& app, const Command& command, const std::vector<std::s
   return run.finish();
 }
 
-constexpr int kUsage = 2;
-
 bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
 
 /// `group` is the text before the word, with a blank, or empty; `known` are the possible words.
@@ -298,13 +297,13 @@ int unknown_verb(const App& app, const std::string& group, const std::string& wo
   io.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error, app.name,
                         group);
   write_termination_message(io.termination_log, error, "");
-  return kUsage;
+  return kUsageExit;
 }
 
 int run_group(const App& app, const FirstWord& group, std::span<const std::string> args, const Io& io) {
   if (args.empty()) {
     io.err << group_help(app, group, io.columns);
-    return kUsage;
+    return kUsageExit;
   }
   if (asks_for_help(args.front()) || args.front() == "help") {
     if (args.size() > 1) return run_group(app, group, std::array{args[1], std::string("--help")}, io);
@@ -346,7 +345,7 @@ bool is_terminal(int fd) { return isatty(fd) == 1 && environment("TERM", "") != 
 int run_app(const App& app, std::span<const std::string> args, const Io& io) {
   if (args.empty()) {
     io.err << program_help(app, io.columns);
-    return kUsage;
+    return kUsageExit;
   }
   const std::string& first = args.front();
   if (asks_for_help(first) || (first == "help" && args.size() == 1)) {

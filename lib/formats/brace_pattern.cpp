@@ -11,7 +11,7 @@
 namespace shardkit::formats {
 namespace {
 
-constexpr int kDeepest = 16;
+constexpr int kDeepestBraces = 16;
 
 /// One whole expansion; has the data for error messages.
 class Expander {
@@ -19,7 +19,7 @@ class Expander {
   Expander(std::string_view pattern, std::size_t limit) : pattern_(pattern), limit_(limit) {}
 
   std::vector<std::string> expand(std::string_view text, int depth = 0) const {
-    if (depth > kDeepest) fail("nests braces too deep");
+    if (depth > kDeepestBraces) fail("nests braces too deep");
     std::vector<std::string> names{""};
     while (true) {
       const std::size_t open = text.find_first_of("{}");

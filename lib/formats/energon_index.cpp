@@ -21,7 +21,7 @@ constexpr const char* kInfoName = ".nv-meta/.info.json";
 constexpr const char* kSplitName = ".nv-meta/split.yaml";
 constexpr const char* kDatasetName = ".nv-meta/dataset.yaml";
 /// The release whose formats these are.
-constexpr const char* kVersion = "7.4.1";
+constexpr const char* kEnergonRelease = "7.4.1";
 
 using Json = nlohmann::ordered_json;
 
@@ -41,7 +41,7 @@ std::string yaml_text(const std::string& text) {
 /// `.info.json`: names and numbers of samples, in the order that numbers the shards.
 std::string info_text(const std::vector<IndexedShard>& shards) {
   Json info;
-  info["energon_version"] = kVersion;
+  info["energon_version"] = kEnergonRelease;
   info["shard_counts"] = Json::object();
   for (const IndexedShard& shard : shards) info["shard_counts"][shard.name] = shard.samples;
   return python_json_text(info);
@@ -82,7 +82,7 @@ class EnergonOffsets final : public ShardIndexLines {
   ByteSink& sink_;
 };
 
-SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
+SetIndex write_energon_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
   std::set<std::string> extensions;
   std::uint64_t unclassified = 0;
   for (const IndexedShard& shard : shards) {
@@ -126,7 +126,7 @@ IndexKind energon_index_kind() {
             return std::make_unique<EnergonOffsets>(sink);
           },
           .set_files = {kInfoName, kSplitName, kDatasetName},
-          .write_set = write_set,
+          .write_set = write_energon_set,
           .read_set = read_info};
 }
 

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "shardkit-manifest";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kManifestVersion = 1;
 
 /// Reads typed fields of one JSON object and names the field that is wrong.
 class FieldReader {
@@ -108,7 +108,7 @@ void check_sums(const Manifest& manifest, const FieldReader& root) {
 std::string write_manifest(const Manifest& manifest) {
   Json root;
   root["format"] = kFormat;
-  root["version"] = kVersion;
+  root["version"] = kManifestVersion;
   root["samples"] = manifest.samples;
   root["bytes"] = manifest.bytes;
   root["skipped"] = manifest.skipped;
@@ -139,9 +139,9 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   if (json.is_discarded()) throw Error(ErrorCode::corrupt, At{path}, "manifest '{}' is not JSON", path);
   const FieldReader root(json, "", path);
   if (root.text("format") != kFormat) root.fail("format", fmt::format("is not '{}'", kFormat));
-  if (root.number("version") != kVersion) {
+  if (root.number("version") != kManifestVersion) {
     throw Error(ErrorCode::unsupported, At{path}, "manifest '{}' has version {}; this program reads version {}", path,
-                root.number("version"), kVersion);
+                root.number("version"), kManifestVersion);
   }
   Manifest manifest;
   manifest.samples = root.number("samples");

@@ -17,8 +17,8 @@
 namespace shardkit::formats {
 namespace {
 
-constexpr std::string_view kMagic = "shardkit-index";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kIndexMagic = "shardkit-index";
+constexpr std::string_view kPlainVersion = "1";
 constexpr std::string_view kPathsVersion = "2";
 constexpr std::string_view kPartsVersion = "3";
 constexpr std::uint64_t kFirstLine = 4096;  // a shard's name
@@ -33,11 +33,11 @@ constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 
 void parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {
   std::vector<std::string_view> columns;
   split_columns(line, columns);
-  if (columns.size() != 4 || columns[0] != kMagic) damaged(name, 0, "the first line is not that of a shard index");
-  if (columns[1] != kVersion && columns[1] != kPathsVersion && columns[1] != kPartsVersion) {
+  if (columns.size() != 4 || columns[0] != kIndexMagic) damaged(name, 0, "the first line is not that of a shard index");
+  if (columns[1] != kPlainVersion && columns[1] != kPathsVersion && columns[1] != kPartsVersion) {
     throw Error(ErrorCode::unsupported, At{name, 0},
-                "shard index '{}' has version {}; this program reads versions {} to {}", name, columns[1], kVersion,
-                kPartsVersion);
+                "shard index '{}' has version {}; this program reads versions {} to {}", name, columns[1],
+                kPlainVersion, kPartsVersion);
   }
   if (!unescape(columns[2], summary.name)) damaged(name, 0, "invalid escape in the shard's name");
   summary.plan = columns[3];
@@ -140,7 +140,10 @@ ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::
     : sink_(sink), needs_(needs) {
   summary_.name = shard;
   summary_.plan = plan;
-  line_ = fmt::format("{}\t{}\t", kMagic, needs.parts ? kPartsVersion : needs.paths ? kPathsVersion : kVersion);
+  line_ = fmt::format("{}\t{}\t", kIndexMagic,
+                      needs.parts   ? kPartsVersion
+                      : needs.paths ? kPathsVersion
+                                    : kPlainVersion);
   append_escaped(line_, shard);
   line_ += '\t';
   line_ += plan;

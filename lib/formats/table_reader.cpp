@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestRow = 16U * 1024U * 1024U;
 constexpr std::size_t kMostColumns = 10'000;
-constexpr int kDeepest = 100;
+constexpr int kDeepestRow = 100;
 
 /// Looks at a row while it is parsed and throws a RowFault. The parser takes the last of equal names and any depth, and
 /// looks for a name among all before it: quadratic for an object of many.
@@ -34,8 +34,8 @@ class RowCheck {
  public:
   bool operator()(int depth, Json::parse_event_t event, const Json& value) {
     using Event = Json::parse_event_t;
-    if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepest) {
-      throw RowFault{fmt::format("objects or lists are nested more than {} deep; flatten the row", kDeepest)};
+    if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepestRow) {
+      throw RowFault{fmt::format("objects or lists are nested more than {} deep; flatten the row", kDeepestRow)};
     }
     if (event == Event::object_start) names_.emplace_back();
     if (event == Event::object_end) names_.pop_back();

@@ -22,22 +22,22 @@ std::string binding(const ManifestShard& shard) {
   return line + fmt::format("\t{}\t{}\t", shard.bytes, to_hex(shard.xxh3_128));
 }
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorCode::corrupt, At{path}, "wids index '{}': {}", path, what);
 }
 
-WidsShard read_shard(const Json& json, std::size_t position, const std::string& path) {
+WidsShard read_shard(const SortedJson& json, std::size_t position, const std::string& path) {
   const auto where = [&](const char* field) { return fmt::format("shardlist[{}].{}", position, field); };
   if (!json.is_object()) damaged(path, fmt::format("shardlist[{}] is not an object", position));
   const auto url = json.find("url");
   if (url == json.end() || !url->is_string() || url->get_ref<const std::string&>().empty()) {
     damaged(path, where("url") + " is not a text");
   }
-  const auto samples = json_count(json.value("nsamples", Json()));
+  const auto samples = json_count(json.value("nsamples", SortedJson()));
   if (!samples) damaged(path, where("nsamples") + " is not a whole number");
-  return {url->get<std::string>(), *samples, json_count(json.value("filesize", Json()))};
+  return {url->get<std::string>(), *samples, json_count(json.value("filesize", SortedJson()))};
 }
 
 /// The key according to wids: everything up to the first dot in the last component that has one.
@@ -51,7 +51,7 @@ bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') |
 
 bool is_number(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
 
-SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
+SetIndex write_wids_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
   WidsIndex index;
   SetIndex result;
   index.name = wids_set_name(shards.front().name);
@@ -92,12 +92,12 @@ std::optional<std::string> read_shard_md5(std::string_view text, const ManifestS
 }
 
 bool is_wids_index(std::string_view text) {
-  const Json json = parse_json(text);
+  const SortedJson json = parse_json(text);
   return json.is_object() && json.contains("shardlist");
 }
 
 WidsIndex read_wids_index(std::string_view text, const std::string& path) {
-  const Json json = parse_json(text);
+  const SortedJson json = parse_json(text);
   if (!json.is_object()) damaged(path, "it is not a JSON object");
   const auto version = json.find("wids_version");
   if (version == json.end() || !json_count(*version)) damaged(path, "wids_version is not a whole number");
@@ -118,7 +118,7 @@ std::string write_wids_index(WidsIndex index) {
   nlohmann::ordered_json root;
   root["__kind__"] = "wids-shard-index-v1";
   root["wids_version"] = 1;
-  root["shardlist"] = Json::array();
+  root["shardlist"] = SortedJson::array();
   for (const WidsShard& shard : index.shards) {
     nlohmann::ordered_json item;
     item["url"] = shard.url;
@@ -130,7 +130,7 @@ std::string write_wids_index(WidsIndex index) {
   if (!index.name.empty()) root["name"] = index.name;
   try {
     return python_json_text(root);
-  } catch (const Json::type_error&) {
+  } catch (const SortedJson::type_error&) {
     throw Error(ErrorCode::unsupported, "a shard's name is not UTF-8, so a wids index cannot contain it; rename it");
   }
 }
@@ -171,7 +171,7 @@ IndexKind wids_index_kind() {
   return {.name = "wids",
           .help = "also write shardindex.json of wids, WebDataset's indexed reader; computes each shard's MD5",
           .set_files = {kWidsIndexName},
-          .write_set = write_set,
+          .write_set = write_wids_set,
           .read_set = read_set,
           .needs_md5 = true};
 }

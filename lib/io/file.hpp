@@ -16,6 +16,10 @@
 
 namespace shardkit::io {
 
+/// The longest name and the longest path that file systems of Linux accept: NAME_MAX, and PATH_MAX without its NUL.
+inline constexpr std::size_t kLongestComponent = 255;
+inline constexpr std::size_t kLongestPath = 4095;
+
 /// An open file descriptor that closes itself. Movable, not copyable. Reading by offset is thread-safe.
 class File {
  public:
@@ -78,6 +82,12 @@ std::string read_text_file(const File& file, std::uint64_t limit = 1U << 30U);
 /// Modification time of a file, in nanoseconds since 1970, as in plans.
 inline std::int64_t mtime_ns(const struct stat& info) {
   return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+/// Bytes that the file occupies on disk: fewer than its size if it has holes.
+inline std::uint64_t allocated_bytes(const struct stat& info) {
+  constexpr std::uint64_t kUnit = 512;  // of st_blocks, whatever the block size of the file system
+  return static_cast<std::uint64_t>(info.st_blocks) * kUnit;
 }
 
 /// Memory for direct I/O: starts on a page. Grows on demand, never shrinks; then its content is lost.

@@ -20,7 +20,7 @@
 namespace shardkit::net {
 namespace {
 
-constexpr int kPollMs = 50;
+constexpr int kStopPollMs = 50;
 constexpr std::uint64_t kLargestFile = 1U << 20U;
 constexpr std::size_t kLongestOutput = 256UL << 10U;
 constexpr system::Seconds kProgramTime{60};
@@ -45,7 +45,7 @@ std::string program_output(const std::string& command, std::size_t limit, system
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while looking for credentials");
     if (system::system_clock().monotonic() > deadline) throw failure("takes too long");
     pollfd ready{reading.fd(), POLLIN, 0};
-    if (::poll(&ready, 1, kPollMs) <= 0) continue;
+    if (::poll(&ready, 1, kStopPollMs) <= 0) continue;
     const ssize_t got = ::read(reading.fd(), block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;

@@ -6,6 +6,7 @@
 
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
+#include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
 #include "staging/node_cache.hpp"
@@ -13,8 +14,6 @@
 
 namespace shardkit::staging {
 namespace {
-
-constexpr std::uint64_t kDiskBlock = 512;
 
 bool is_leased(const std::string& folder, system::WallTime now) {
   return std::ranges::any_of(read_leases(folder), [&](const LeaseFile& lease) { return lease.lives_at(now); });
@@ -80,7 +79,7 @@ Leftovers sweep_partials(io::FileSystem& files, const io::ContainedFolder& root,
     if (io::standing_at(partials, name) != io::Standing::file) continue;
     struct stat info {};
     const bool known = ::fstatat(partials.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (known) found += {1, static_cast<std::uint64_t>(info.st_blocks) * kDiskBlock};
+    if (known) found += {1, io::allocated_bytes(info)};
     if (remove) files.remove_below(partials, name);
   }
   return found;

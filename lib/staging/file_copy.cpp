@@ -19,11 +19,11 @@ namespace shardkit::staging {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;  // stays in the second-level cache between read and hash
-constexpr std::string_view kFormat = "shardkit-parts 1";
+constexpr std::string_view kPartsFormat = "shardkit-parts 1";
 constexpr std::uint64_t kLongestLog = 64ULL << 20U;
 
 std::string head_line(const PartialOf& of) {
-  std::string line = fmt::format("{}\t{}\t", kFormat, of.size);
+  std::string line = fmt::format("{}\t{}\t", kPartsFormat, of.size);
   formats::append_escaped(line, of.pin);
   line += '\t';
   formats::append_escaped(line, of.name);
@@ -33,7 +33,7 @@ std::string head_line(const PartialOf& of) {
 bool read_head(std::string_view line, PartialOf& of) {
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
-  return columns.size() == 4 && columns[0] == kFormat && parse_number(columns[1], of.size) &&
+  return columns.size() == 4 && columns[0] == kPartsFormat && parse_number(columns[1], of.size) &&
          formats::unescape(columns[2], of.pin) && formats::unescape(columns[3], of.name);
 }
 

@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "shardkit-lease";
-constexpr std::uint64_t kVersion = 1;
+constexpr const char* kLeaseFormat = "shardkit-lease";
+constexpr std::uint64_t kLeaseVersion = 1;
 constexpr std::string_view kEnding = ".json";
 constexpr std::size_t kLongestFile = 64U << 10U;
 
@@ -107,8 +107,8 @@ std::string describe(const LeaseFile& file) {
 
 std::string write_lease(const Lease& lease) {
   Json root;
-  root["format"] = kFormat;
-  root["version"] = kVersion;
+  root["format"] = kLeaseFormat;
+  root["version"] = kLeaseVersion;
   root["owner"] = lease.owner;
   root["purpose"] = lease.purpose;
   root["taken_at"] = system::rfc3339(lease.taken_at);
@@ -124,8 +124,8 @@ Lease read_lease(std::string_view text, const std::string& path) {
   const Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
   try {
-    if (root.at("format") != kFormat || root.at("version") != kVersion) {
-      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a lease of version {}", path, kVersion);
+    if (root.at("format") != kLeaseFormat || root.at("version") != kLeaseVersion) {
+      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a lease of version {}", path, kLeaseVersion);
     }
     return {root.at("owner").get<std::string>(), root.at("purpose").get<std::string>(), time_in(root, "taken_at", path),
             time_in(root, "expires_at", path), root.value("holder", "")};

@@ -19,16 +19,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "shardkit-staged";
-constexpr std::uint64_t kVersion = 1;
+constexpr const char* kMarkerFormat = "shardkit-staged";
+constexpr std::uint64_t kMarkerVersion = 1;
 constexpr std::uint64_t kLongestMarker = 1U << 20U;
 
 }  // namespace
 
 std::string write_staged_marker(const StagedMarker& marker) {
   Json root;
-  root["format"] = kFormat;
-  root["version"] = kVersion;
+  root["format"] = kMarkerFormat;
+  root["version"] = kMarkerVersion;
   root["source"] = marker.source;
   root["verified"] = marker.verified;
   if (!marker.verified_at.empty()) root["verified_at"] = marker.verified_at;
@@ -51,8 +51,8 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
   };
   StagedMarker marker;
   try {
-    if (root.at("format") != kFormat || root.at("version") != kVersion) {
-      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a staged marker of version {}", path, kVersion);
+    if (root.at("format") != kMarkerFormat || root.at("version") != kMarkerVersion) {
+      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a staged marker of version {}", path, kMarkerVersion);
     }
     root.at("source").get_to(marker.source);
     root.at("verified").get_to(marker.verified);

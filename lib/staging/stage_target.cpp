@@ -17,8 +17,6 @@
 namespace shardkit::staging {
 namespace {
 
-constexpr std::uint64_t kDiskBlock = 512;
-
 /// The name of `path` below the partial folder, without its ending.
 std::string stem_of(const std::filesystem::path& path) { return path.stem().string(); }
 
@@ -192,7 +190,7 @@ std::uint64_t StageTarget::bytes_present(const StageFile& file, const StageJourn
   if (is_complete) return file.object.size;
   struct stat partial {};
   if (::stat(partial_path(name).c_str(), &partial) != 0) return 0;
-  return std::min(file.object.size, static_cast<std::uint64_t>(partial.st_blocks) * kDiskBlock);
+  return std::min(file.object.size, io::allocated_bytes(partial));
 }
 
 void StageTarget::check_manifest_name(const ManifestSet& set) const {

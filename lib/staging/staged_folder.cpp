@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kDiskBlock = 512;
-
 system::WallTime time_of(const timespec& time) {
   const auto since = std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
   return system::WallTime(std::chrono::duration_cast<system::WallTime::duration>(since));
@@ -59,7 +57,7 @@ std::uint64_t disk_bytes(const std::string& folder) {
   std::uint64_t sum = 0;
   for (const fs::path& path : listing_of(folder)) {
     struct stat info {};
-    if (::lstat(path.c_str(), &info) == 0) sum += static_cast<std::uint64_t>(info.st_blocks) * kDiskBlock;
+    if (::lstat(path.c_str(), &info) == 0) sum += io::allocated_bytes(info);
   }
   return sum;
 }

@@ -67,7 +67,8 @@ void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use
     const auto text = probe.text(thread_folder + "/stat");
     const auto line = text ? parse_stat(*text) : std::nullopt;
     const bool sleeps = line && line->state() == 'S';
-    if ((line && line->state() == 'D') || (sleeps && waits_for_file_system(thread_folder, probe))) ++use.blocked_threads;
+    if ((line && line->state() == 'D') || (sleeps && waits_for_file_system(thread_folder, probe)))
+      ++use.blocked_threads;
     const auto waited = core_wait(thread_folder, probe);
     if (waited) use.core_waits.push_back({parse_count(name).value_or(0), *waited});
   }

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint64_t kGiB = 1ULL << 30U;
 constexpr std::uint64_t kTotalByDefault = kGiB;
 constexpr std::uint64_t kGpusOfANode = 8;
-constexpr std::uint64_t kMostBytes = 1ULL << 50U;
-constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kLargestCheckpoint = 1ULL << 50U;
+constexpr std::uint64_t kCheckpointUnit = 4096;
 
 /// A model whose checkpoints MLPerf Storage writes.
 struct CheckpointModel {
@@ -55,8 +55,9 @@ void check_size(const CheckpointOptions& options, std::uint64_t writers) {
   if (options.model && options.bytes)
     throw usage_error("--model and --bytes exclude each other; use --scale to make a model's checkpoint smaller");
   if (!options.model && options.scale != 1) throw usage_error("--scale needs --model or --job");
-  if (options.bytes && (*options.bytes < writers * kPage || *options.bytes > kMostBytes)) {
-    throw usage_error("--bytes: expected at least 4096 for each writer and at most {}", format_size(kMostBytes));
+  if (options.bytes && (*options.bytes < writers * kCheckpointUnit || *options.bytes > kLargestCheckpoint)) {
+    throw usage_error("--bytes: expected at least 4096 for each writer and at most {}",
+                      format_size(kLargestCheckpoint));
   }
 }
 
@@ -82,8 +83,8 @@ CheckpointPlan plan_checkpoint(const CheckpointOptions& options) {
   if (options.model && writers > find_model(*options.model).ranks) {
     throw usage_error("--writers: '{}' is written by {} ranks", *options.model, find_model(*options.model).ranks);
   }
-  const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(options, writers) / kPage));
-  return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kPage)};
+  const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(options, writers) / kCheckpointUnit));
+  return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kCheckpointUnit)};
 }
 
 CheckpointOptions with_job(const CheckpointOptions& given) {
@@ -98,10 +99,10 @@ CheckpointOptions with_job(const CheckpointOptions& given) {
   check_ranges(given);
   constexpr std::uint64_t kFiles = 4;
   constexpr std::uint64_t kFileBytes = 10ULL << 30U;
-  const double blocks = std::ceil(options.scale * (kFileBytes / kPage));
+  const double blocks = std::ceil(options.scale * (kFileBytes / kCheckpointUnit));
   options.mode = CheckpointModes::sync;
   options.writers = kFiles;
-  options.bytes = kFiles * kPage * static_cast<std::uint64_t>(blocks);
+  options.bytes = kFiles * kCheckpointUnit * static_cast<std::uint64_t>(blocks);
   options.scale = 1;
   options.direct = true;
   options.budget = options.budget.value_or(60);
@@ -126,7 +127,7 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
 
 void check_options(const CheckpointOptions& options) {
   check_ranges(options);
-  if (options.block % kPage != 0) throw usage_error("--block: expected a multiple of 4096 bytes");
+  if (options.block % kCheckpointUnit != 0) throw usage_error("--block: expected a multiple of 4096 bytes");
   if (options.step_time.has_value() != options.every.has_value())
     throw usage_error("--step-time and --every need each other");
   check_drain(options);

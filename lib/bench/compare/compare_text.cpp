@@ -12,7 +12,7 @@
 namespace shardkit::bench {
 namespace {
 
-std::string percent(double ratio) { return fmt::format("{:+.1f} %", ratio * 100); }
+std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", ratio * 100); }
 
 std::string rows_text(const CompareResult& result, stats::ChangeVerdict verdict) {
   std::string text;
@@ -87,9 +87,10 @@ std::string change_text(const CompareRow& row, Unit unit) {
   const std::string values =
       fmt::format("medians {} to {}", metric_text(row.base, unit), metric_text(row.changed, unit));
   if (!row.change.ratio) return values;
-  std::string text = fmt::format("typically {}, {}", percent(*row.change.ratio), values);
+  std::string text = fmt::format("typically {}, {}", signed_percent(*row.change.ratio), values);
   if (row.change.interval) {
-    text += fmt::format(", between {} and {}", percent(row.change.interval->low), percent(row.change.interval->high));
+    text += fmt::format(", between {} and {}", signed_percent(row.change.interval->low),
+                        signed_percent(row.change.interval->high));
   }
   if (row.change.p_value) text += fmt::format(", p {:.2g}", *row.change.p_value);
   if (std::min(row.base, row.changed) < row.floor) {

@@ -12,8 +12,6 @@ namespace shardkit::bench {
 namespace {
 
 using Findings = std::vector<Finding>;
-constexpr auto kWarning = FindingSeverity::warning;
-constexpr auto kHint = FindingSeverity::hint;
 
 std::string generation(double speed) {
   return fmt::format("generation {} ({} GT/s)", system::pcie_generation(speed), speed);

@@ -22,8 +22,6 @@ namespace {
 
 using Findings = std::vector<Finding>;
 using Rule = FindingRule<Environment>;
-constexpr auto kWarning = FindingSeverity::warning;
-constexpr auto kHint = FindingSeverity::hint;
 
 void cpu_limit(const Environment& environment, Findings& findings) {
   const std::uint64_t visible = environment.cpu.affinity;
@@ -149,14 +147,12 @@ constexpr std::array kLimitRules{
          }},
 };
 
-constexpr double kGiB = 1U << 30U;
-
 /// The command that mounts a /dev/shm of at least so many bytes.
 std::string larger_shm(double bytes) {
   return fmt::format(
       "docker run --shm-size={:.0f}g or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm, which counts "
       "towards the memory limit",
-      std::max(std::ceil(bytes / kGiB), 1.0));
+      std::max(std::ceil(bytes / (1U << 30U)), 1.0));
 }
 
 void shared_memory_of_job(const Environment& environment, const LoaderJob& job, Findings& findings) {
@@ -179,8 +175,9 @@ void shared_memory_of_job(const Environment& environment, const LoaderJob& job, 
 /// The default of Docker and containerd for a container.
 void default_shared_memory(const Environment& environment, Findings& findings) {
   constexpr std::uint64_t kDefault = std::uint64_t{64} << 20U;
+  constexpr std::uint64_t kMostUsual = std::uint64_t{16} << 30U;
   if (!environment.dev_shm_size || *environment.dev_shm_size > kDefault) return;
-  const double usual = std::min(static_cast<double>(environment.usable_memory) / 2, 16 * kGiB);
+  const double usual = static_cast<double>(std::min(environment.usable_memory / 2, kMostUsual));
   findings.push_back({"dev_shm_small", kWarning, format_size(*environment.dev_shm_size),
                       "half of the memory; several GiB for a loader", larger_shm(usual),
                       fmt::format("/dev/shm has {}: one batch of 256 crops in float32 takes 147 MiB, and a DataLoader "

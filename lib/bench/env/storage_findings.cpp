@@ -12,8 +12,6 @@ namespace {
 using Findings = std::vector<Finding>;
 using Rule = FindingRule<Environment>;
 using system::StorageClass;
-constexpr auto kWarning = FindingSeverity::warning;
-constexpr auto kHint = FindingSeverity::hint;
 constexpr std::uint64_t kKi = 1024;
 constexpr std::array<std::string_view, 8> kPseudoTypes{"proc",   "sysfs",   "cgroup",  "cgroup2",
                                                        "devpts", "debugfs", "tracefs", "securityfs"};

@@ -18,7 +18,7 @@ namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kMostFilesToAsk = 2000;
-constexpr std::size_t kThreads = 8;  // that ask, for files on a network
+constexpr std::size_t kAskingThreads = 8;  // that ask, for files on a network
 constexpr double kCold = 0.01;
 constexpr double kWarm = 0.99;
 
@@ -103,7 +103,7 @@ std::optional<double> residency(std::span<const InputFile> files) {
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<bool> known{true};
   const Deadline deadline = moment_in(kMostSeconds);
-  sync::for_each_index(some.size(), kThreads, {}, [&](std::size_t i, std::size_t) {
+  sync::for_each_index(some.size(), kAskingThreads, {}, [&](std::size_t i, std::size_t) {
     if (!known || (bytes > 0 && is_over(deadline))) return;
     const io::File file = io::File::open_read(some[i]->path);
     const auto in_cache = io::cached_bytes(file);

@@ -20,7 +20,6 @@
 namespace shardkit::bench {
 namespace {
 
-constexpr std::uint64_t kUsualBatch = 256;
 constexpr std::uint64_t kMostPrefetch = 64;
 
 /// Numbers with commas between them; throws Error{usage} with `expected` for anything else.
@@ -170,7 +169,7 @@ PipelineSetup set_up(const PipelineOptions& options) {
   setup.prefetches = parse_prefetches(options.prefetch);
   LoaderSettings& loader = setup.loader;
   loader.gpus = options.gpus.value_or(std::max<std::size_t>(listed_devices(options).size(), 1));
-  loader.batch = options.batch.value_or(kUsualBatch);
+  loader.batch = options.batch.value_or(loader.batch);
   setup.step.step_seconds = options.step_time.value_or(0);
   if (options.preset) {
     const Preset& preset = find_preset(*options.preset);

@@ -75,7 +75,7 @@ std::vector<InputFile> images_of(const InputSet& input) {
               format_count(input.files.size(), "file"), first);
 }
 
-constexpr std::uint64_t kBlock = 256U << 10U;
+constexpr std::uint64_t kShardBlock = 256U << 10U;
 
 /// Cuts images out of a shard that is read.
 class ImageCutter final : public formats::TarHandler {
@@ -176,9 +176,10 @@ class SetImages final : public ImageSource {
     const auto source = open_streamed(shard);
     ImageCutter cutter(shard, outlet, warned_[index], context_);
     formats::TarFeed feed(cutter, shard.bytes);
-    std::vector<std::byte> block(kBlock);
+    std::vector<std::byte> block(kShardBlock);
     for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
-      const std::size_t got = source->read_at(offset, std::span(block).first(std::min(kBlock, shard.bytes - offset)));
+      const std::size_t got =
+          source->read_at(offset, std::span(block).first(std::min(kShardBlock, shard.bytes - offset)));
       if (got == 0) fail_shrunk(shard, offset);
       feed.feed(Bytes(block).first(got));
       offset += got;

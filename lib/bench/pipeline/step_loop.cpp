@@ -11,7 +11,7 @@
 namespace shardkit::bench {
 namespace {
 
-constexpr std::uint64_t kBlock = 8U << 20U;
+constexpr std::uint64_t kCheckpointBlock = 8U << 20U;
 constexpr const char* kName = "iobench-checkpoint";
 
 using Clock = std::chrono::steady_clock;
@@ -71,7 +71,7 @@ BatchLatency StepLog::batch_latency() const {
 }
 
 CheckpointWriter::CheckpointWriter(io::FileSystem& files, std::string folder, std::uint64_t bytes)
-    : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kBlock)) {
+    : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kCheckpointBlock)) {
   io::AtomicFile(files_, io::join_path(folder_, kName));  // that it can be written there
   gpu::fill_pattern(block_, 0);
 }

@@ -18,7 +18,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kBlock = 256U << 10U;  // bytes per read
+constexpr std::uint64_t kFileBlock = 256U << 10U;  // bytes per read
 /// Residency is checked for one file in so many: it needs a call that loaders do not make. It is not timed.
 constexpr std::uint64_t kAskOneIn = 16;
 
@@ -190,7 +190,7 @@ Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t thre
     while (!stop.stop_requested()) {
       const auto turn = turns.next();
       if (!turn) return;
-      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kBlock), of_threads[thread], context.progress());
+      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kFileBlock), of_threads[thread], context.progress());
       context.progress().items.fetch_add(1, std::memory_order_relaxed);
     }
   };
@@ -207,7 +207,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   result.engine = enum_name(io::EngineKind::pread);
   result.threads = threads_of(options);
   result.depth = 1;
-  result.block = kBlock;
+  result.block = kFileBlock;
   result.storage = system::storage_of(options.paths.front());
   result.cache.requested = options.cache;
   const MetadataCache metadata = prepare(options, context);

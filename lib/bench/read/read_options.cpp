@@ -17,7 +17,7 @@ namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kDepth = 32;
-constexpr std::uint64_t kBlock = 256U << 10U;
+constexpr std::uint64_t kUsualBlock = 256U << 10U;
 
 void check_depth(const ReadOptions& options) {
   if (depth_of(options) == 1 || io::engine_takes_depth(engine_of(options))) return;
@@ -126,7 +126,7 @@ std::uint64_t depth_of(const ReadOptions& options) {
 
 std::uint64_t threads_of(const ReadOptions& options) { return options.threads.value_or(system::usable_threads()); }
 
-std::uint64_t block_of(const ReadOptions& options) { return options.block.value_or(kBlock); }
+std::uint64_t block_of(const ReadOptions& options) { return options.block.value_or(kUsualBlock); }
 
 bool reads_grid(const ReadOptions& options) {
   return options.mode == ReadMode::random && (options.block || options.store.sample_bytes);

@@ -27,7 +27,7 @@ std::vector<StoreObject> shuffled(std::vector<StoreObject> objects, std::uint64_
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSlice = 0.1;
+constexpr double kSliceSeconds = 0.1;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -114,7 +114,7 @@ class LevelRun {
     phase_ = Phase::measuring;
     while (timing.seconds < times.most && !stop.stop_requested()) {
       if (timing.seconds >= times.least && !drifts(timing)) break;
-      wait(stop, kSlice, [] { return false; });
+      wait(stop, kSliceSeconds, [] { return false; });
       const double seconds = seconds_since(begin);
       const std::uint64_t came = bytes - bytes_before;
       timing.rates.push_back(static_cast<double>(came - measured.bytes) / (seconds - timing.seconds));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kConnections = 64;
 constexpr std::uint64_t kMostConnections = 1024;
-constexpr std::uint64_t kBlock = 8U << 20U;
+constexpr std::uint64_t kUsualRequest = 8U << 20U;
 constexpr double kBudget = 28;
 constexpr double kLeastBudget = 1;
 
@@ -82,7 +82,7 @@ ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& option
   ReadResult result;
   result.engine = "http";
   result.threads = knee.level.connections;
-  result.block = options.block.value_or(kBlock);
+  result.block = options.block.value_or(kUsualRequest);
   result.bytes = knee.bytes;
   result.operations = knee.level.requests;
   result.read_seconds = knee.timing.seconds;
@@ -197,7 +197,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   std::uint64_t set_bytes = 0;
   for (const StoreObject& object : objects) set_bytes += object.info.size;
   const std::size_t files = objects.size();
-  StoreRequests requests(std::move(objects), options.block.value_or(kBlock), options.seed);
+  StoreRequests requests(std::move(objects), options.block.value_or(kUsualRequest), options.seed);
   const auto curve = measure_curve(requests, retries, options, context);
   const LevelMeasurement& knee = curve[stats::knee_of(rates_of(curve))];
   if (knee.bytes == 0) {

@@ -20,6 +20,8 @@ enum class FindingSeverity {
   hint,     ///< may be on purpose, or matters only to some
 };
 constexpr auto enum_names(FindingSeverity) { return std::to_array<std::string_view>({"error", "warning", "hint"}); }
+inline constexpr auto kWarning = FindingSeverity::warning;
+inline constexpr auto kHint = FindingSeverity::hint;
 
 /// A problem of a machine.
 struct Finding {

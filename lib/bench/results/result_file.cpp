@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kSchema = "shardkit/";
-constexpr std::uint64_t kMostBytes = 1U << 28U;
+constexpr std::uint64_t kLongestResult = 1U << 28U;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
                 "'{}' is not a regular file but {}; write the result to a file and give its name", path,
                 std::filesystem::is_directory(kind) ? "a folder" : "a pipe or a device");
   }
-  Json json = parse_json(io::read_text_file(path, kMostBytes));
+  Json json = parse_json(io::read_text_file(path, kLongestResult));
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   if (!json.is_object() || schema == json.end() || !schema->is_string() ||
       !schema->get<std::string>().starts_with(kSchema)) {

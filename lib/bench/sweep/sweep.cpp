@@ -166,7 +166,7 @@ void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& op
   }
 }
 
-constexpr std::array<std::uint64_t, 7> kThreads{1, 2, 4, 8, 16, 32, 64};
+constexpr std::array<std::uint64_t, 7> kThreadCounts{1, 2, 4, 8, 16, 32, 64};
 constexpr std::array<std::uint64_t, 5> kBlocks{64U << 10U, 256U << 10U, 1U << 20U, 4U << 20U, 16U << 20U};
 constexpr std::array<std::uint64_t, 7> kDepths{1, 2, 4, 8, 16, 32, 64};
 constexpr std::array<std::uint64_t, 5> kPrefetches{0, 1, 2, 4, 8};
@@ -301,7 +301,7 @@ void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
   SweepPoint setting;
   const std::uint64_t first_block = setting.block;
   const double first_rate =
-      climb(probes, SweepParameter::threads, kThreads, setting, &SweepPoint::threads, outcome.rows);
+      climb(probes, SweepParameter::threads, kThreadCounts, setting, &SweepPoint::threads, outcome.rows);
   const double rate = climb(probes, SweepParameter::block, kBlocks, setting, &SweepPoint::block, outcome.rows);
   for (const SweepRow& row : outcome.rows) {
     if (row.parameter != SweepParameter::block || row.value != first_block) continue;
@@ -323,7 +323,7 @@ void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t
   outcome.settings.samples_per_second = rate;
 }
 
-std::uint64_t most_read_points() { return kThreads.size() + kBlocks.size() + kDepths.size(); }
+std::uint64_t most_read_points() { return kThreadCounts.size() + kBlocks.size() + kDepths.size(); }
 
 std::uint64_t most_load_points(std::uint64_t cores) { return worker_counts(cores).size() + kPrefetches.size(); }
 

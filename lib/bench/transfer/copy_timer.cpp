@@ -21,7 +21,7 @@ constexpr std::uint64_t kWarmUps = 4;
 constexpr std::uint64_t kCopies = 16;
 constexpr unsigned kMeasurements = 3;
 /// For larger blocks, fewer copies over all streams, so that a stop is quick.
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30U;
+constexpr std::uint64_t kMostInFlight = std::uint64_t{16} << 30U;
 
 /// A stream that copies one piece of memory over and over in one direction.
 struct Lane {
@@ -46,7 +46,7 @@ class CopyRun {
           const std::stop_token& stop)
       : device_(device),
         job_(job),
-        copies_(std::clamp<std::uint64_t>(kMostBytes / (job.bytes * job.streams), 1, kCopies)),
+        copies_(std::clamp<std::uint64_t>(kMostInFlight / (job.bytes * job.streams), 1, kCopies)),
         stop_(stop) {
     for (std::uint64_t i = 0; i < job.lanes(); ++i) {
       const bool to_device =

@@ -44,10 +44,10 @@ void read_fully(const io::File& file, std::uint64_t offset, MutableBytes buffer)
 using Clock = std::chrono::steady_clock;
 using MakeReader = std::function<Reader()>;
 
-constexpr std::uint64_t kPage = 4096;  // accepted by O_DIRECT on every file system
-constexpr std::uint64_t kBlock = std::uint64_t{8} << 20U;
-constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 30U;
-constexpr unsigned kRepetitions = 3;
+constexpr std::uint64_t kDirectUnit = 4096;  // accepted by O_DIRECT on every file system
+constexpr std::uint64_t kTransferBlock = std::uint64_t{8} << 20U;
+constexpr std::uint64_t kMostOfFile = std::uint64_t{8} << 30U;
+constexpr unsigned kFetches = 3;
 constexpr std::uint64_t kStaleSeed = 0x5eed;
 
 /// Opens the file bypassing the page cache; if its file system refuses that, or only pretends, through it.
@@ -119,7 +119,7 @@ class FileRun {
     for (unsigned i = 0; i < threads_; ++i) readers.push_back(make_reader());
     device_.fill_pattern(memory_.span(), kStaleSeed);  // bytes of an earlier method must not count for this one
     std::vector<double> seconds;
-    for (unsigned i = 0; i < kRepetitions; ++i) seconds.push_back(fetch_all(readers));
+    for (unsigned i = 0; i < kFetches; ++i) seconds.push_back(fetch_all(readers));
     check(way);
     const double median = stats::summarize(seconds).median;
     return {way, direct, median, static_cast<double>(bytes_) / median};
@@ -134,9 +134,9 @@ class FileRun {
     for (const Reader& reader : readers) {
       group.spawn([&, this](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
-          const std::uint64_t offset = next.fetch_add(kBlock);
+          const std::uint64_t offset = next.fetch_add(kTransferBlock);
           if (offset >= bytes_) break;
-          const std::uint64_t length = std::min(kBlock, bytes_ - offset);
+          const std::uint64_t length = std::min(kTransferBlock, bytes_ - offset);
           reader.fetch(memory_.span().part(offset, length), offset);
           context_.progress().bytes.fetch_add(length, std::memory_order_relaxed);
         }
@@ -150,12 +150,12 @@ class FileRun {
 
   void check(FileReader way) {
     context_.progress().start("checking", 0, bytes_);
-    const gpu::HostBuffer expected(device_, gpu::HostMemory::pinned, kBlock);
-    const gpu::HostBuffer found(device_, gpu::HostMemory::pinned, kBlock);
+    const gpu::HostBuffer expected(device_, gpu::HostMemory::pinned, kTransferBlock);
+    const gpu::HostBuffer found(device_, gpu::HostMemory::pinned, kTransferBlock);
     const auto stream = device_.make_stream();
-    for (std::uint64_t offset = 0; offset < bytes_; offset += kBlock) {
+    for (std::uint64_t offset = 0; offset < bytes_; offset += kTransferBlock) {
       context_.throw_if_stopped();
-      const std::uint64_t length = std::min(kBlock, bytes_ - offset);
+      const std::uint64_t length = std::min(kTransferBlock, bytes_ - offset);
       stream->copy_to_host(found.bytes().first(length), memory_.span().part(offset, length));
       read_fully(file_, offset, expected.bytes().first(length));
       stream->synchronize();
@@ -217,7 +217,7 @@ void check_transfer_file(const std::string& path) {
     throw Error(ErrorCode::usage, At{path}, "--gds: '{}' is not a regular file", path);
   }
   bool direct = false;
-  if (open_file(path, direct).size() >= kPage) return;
+  if (open_file(path, direct).size() >= kDirectUnit) return;
   throw Error(ErrorCode::usage, At{path}, "--gds: '{}' is smaller than a page (4 KiB)", path);
 }
 
@@ -225,17 +225,18 @@ FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Devic
                            const TransferMachine& machine, Context& context) {
   bool direct = false;
   const io::File file = open_file(path, direct);
-  const std::uint64_t bytes = std::min({file.size(), kMostBytes, device.free_memory() / 2}) / kPage * kPage;
+  const std::uint64_t bytes =
+      std::min({file.size(), kMostOfFile, device.free_memory() / 2}) / kDirectUnit * kDirectUnit;
   if (bytes == 0) throw Error(ErrorCode::usage, At{path}, "--gds: '{}' is smaller than a page (4 KiB)", path);
 
   FileTransfer result;
   result.path = path;
   result.bytes = bytes;
-  result.block = kBlock;
+  result.block = kTransferBlock;
   result.threads = threads;
   FileRun run(file, bytes, threads, device, context);
   const auto make_reader = [&] {
-    const auto reader = std::make_shared<ReadAndCopy>(device, file, kBlock);
+    const auto reader = std::make_shared<ReadAndCopy>(device, file, kTransferBlock);
     return Reader{[=](gpu::DeviceSpan to, std::uint64_t offset) { reader->fetch(to, offset); },
                   [=] { reader->finish(); }};
   };

@@ -12,9 +12,9 @@
 namespace shardkit::bench {
 namespace {
 
-constexpr std::uint64_t kLeastBytes = std::uint64_t{4} << 10U;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
-constexpr std::uint64_t kMostCopy = std::uint64_t{1} << 40U;
+constexpr std::uint64_t kSmallestByDefault = std::uint64_t{4} << 10U;
+constexpr std::uint64_t kLargestByDefault = std::uint64_t{1} << 30U;
+constexpr std::uint64_t kLargestCopy = std::uint64_t{1} << 40U;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view expected) {
   throw usage_error("{}: '{}' is not {}", option, text, expected);
@@ -43,13 +43,13 @@ std::vector<E> choices(std::string_view option, std::string_view list) {
 std::vector<std::uint64_t> sizes(const std::string& list) {
   std::vector<std::uint64_t> all;
   if (list.empty()) {
-    for (std::uint64_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 4) all.push_back(bytes);
+    for (std::uint64_t bytes = kSmallestByDefault; bytes <= kLargestByDefault; bytes *= 4) all.push_back(bytes);
     return all;
   }
   for (const std::string_view word : pieces("--bytes", list, "a list of sizes such as 4KiB,1MiB")) {
     const auto bytes = parse_size(word);
     if (!bytes) throw usage_error("--bytes: {}", bytes.error().what());
-    if (*bytes == 0 || *bytes > kMostCopy) refuse("--bytes", word, "a size from 1 byte to 1 TiB");
+    if (*bytes == 0 || *bytes > kLargestCopy) refuse("--bytes", word, "a size from 1 byte to 1 TiB");
     all.push_back(*bytes);
   }
   return all;
@@ -74,12 +74,12 @@ std::uint64_t batch_bytes(const TransferOptions& options) {
   std::uint64_t bytes = image::value_bytes(options.dtype);
   for (const std::string_view side : sides) {
     const std::uint64_t factor = parse_count(side).value_or(0);
-    if (factor == 0 || factor > kMostCopy / bytes) refuse("--shape", shape, kExpected);
+    if (factor == 0 || factor > kLargestCopy / bytes) refuse("--shape", shape, kExpected);
     bytes *= factor;
   }
-  if (*options.batch == 0 || *options.batch > kMostCopy / bytes) {
+  if (*options.batch == 0 || *options.batch > kLargestCopy / bytes) {
     refuse("--batch", fmt::format("{}", *options.batch),
-           fmt::format("1 to {} samples of {}, below 1 TiB in all", kMostCopy / bytes, format_size(bytes)));
+           fmt::format("1 to {} samples of {}, below 1 TiB in all", kLargestCopy / bytes, format_size(bytes)));
   }
   return bytes * *options.batch;
 }

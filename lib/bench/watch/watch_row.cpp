@@ -6,28 +6,28 @@
 namespace shardkit::bench {
 namespace {
 
-using Number = std::optional<double>;
+using Figure = std::optional<double>;
 
 /// The increase of a counter; empty if it went backwards.
 template <class T>
-Number growth(T before, T after) {
+Figure growth(T before, T after) {
   if (after < before) return std::nullopt;
   return static_cast<double>(after - before);
 }
 template <class T>
-Number growth(const std::optional<T>& before, const std::optional<T>& after) {
+Figure growth(const std::optional<T>& before, const std::optional<T>& after) {
   return before && after ? growth(*before, *after) : std::nullopt;
 }
 
-Number per(Number part, Number whole) {
+Figure per(Figure part, Figure whole) {
   if (!part || !whole || *whole <= 0) return std::nullopt;
   return *part / *whole;
 }
 
 /// Two counters are never read at the same moment.
-Number share(Number part, Number whole) {
-  const Number ratio = per(part, whole);
-  return ratio ? Number(std::min(*ratio, 1.0)) : std::nullopt;
+Figure share(Figure part, Figure whole) {
+  const Figure ratio = per(part, whole);
+  return ratio ? Figure(std::min(*ratio, 1.0)) : std::nullopt;
 }
 
 /// Of the node or of a control group.
@@ -37,7 +37,7 @@ PressureShares pressure_shares(const system::Pressures& before, const system::Pr
   const auto waited = [&](std::optional<Pressure> Pressures::*of, double Pressure::*part) {
     const auto& first = before.*of;
     const auto& last = after.*of;
-    return first && last ? share(growth((*first).*part, (*last).*part), seconds) : Number();
+    return first && last ? share(growth((*first).*part, (*last).*part), seconds) : Figure();
   };
   return {waited(&Pressures::cpu, &Pressure::some_seconds), waited(&Pressures::io, &Pressure::some_seconds),
           waited(&Pressures::io, &Pressure::full_seconds), waited(&Pressures::memory, &Pressure::some_seconds),
@@ -45,7 +45,7 @@ PressureShares pressure_shares(const system::Pressures& before, const system::Pr
 }
 
 void add_processors(const system::CpuTimes& before, const system::CpuTimes& after, NodeRow& row) {
-  const Number total = growth(before.total_seconds, after.total_seconds);
+  const Figure total = growth(before.total_seconds, after.total_seconds);
   row.cpu_busy = share(growth(before.busy_seconds, after.busy_seconds), total);
   row.stolen = share(growth(before.stolen_seconds, after.stolen_seconds), total);
   if (row.cpu_busy) row.busy_cores = *row.cpu_busy * static_cast<double>(after.processors);
@@ -133,7 +133,7 @@ std::map<std::uint64_t, double> core_waits(const std::vector<system::ProcessUse>
 }
 
 /// Seconds that threads waited for a core in between. A thread that was not there before began in between.
-Number core_wait(const std::vector<system::ProcessUse>& before, const std::vector<system::ProcessUse>& after) {
+Figure core_wait(const std::vector<system::ProcessUse>& before, const std::vector<system::ProcessUse>& after) {
   const auto first = core_waits(before);
   const auto last = core_waits(after);
   if (last.empty()) return std::nullopt;
@@ -168,9 +168,9 @@ JobRow job_row(const WatchTarget& target, const WatchSample& before, const Watch
 
 DiskRow disk_row(const std::string& name, const system::DiskCounters& before, const system::DiskCounters& after,
                  double seconds) {
-  const Number reads = growth(before.reads, after.reads);
-  const Number writes = growth(before.writes, after.writes);
-  const Number read = growth(before.read_bytes, after.read_bytes);
+  const Figure reads = growth(before.reads, after.reads);
+  const Figure writes = growth(before.writes, after.writes);
+  const Figure read = growth(before.read_bytes, after.read_bytes);
   DiskRow row;
   row.name = name;
   row.reads = per(reads, seconds);
@@ -186,8 +186,8 @@ DiskRow disk_row(const std::string& name, const system::DiskCounters& before, co
 }
 
 NfsRow nfs_row(const system::NfsCounters& before, const system::NfsCounters& after, double seconds) {
-  const Number operations = growth(before.operations, after.operations);
-  const Number resent = growth(before.retransmissions, after.retransmissions);
+  const Figure operations = growth(before.operations, after.operations);
+  const Figure resent = growth(before.retransmissions, after.retransmissions);
   NfsRow row;
   row.operations = per(operations, seconds);
   row.read_bytes = per(growth(before.read_bytes, after.read_bytes), seconds);

@@ -34,9 +34,9 @@ void look_at_process(std::uint64_t pid, const system::Probe& probe, WatchTarget&
   target.processors = system::allowed_processors(pid, probe);
 }
 
-constexpr std::size_t kMostFiles = 64;
+constexpr std::size_t kMostFilesAsked = 64;
 constexpr std::size_t kMostEntries = 4096;
-constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
+constexpr std::uint64_t kMostBytesAsked = std::uint64_t{4} << 30U;
 
 /// Regular files at `path` or below; links to folders are not followed, so that the walk ends.
 std::vector<std::string> some_paths(const std::string& path) {
@@ -106,18 +106,18 @@ WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& 
 
 WatchedFiles::WatchedFiles(const std::string& path) {
   std::uint64_t bytes = 0;
-  for (const std::string& name : taken_evenly(some_paths(path), kMostFiles)) {
+  for (const std::string& name : taken_evenly(some_paths(path), kMostFilesAsked)) {
     try {
       io::File file = io::File::open_read(name);
       const std::uint64_t size = file.size();
-      if (size > kMostBytes) continue;
+      if (size > kMostBytesAsked) continue;
       bytes += size;
       files_.push_back(std::move(file));
     } catch (const Error&) {  // not for this user, or ended meanwhile: the others are enough
     }
   }
-  if (bytes <= kMostBytes) return;
-  const double share = static_cast<double>(kMostBytes) / static_cast<double>(bytes);
+  if (bytes <= kMostBytesAsked) return;
+  const double share = static_cast<double>(kMostBytesAsked) / static_cast<double>(bytes);
   const auto most = static_cast<std::size_t>(share * static_cast<double>(files_.size()));
   files_ = taken_evenly(std::move(files_), std::max<std::size_t>(1, most));
 }

@@ -76,7 +76,7 @@ std::string paragraphs(std::string_view text, std::size_t width) {
   return out;
 }
 
-std::string examples(const CommandText& text) {
+std::string example_lines(const CommandText& text) {
   std::string out;
   for (const Example& example : text.examples) {
     out += fmt::format("  # {}\n  {}\n", example.explanation, example.command);
@@ -135,7 +135,7 @@ std::string command_help(const App& app, const Command& command, std::size_t wid
     }
   }
   const std::string_view page = page_of(app, doc.text.name);
-  return out + examples(doc.text) + fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
+  return out + example_lines(doc.text) + fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
          (page.empty() ? std::string() : fmt::format("More: {}\n", page_to_read(page)));
 }
 

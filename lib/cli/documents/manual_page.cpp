@@ -65,7 +65,7 @@ std::string result_fields(const CommandDoc& doc) {
   return out;
 }
 
-std::string examples(const CommandText& text) {
+std::string examples_section(const CommandText& text) {
   if (text.examples.empty()) return {};
   std::string out = ".SH EXAMPLES\n";
   for (const Example& example : text.examples) {
@@ -74,7 +74,7 @@ std::string examples(const CommandText& text) {
   return out;
 }
 
-std::string verb_page(const App& app, const Command& command) {
+std::string manual_page(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
   std::string out = heading(fmt::format("{}-{}", app.name, verb_slug(doc.text.name)), doc.text.summary);
   out += fmt::format(".SH SYNOPSIS\n.B {}\n", troff(synopsis(app.name, doc.text.name, doc.options)));
@@ -87,7 +87,7 @@ std::string verb_page(const App& app, const Command& command) {
       for (const FieldNode& option : topic.options) out += tagged(option_spelling(option), help_text(option));
     }
   }
-  out += result_fields(doc) + exit_status() + examples(doc.text);
+  out += result_fields(doc) + exit_status() + examples_section(doc.text);
   out += fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
   const std::string_view page = page_of(app, doc.text.name);
   return page.empty() ? out : out + fmt::format(".PP\n.I {}/{}\n", kDocsFolder, troff(page));
@@ -107,7 +107,7 @@ std::string program_page(const App& app) {
 std::vector<NamedText> manual_pages(const App& app) {
   std::vector<NamedText> pages{{fmt::format("{}.1", app.name), program_page(app)}};
   for (const Command& command : app.commands) {
-    pages.emplace_back(fmt::format("{}-{}.1", app.name, verb_slug(command.text().name)), verb_page(app, command));
+    pages.emplace_back(fmt::format("{}-{}.1", app.name, verb_slug(command.text().name)), manual_page(app, command));
   }
   return pages;
 }

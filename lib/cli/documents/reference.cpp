@@ -74,7 +74,7 @@ void append_rows(const std::vector<FieldNode>& nodes, const std::string& prefix,
   }
 }
 
-std::string examples(const CommandText& text) {
+std::string examples_block(const CommandText& text) {
   std::string out;
   for (const Example& example : text.examples) out += fmt::format("# {}\n{}\n", example.explanation, example.command);
   return out.empty() ? out : "```sh not-run (the paths are examples)\n" + out + "```\n\n";
@@ -87,11 +87,11 @@ std::string page_name(const App& app, const CommandText& text) {
   return fmt::format("{}-{}.md", app.name, verb_slug(text.name));
 }
 
-std::string verb_page(const App& app, const Command& command) {
+std::string reference_page(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
   std::string out = fmt::format("# {} {}\n\n{}`{}`\n\n{}\n\n", app.name, doc.text.name, kOrigin,
                                 synopsis(app.name, doc.text.name, doc.options), doc.text.description);
-  out += examples(doc.text);
+  out += examples_block(doc.text);
   out += "## Options\n\n" + option_tables(doc.options);
   out += "See also the options of [every verb](README.md)";
   if (doc.text.prometheus) out += ", `--prometheus FILE`";
@@ -170,7 +170,7 @@ std::vector<NamedText> reference_pages(const std::vector<App>& apps) {
     for (const Command& command : app.commands) {
       const std::string name = page_name(app, command.text());
       overview += fmt::format("| [{}]({}) | {} |\n", command.text().name, name, command.text().summary);
-      pages.emplace_back(name, verb_page(app, command));
+      pages.emplace_back(name, reference_page(app, command));
     }
     overview += "\n";
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::uint64_t kMostNamed = 5;
+constexpr std::uint64_t kMostRefusalsNamed = 5;
 
 std::string id_of(const std::string& given) {
   return given.empty() ? staging::job_lease_id(system::process_environment()) : given;
@@ -75,7 +76,7 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
                                      : std::uint64_t{staging::release_lease(*files, folder.path, result.owner)};
     } catch (const Error& error) {
       if (error.code() != ErrorCode::denied) throw;
-      if (failed++ < kMostNamed) refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
+      if (failed++ < kMostRefusalsNamed) refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
     }
   }
   if (failed > 0) throw not_released(result, failed, refusals, options.folder);

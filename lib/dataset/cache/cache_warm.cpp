@@ -12,8 +12,8 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr unsigned kFewestReaders = 4;  // one stream does not keep an NVMe disk busy
-constexpr unsigned kMostReaders = 32;   // by default
+constexpr unsigned kFewestDiskReaders = 4;  // one stream does not keep an NVMe disk busy
+constexpr unsigned kMostReaders = 32;       // by default
 constexpr double kWarm = 0.99;
 
 /// A file to have in memory, and how much of it is there before.
@@ -54,7 +54,7 @@ std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Con
 }
 
 unsigned readers(const std::optional<std::uint64_t>& asked) {
-  return asked ? system::thread_count(asked) : std::clamp(system::usable_threads(), kFewestReaders, kMostReaders);
+  return asked ? system::thread_count(asked) : std::clamp(system::usable_threads(), kFewestDiskReaders, kMostReaders);
 }
 
 void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t chosen_bytes, Context& ctx) {

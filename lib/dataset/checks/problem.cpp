@@ -16,7 +16,7 @@ constexpr Severity kWarning = Severity::warning;
 
 // The behavior of readers is from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
 // datasets, and mostly tested. docs/explain/verify.md shows this table.
-constexpr ProblemKind kKinds[] = {
+constexpr ProblemKind kProblemKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read", Remedy::restore},
     {zero_length, "zero_length", kError, "the shard is empty", Remedy::salvage},
     {compressed, "compressed", kError, "compressed shards cannot be indexed and do not allow random access",
@@ -133,24 +133,24 @@ constexpr ProblemKind kKinds[] = {
 };
 
 constexpr bool in_enum_order() {
-  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
-    if (static_cast<std::size_t>(kKinds[i].code) != i) return false;
+  for (std::size_t i = 0; i < std::size(kProblemKinds); ++i) {
+    if (static_cast<std::size_t>(kProblemKinds[i].code) != i) return false;
   }
   return true;
 }
 static_assert(in_enum_order(), "the table must follow the enum");
-static_assert(std::ranges::none_of(kKinds,
+static_assert(std::ranges::none_of(kProblemKinds,
                                    [](const ProblemKind& kind) {
                                      return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning;
                                    }),
               "--drop-bad leaves out errors only");
-static_assert(std::size(kKinds) == static_cast<std::size_t>(listed_file) + 1, "every code needs a row");
+static_assert(std::size(kProblemKinds) == static_cast<std::size_t>(listed_file) + 1, "every code needs a row");
 
 }  // namespace
 
-std::span<const ProblemKind> problem_kinds() { return kKinds; }
+std::span<const ProblemKind> problem_kinds() { return kProblemKinds; }
 
-const ProblemKind& problem_kind(ProblemCode code) { return kKinds[static_cast<std::size_t>(code)]; }
+const ProblemKind& problem_kind(ProblemCode code) { return kProblemKinds[static_cast<std::size_t>(code)]; }
 
 void Problem::describe(FieldVisitor& v) {
   v.field({"code", "stable name of the finding"}, code);
@@ -189,7 +189,7 @@ bool ProblemLog::lists(ProblemCode code) const {
 std::uint64_t ProblemLog::total(Severity severity) const {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < kProblemCodes; ++i) {
-    if (kKinds[i].severity == severity) sum += tallies_[i].count;
+    if (kProblemKinds[i].severity == severity) sum += tallies_[i].count;
   }
   return sum;
 }

@@ -10,12 +10,10 @@
 #include "core/units.hpp"
 #include "formats/tar_scanner.hpp"
 #include "image/image_header.hpp"
+#include "io/file.hpp"
 
 namespace shardkit::dataset {
 namespace {
-
-constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every common Linux file system
-constexpr std::size_t kLongestPath = 4095;      // PATH_MAX without its NUL
 
 struct ByteKinds {
   bool nul = false;
@@ -49,7 +47,7 @@ Components components(std::string_view name) {
     const std::size_t slash = name.find('/');
     const std::string_view part = name.substr(0, slash);
     result.parent |= part == "..";
-    result.too_long |= part.size() > kLongestComponent;
+    result.too_long |= part.size() > io::kLongestComponent;
     result.macosx |= part == "__MACOSX";
     result.last = part;
     if (slash == std::string_view::npos) return result;
@@ -78,7 +76,7 @@ void check_member_name(const formats::TarEntry& entry, ProblemLog& log) {
   if (bytes.control) note(ProblemCode::control_character);
   if (bytes.space) note(ProblemCode::space_in_name);
   if (bytes.non_ascii) note(ProblemCode::non_ascii_name);
-  if (parts.too_long || entry.name.size() > kLongestPath) note(ProblemCode::name_too_long);
+  if (parts.too_long || entry.name.size() > io::kLongestPath) note(ProblemCode::name_too_long);
   if (entry.type == formats::TarType::regular) check_sample_name(entry, parts, log);
 }
 

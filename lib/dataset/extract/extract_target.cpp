@@ -15,6 +15,7 @@
 
 #include "core/hash.hpp"
 #include "formats/portable_name.hpp"
+#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace fs = std::filesystem;
@@ -22,8 +23,6 @@ namespace fs = std::filesystem;
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every common Linux file system
-constexpr std::size_t kLongestPath = 4095;      // PATH_MAX without its NUL
 constexpr std::string_view kParent = "../";
 
 /// `name` below the folder of its class.
@@ -108,13 +107,13 @@ Result<std::string> contained_path(std::string_view name) {
     name.remove_prefix(slash == std::string_view::npos ? name.size() : slash + 1);
     if (part.empty() || part == ".") continue;
     if (part == "..") return refuse("it contains '..'");
-    if (part.size() > kLongestComponent) return refuse("a part of it is longer than 255 bytes");
+    if (part.size() > io::kLongestComponent) return refuse("a part of it is longer than 255 bytes");
     if (path.empty() && part == formats::kStateFolder) return refuse("it is in '.shardkit', which is reserved");
     if (!path.empty()) path += '/';
     path += part;
   }
   if (path.empty()) return refuse("it has no file name");
-  if (path.size() > kLongestPath) return refuse("it is longer than 4095 bytes");
+  if (path.size() > io::kLongestPath) return refuse("it is longer than 4095 bytes");
   return path;
 }
 
@@ -340,7 +339,7 @@ std::string PathClaims::free_path(const std::string& path, const std::string& or
   const formats::NameParts parts = formats::split_extension(std::string_view(path).substr(name));
   const std::string extension = parts.extension.empty() ? "" : fmt::format(".{}", parts.extension);
   constexpr std::size_t mark = 9;  // '-' and 8 digits
-  const std::size_t room = kLongestComponent - std::min(kLongestComponent, extension.size() + mark);
+  const std::size_t room = io::kLongestComponent - std::min(io::kLongestComponent, extension.size() + mark);
   const std::string stem = path.substr(0, name) + std::string(parts.stem.substr(0, room));
   for (unsigned attempt = 0;; ++attempt) {
     const std::string text = attempt == 0 ? origin : fmt::format("{}#{}", origin, attempt);

@@ -16,7 +16,7 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::size_t kMostNamed = 20;
+constexpr std::size_t kMostChangesNamed = 20;
 
 /// Files of a finished shard that are not as its plan has them.
 struct Deviations {
@@ -199,7 +199,7 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
       // It keeps the key that it has in the set, also where files beside it that share the stem came or went.
       if (const Entry* entry = find(folder + path)) {
         if (entry->state == state_of(sample, source.labels[c]) || formats::is_unread(sample.image)) continue;
-        if (++all_changed <= kMostNamed) changed.push_back(fmt::format("'{}'", path));
+        if (++all_changed <= kMostChangesNamed) changed.push_back(fmt::format("'{}'", path));
         continue;
       }
       if (is_still_bad(owner, owner.files[f])) continue;

@@ -24,7 +24,7 @@ namespace shardkit::dataset {
 namespace {
 
 using Labels = std::map<std::string, std::uint64_t>;
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostFilesNamed = 3;
 
 Labels numbered(const std::vector<std::string>& classes) {
   Labels numbers;
@@ -216,13 +216,13 @@ void warn_of_contradictions(const ScannedSource& source, Context& ctx) {
   const auto none = std::ranges::find(source.scan.classes, std::string(), &catalog::ScannedClass::name);
   if (none == source.scan.classes.end() || !source.scan.labeled()) return;
   std::vector<std::string> first;
-  for (const catalog::ScannedFile& file : none->files | std::views::take(kMostNamed))
+  for (const catalog::ScannedFile& file : none->files | std::views::take(kMostFilesNamed))
     first.push_back(source.notes->lines_of(none->path_of(file)));
   ctx.warn("labels_contradict",
            "{} without a label, because rows of the list disagree: {}{}; use --label-separator for several "
            "labels, or correct the list",
            format_count(none->files.size(), "image"), fmt::join(first, "; "),
-           none->files.size() > kMostNamed ? "; ..." : "");
+           none->files.size() > kMostFilesNamed ? "; ..." : "");
 }
 
 /// As a --field: a suffix that no file has would turn the files that are meant into samples of their own.
@@ -312,13 +312,13 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
     catalog::FileState none;
     if (images.store) none.version.emplace();
     for (const std::string& path : problem.unread) with_unreadable.known.emplace(path, none);
-    if (++unreadable <= kMostNamed) first.emplace_back(problem.error.what());
+    if (++unreadable <= kMostFilesNamed) first.emplace_back(problem.error.what());
   }
   const std::uint64_t files = source.scan.images() + unreadable;
   // More of them are a source that is not there, whatever may be left out.
   if (unreadable == 0 || unreadable > std::max(most_bad(options.max_bad, files), most_bad({}, files))) return source;
   ctx.warn("files_unreadable", "{} not complete: {}{}; everything else is converted",
-           format_count(unreadable, "sample"), fmt::join(first, "; "), unreadable > kMostNamed ? "; ..." : "");
+           format_count(unreadable, "sample"), fmt::join(first, "; "), unreadable > kMostFilesNamed ? "; ..." : "");
   return scan_source(with_unreadable, options, set, threads, ctx);
 }
 

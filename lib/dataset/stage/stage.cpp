@@ -25,8 +25,8 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr unsigned kMostFolderReads = 32;
-constexpr std::size_t kMostNamed = 20;
+constexpr unsigned kMostFilesAsked = 32;
+constexpr std::size_t kMostOmissionsNamed = 20;
 constexpr double kSlowShare = 0.25;  // of the usual rate of a connection
 
 void wait_jitter(double longest, Context& ctx) {
@@ -167,8 +167,8 @@ class Stage {
     const std::vector<std::string>& left_out = set_.left_out();
     if (left_out.empty()) return;
     ctx_.warn("files_left_out", "{} of '{}' not staged: {}{}", format_count(left_out.size(), "file"),
-              source_.location(), fmt::join(left_out | std::views::take(kMostNamed), ", "),
-              left_out.size() > kMostNamed ? ", ..." : "");
+              source_.location(), fmt::join(left_out | std::views::take(kMostOmissionsNamed), ", "),
+              left_out.size() > kMostOmissionsNamed ? ", ..." : "");
   }
 
   /// Each set below the source is divided by itself, as a loader reads it.
@@ -249,7 +249,7 @@ class Stage {
     for (const staging::StageFile& file : wanted_) {
       if (file.object.size == 0 || target_.bytes_present(file, journal) < file.object.size) missing.push_back(&file);
     }
-    sync::for_each_index(missing.size(), kMostFolderReads, ctx_.stop_token(),
+    sync::for_each_index(missing.size(), kMostFilesAsked, ctx_.stop_token(),
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified.clear();
