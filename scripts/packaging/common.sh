@@ -2,7 +2,7 @@
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-DIST=${SHARDKIT_DIST:-$ROOT/dist}
+DIST=$ROOT/dist
 PORTABLE=$ROOT/build/portable
 STATIC=$ROOT/build/static
 VERSION=$(sed -n 's/^project(shardkit VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt")

@@ -1,5 +1,6 @@
 """What the packers in this folder that are written in Python share."""
 
+import argparse
 import os
 import pathlib
 import re
@@ -7,16 +8,19 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Tests pack other programs, to another folder.
-DIST = pathlib.Path(os.environ.get("SHARDKIT_DIST", ROOT / "dist"))
 
 
-def installed():
-    """The folder with bin/ and share/ to pack."""
-    folder = pathlib.Path(os.environ.get("SHARDKIT_INSTALL", ROOT / "build/portable/install"))
-    if not (folder / "bin/shardctl").exists():
-        sys.exit(f"{os.path.basename(sys.argv[0])}: there are no programs in {folder}/bin; scripts/packaging/portable makes them")
-    return folder
+def options_of(description):
+    """Options that tests use: a release packs the portable programs into dist/."""
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--install", type=pathlib.Path, default=ROOT / "build/portable/install", help=argparse.SUPPRESS)
+    parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not (options.install / "bin/shardctl").exists():
+        sys.exit(f"{parser.prog}: there are no programs in {options.install}/bin; scripts/packaging/portable makes them")
+    options.dist.mkdir(parents=True, exist_ok=True)
+    return options
 
 
 def version():
