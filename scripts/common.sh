@@ -33,3 +33,16 @@ configure_and_build() {
   fi
   run cmake --build "$build"
 }
+
+# make_venv FOLDER LIST [PIP_OPTION...]: a virtual environment with the packages in LIST. It is made again when the list
+# changes; pip is not asked otherwise.
+make_venv() {
+  if cmp -s "$2" "$1/requirements.txt"; then
+    echo "Python packages: all in $1"
+    return
+  fi
+  rm -rf "$1"
+  run python3 -m venv "$1"
+  run "$1/bin/pip" install --quiet --disable-pip-version-check "${@:3}" -r "$2"
+  cp "$2" "$1/requirements.txt"
+}

@@ -46,7 +46,7 @@ int run_app(const App& app, int argc, const char* const* argv);
 /// The same with any streams; `args` without the program's name. For tests.
 int run_app(const App& app, std::span<const std::string> args, const Io& io);
 
-/// Version of the project, "0.1.0".
+/// Version of the project, "0.9.0".
 std::string_view build_version();
 
 /// Git commit this was built from, with "-dirty" after local changes; "unknown" outside a repository.

@@ -2,7 +2,8 @@
 #include "gpu/pattern.hpp"
 
 namespace shardkit::gpu {
-namespace {
+// It has a name because nvcc names an unnamed one by the path of this file, and the same source is to give the same program.
+inline namespace on_gpu {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kMostBlocks = 4096;            // threads go over the memory in strides
@@ -97,7 +98,7 @@ unsigned word_blocks(std::size_t bytes) { return blocks_for((bytes + kWord - 1) 
 
 unsigned pixel_blocks(std::size_t pixels) { return blocks_for(pixels, kMostPixelBlocks); }
 
-}  // namespace
+}  // namespace on_gpu
 
 cudaError_t launch_hold(GateWords* gate, std::uint64_t most_nanoseconds, cudaStream_t stream) {
   hold<<<1, 1, 0, stream>>>(gate, most_nanoseconds);

@@ -18,6 +18,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "net/authorities.hpp"
 #include "net/transfer_error.hpp"
 
 namespace shardkit::net {
@@ -53,15 +54,15 @@ curl_socket_t open_socket(void* options, curlsocktype /*purpose*/, curl_sockaddr
 
 /// The certificates of authorities, for all connections: libcurl would read them for each. Throws Error{denied}.
 std::shared_ptr<X509_STORE> read_authorities(const HttpOptions& options) {
-  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy(curl_easy_init(), &curl_easy_cleanup);
+  const Authorities known = find_authorities();
+  const std::string file = options.ca_file.empty() ? known.file.string() : options.ca_file;
+  const std::string folder = options.ca_folder.empty() ? known.folder.string() : options.ca_folder;
+  if (file.empty() && folder.empty()) {
+    throw Error(ErrorCode::denied,
+                "this host has no certificates of authorities; install its package ca-certificates, or name a PEM file "
+                "in SSL_CERT_FILE");
+  }
   const std::shared_ptr<X509_STORE> store(X509_STORE_new(), &X509_STORE_free);
-  const auto path_of = [&](const std::string& given, CURLINFO known) {
-    char* standard = nullptr;
-    if (given.empty()) curl_easy_getinfo(easy.get(), known, &standard);
-    return standard != nullptr ? std::string(standard) : given;
-  };
-  const std::string file = path_of(options.ca_file, CURLINFO_CAINFO);
-  const std::string folder = path_of(options.ca_folder, CURLINFO_CAPATH);
   if (store == nullptr || (!file.empty() && X509_STORE_load_file(store.get(), file.c_str()) != 1) ||
       (!folder.empty() && X509_STORE_load_path(store.get(), folder.c_str()) != 1)) {
     throw Error(ErrorCode::denied, At{file},

@@ -1,0 +1,38 @@
+"""What the packers in this folder that are written in Python share."""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def options_of(description):
+    """Options that tests use: a release packs the portable programs into dist/."""
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--install", type=pathlib.Path, default=ROOT / "build/portable/install", help=argparse.SUPPRESS)
+    parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not (options.install / "bin/shardctl").exists():
+        sys.exit(f"{parser.prog}: there are no programs in {options.install}/bin; scripts/packaging/portable makes them")
+    options.dist.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def version():
+    text = (ROOT / "CMakeLists.txt").read_text()
+    return re.search(r"^project\(shardkit VERSION ([0-9.]+)", text, re.MULTILINE)[1]
+
+
+def made_at():
+    """The time that archives carry: that of the commit."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    return int(epoch or subprocess.check_output(["git", "-C", ROOT, "log", "-1", "--format=%ct"]))
+
+
+def report(path):
+    print(f"{os.path.relpath(path, ROOT)}: {path.stat().st_size / 1e6:.1f} MB")

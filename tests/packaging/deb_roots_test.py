@@ -1,0 +1,67 @@
+"""scripts/packaging/deb: each package installed, run and purged in a clean root of its release. Only with SHARDKIT_SOAK."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+from program import CHECKOUT  # noqa: E402
+
+# What apt and dpkg keep for themselves, and what is there only while a command runs.
+NOT_OF_PACKAGES = ("proc/", "tmp/", "var/log/", "var/cache/", "var/lib/apt/", "var/lib/dpkg/", "etc/ld.so.cache")
+
+
+def files_of(root):
+    found = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink()}
+    return {path for path in found if not path.startswith(NOT_OF_PACKAGES)}
+
+
+@unittest.skipUnless(os.environ.get("SHARDKIT_SOAK"), "SKIPPED: builds in roots of Debian, which scripts/test --soak does")
+class Roots(unittest.TestCase):
+    def setUp(self):
+        if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+            self.skipTest("SKIPPED: needs root and debootstrap; scripts/install-deps --release installs it")
+
+    def enter(self, root, *command):
+        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", f"--root={root}", "--mount-proc=/proc", "env", "-i",
+                               "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", *command],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def check(self, suite):
+        made = subprocess.run([CHECKOUT / "scripts/packaging/deb", suite], capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+        package = CHECKOUT / made.stdout.splitlines()[-1].partition(":")[0]
+        clean = subprocess.run([CHECKOUT / "scripts/packaging/debian-root", suite], capture_output=True, text=True, check=True)
+        root = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-", dir=CHECKOUT / "build/roots"))
+        self.addCleanup(shutil.rmtree, root)
+        subprocess.run(["cp", "-a", clean.stdout.strip() + "/.", root], check=True)
+        shutil.copy(package, root / "tmp")
+        before = files_of(root)
+
+        self.enter(root, "apt-get", "update", "-q")
+        self.enter(root, "apt-get", "install", "-q", "-y", "--no-install-recommends", f"/tmp/{package.name}")
+        self.assertIn("usr/bin/shardctl", files_of(root))
+        for command in ("shardctl synth /tmp/photos --classes 2 --per-class 5", "shardctl convert /tmp/photos /tmp/shards",
+                        "shardctl verify /tmp/shards --depth decode", "iobench env /tmp/shards",
+                        "iobench run /tmp/shards --cache warm --budget 2s"):
+            self.enter(root, *command.split())
+        self.assertEqual(self.enter(root, "dpkg", "--verify", "shardkit"), "")
+
+        self.enter(root, "apt-get", "purge", "-q", "-y", "--autoremove", "shardkit")
+        self.assertEqual(files_of(root) ^ before, set())
+
+    def test_debian_12(self):
+        self.check("bookworm")
+
+    def test_debian_13(self):
+        self.check("trixie")
+
+
+if __name__ == "__main__":
+    unittest.main()
