@@ -14,7 +14,7 @@ NOTES = re.compile(r"^(" + PROGRESS + r"|[a-z]+ +\d+/\d+|iobench: warning: |hint
 VERDICT = re.compile(r"^(pass|improved|regressed|inconclusive)(?=\s+[a-z_-]+\.)")
 
 # Parts of a verdict of `iobench run` that only come when the measurement was disturbed or two stages are about as slow.
-CLAUSES = ("; others used ...: these rates are lower than an idle machine's", "; ... is about as slow (...)",
+CLAUSES = ("; others used ...: an idle machine would be faster", "; ... is about as slow (...)",
            "; this is uncertain: ... with a longer --budget")
 CLAUSE = re.compile("|".join("[^;]*?".join(map(re.escape, clause.split("..."))) for clause in CLAUSES))
 

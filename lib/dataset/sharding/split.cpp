@@ -238,7 +238,7 @@ void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
   };
   if (!divided.labels_moved.empty()) {
     ctx.warn("class_without_training_sample",
-             "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
+             "with this --seed, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
              rule.shares.front().name, named(divided.labels_moved));
   }
   for (std::size_t i = 0; i < divided.labels_absent.size(); ++i) {

@@ -87,7 +87,7 @@ class Answers(FolderTest):
         (self.src / "class_0/note.txt").write_text("x")
         (self.src / "class_0/link.jpg").symlink_to("nowhere")
         text = self.says(0, "a", "--on-bad", "skip")
-        self.assertIn("1 file of no sample ignored: 1 .txt ('class_0/note.txt')", text)
+        self.assertIn("1 file outside of samples ignored: 1 .txt ('class_0/note.txt')", text)
         self.assertIn("1 source file left out of the shards: 'class_0/link.jpg'", text)
         self.assertIn("has an extension of --primary (mp3); found .jpg, .txt", self.says(4, "b", "--primary", "mp3"))
 
