@@ -146,7 +146,7 @@ class Output(unittest.TestCase):
         self.assertIsNone(difference("done\n", "look up the source  5 s\ndone\n"))
         self.assertIsNone(difference("done\n", "iobench: warning: only 0.6 of 2.0 cores were available\ndone\n"))
         self.assertIsNone(difference("decode at 7/s (3 s)\n", "decode at 9/s; read is about as slow (10/s); others used 1.2 of 2 "
-                                     "cores: these rates are lower than an idle machine's (1 s)\n"))
+                                     "cores: an idle machine would be faster (1 s)\n"))
         self.assertIsNotNone(difference("done\n", "shardctl: warning: 3 files were left out\ndone\n"))
         self.assertIsNotNone(difference("decode at 7/s\n", "decode at 9/s; nothing else was measured\n"))
 
@@ -169,17 +169,28 @@ class Troubleshooting(unittest.TestCase):
 
 
 class Picture(unittest.TestCase):
-    """docs/images/terminal.svg, which scripts/record-terminal draws from README."""
+    """docs/images/terminal.svg, which scripts/record-terminal draws from README, and the picture of scripts/draw-overview."""
 
     def test_it_shows_what_readme_shows(self):
-        (block,) = (block for block in parse(ROOT / "README.md").blocks if block.tag == "run")
+        blocks = parse(ROOT / "README.md").blocks
+        (install,) = (line for block in blocks for line in block.text.splitlines() if line.startswith("pip install "))
+        (block,) = (block for block in blocks if block.tag == "run")
         svg = (ROOT / "docs/images/terminal.svg").read_text()
         lines = [html.unescape(line) for line in re.findall(r'preserve">(.*)</text>', svg)]
-        self.assertEqual([line[2:] for line in lines if line.startswith("$ ")], block.text.splitlines())
+        self.assertEqual([line[2:] for line in lines if line.startswith("$ ")], [install, *block.text.splitlines()])
+        installation = lines[:lines.index("$ " + block.text.splitlines()[0])]
+        self.assertTrue(any(line.startswith("Successfully installed shardkit-") for line in installation), installation)
+        lines = lines[len(installation):]
         page = " ".join(masked(line) for line in block.output.splitlines())
         for line in lines:
             if not line.startswith("$ ") and line != "...":
                 self.assertIn(masked(line), page)
+
+    def test_the_overview_is_what_its_script_draws(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = pathlib.Path(folder, "overview.svg")
+            subprocess.run([ROOT / "scripts/draw-overview", "--output", drawn], check=True, stdout=subprocess.DEVNULL)
+            self.assertEqual(drawn.read_text(), (ROOT / "docs/images/overview.svg").read_text())
 
 
 class Commands(unittest.TestCase):
