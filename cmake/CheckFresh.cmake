@@ -20,3 +20,5 @@ if(stale)
   message(FATAL_ERROR "These generated documents are stale:\n  ${lines}\n"
     "This refreshes them:\n  cmake --build build/dev --target docs")
 endif()
+list(LENGTH kept count)
+message(NOTICE "checked ${count} documents")

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts share; sourced by bash. Sets ROOT, the folder of the checkout.
 
 set -euo pipefail

@@ -24,7 +24,6 @@ CropBox central_crop(std::uint32_t width, std::uint32_t height) {
   return {(width - w) / 2, (height - h) / 2, w, h};
 }
 
-constexpr std::size_t kChannels = 3;
 constexpr float kMostLevel = 255;
 
 /// Kept free of branches and calls, so that the compiler makes vector instructions of it.
@@ -95,7 +94,7 @@ void to_half(std::span<const float> values, std::span<std::uint16_t> halves) {
 }
 
 void Augmenter::prepare(std::size_t width) {
-  const std::size_t values = width * kChannels;
+  const std::size_t values = width * kRgbChannels;
   if (levels_.size() == values) return;
   levels_.resize(values);
   mean_.resize(values);
@@ -103,7 +102,7 @@ void Augmenter::prepare(std::size_t width) {
   floats_.resize(values);
   halves_.resize(values);
   for (std::size_t i = 0; i < values; ++i) {
-    const std::size_t channel = layout_ == TensorLayout::nchw ? i / width : i % kChannels;
+    const std::size_t channel = layout_ == TensorLayout::nchw ? i / width : i % kRgbChannels;
     mean_[i] = kImageNetMean[channel];
     deviation_[i] = kImageNetDeviation[channel];
   }
@@ -113,11 +112,11 @@ void Augmenter::arrange(const PixelView& rgb, std::uint32_t y, bool flip) {
   const std::size_t width = rgb.width;
   const bool planes = layout_ == TensorLayout::nchw;
   const std::size_t next_channel = planes ? width : 1;
-  const std::size_t next_pixel = planes ? 1 : kChannels;
+  const std::size_t next_pixel = planes ? 1 : kRgbChannels;
   const std::uint8_t* pixel = rgb.row(y);
-  for (std::size_t x = 0; x < width; ++x, pixel += kChannels) {
+  for (std::size_t x = 0; x < width; ++x, pixel += kRgbChannels) {
     std::uint8_t* target = levels_.data() + (flip ? width - 1 - x : x) * next_pixel;
-    for (std::size_t c = 0; c < kChannels; ++c) target[c * next_channel] = pixel[c];
+    for (std::size_t c = 0; c < kRgbChannels; ++c) target[c * next_channel] = pixel[c];
   }
 }
 
@@ -131,7 +130,7 @@ Bytes Augmenter::convert() {
 
 void Augmenter::augment(const PixelView& rgb, bool flip, MutableBytes sample) {
   prepare(rgb.width);
-  const std::size_t parts = layout_ == TensorLayout::nchw ? kChannels : 1;
+  const std::size_t parts = layout_ == TensorLayout::nchw ? kRgbChannels : 1;
   const std::size_t part_bytes = rgb.stride() * value_bytes(type_) / parts;  // of one row
   for (std::uint32_t y = 0; y < rgb.height; ++y) {
     arrange(rgb, y, flip);

@@ -17,7 +17,6 @@ namespace shardkit::image {
 namespace {
 
 constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28U;
-constexpr unsigned kChannels = 3;
 
 /// Memory that only grows and is not cleared: clearing would cost as much as resizing a crop.
 class PixelBuffer {
@@ -40,9 +39,9 @@ std::uint8_t scaled(unsigned color, unsigned light) { return static_cast<std::ui
 /// CMYK without a profile: what the inks leave of the light. Adobe stores the light, others the ink.
 void cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t pixels, bool stores_light, std::uint8_t* rgb) {
   const unsigned flip = stores_light ? 0 : 255;
-  for (std::size_t i = 0; i < pixels; ++i, cmyk += 4, rgb += kChannels) {
+  for (std::size_t i = 0; i < pixels; ++i, cmyk += 4, rgb += kRgbChannels) {
     const unsigned light = cmyk[3] ^ flip;
-    for (std::size_t c = 0; c < kChannels; ++c) rgb[c] = scaled(cmyk[c] ^ flip, light);
+    for (std::size_t c = 0; c < kRgbChannels; ++c) rgb[c] = scaled(cmyk[c] ^ flip, light);
   }
 }
 
@@ -71,7 +70,7 @@ struct JpegDecoder::Codec {
     if (!reader.start(scale_divisor, options.keep_gray, options.smooth_chroma)) return false;
     const std::uint32_t width = reader.output_width();
     const std::uint32_t height = reader.output_height();
-    const unsigned channels = std::min(reader.output_channels(), kChannels);
+    const unsigned channels = std::min<unsigned>(reader.output_channels(), kRgbChannels);
     const std::span<std::uint8_t> target = region.take(std::size_t{width} * height * channels);
     pixels = {target, width, height, channels};
     return read_rows(target, width, height) && reader.finish();
@@ -84,7 +83,7 @@ struct JpegDecoder::Codec {
     std::uint32_t width = std::min(box.x + box.width + 1, reader.output_width()) - x;
     if (width < reader.output_width() && !reader.crop_columns(x, width)) return false;
     if (box.y != 0 && !reader.skip_rows(box.y)) return false;
-    const std::size_t size = std::size_t{width} * box.height * kChannels;
+    const std::size_t size = std::size_t{width} * box.height * kRgbChannels;
     const std::span<std::uint8_t> target = region.take(size + BilinearResizer::kReadBeyond).first(size);
     result = {{target, width, box.height}, {box.x - x, 0, box.width, box.height}};
     return read_rows(target, width, box.height);
@@ -92,8 +91,8 @@ struct JpegDecoder::Codec {
 
   bool read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows) {
     const unsigned channels = reader.output_channels();
-    if (channels <= kChannels) return reader.read_rows(target.data(), std::size_t{width} * channels, rows);
-    const std::size_t stride = std::size_t{width} * kChannels;
+    if (channels <= kRgbChannels) return reader.read_rows(target.data(), std::size_t{width} * channels, rows);
+    const std::size_t stride = std::size_t{width} * kRgbChannels;
     const std::span<std::uint8_t> line = cmyk.take(std::size_t{width} * 4);
     for (std::uint32_t y = 0; y < rows; ++y) {
       if (!reader.read_rows(line.data(), line.size(), 1)) return false;
@@ -106,7 +105,7 @@ struct JpegDecoder::Codec {
   Decoded resize_box(const CropBox& box, std::uint32_t size) {
     Region found;
     if (!read_box(box, found)) return failed(reason());
-    const std::span<std::uint8_t> target = crop.take(std::size_t{size} * size * kChannels);
+    const std::span<std::uint8_t> target = crop.take(std::size_t{size} * size * kRgbChannels);
     resizer.resize(found.pixels, found.box, size, size, target);
     return finished({target, size, size});
   }

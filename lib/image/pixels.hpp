@@ -6,12 +6,14 @@
 
 namespace shardkit::image {
 
+inline constexpr std::size_t kRgbChannels = 3;
+
 /// Pixels in row order without padding, `channels` bytes each: 3 for RGB, 1 for gray. The memory is borrowed.
 struct PixelView {
   std::span<const std::uint8_t> bytes;  ///< width * height * channels
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  unsigned channels = 3;
+  unsigned channels = kRgbChannels;
 
   std::size_t stride() const { return std::size_t{width} * channels; }
   const std::uint8_t* row(std::size_t y) const { return bytes.data() + y * stride(); }

@@ -13,7 +13,6 @@ namespace shardkit::image {
 namespace {
 
 constexpr std::uint32_t kNoRow = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kChannels = 3;
 /// Lines are written four levels at a time, so one level beyond the last.
 constexpr std::size_t kWriteBeyond = 1;
 
@@ -74,10 +73,10 @@ void BilinearResizer::prepare(std::uint32_t source_width, std::uint32_t width) {
     const BilinearTap tap = bilinear_tap(x, scale, source_width);
     const auto next = static_cast<std::uint16_t>(tap.weight);
     const auto first = static_cast<std::uint16_t>(kBilinearOne - tap.weight);
-    columns_[x] = Column{{first, first, first, next, next, next, 0, 0}, tap.first * kChannels};
+    columns_[x] = Column{{first, first, first, next, next, next, 0, 0}, tap.first * kRgbChannels};
   }
   for (Line& line : lines_) {
-    line.levels.resize(width * kChannels + kWriteBeyond);
+    line.levels.resize(width * kRgbChannels + kWriteBeyond);
     line.y = kNoRow;
   }
 }
@@ -89,14 +88,14 @@ const BilinearResizer::Line& BilinearResizer::line_of(const PixelView& source, c
   }
   Line& line = &kept == &lines_[0] ? lines_[1] : lines_[0];
   line.y = y;
-  const std::uint8_t* pixels = source.row(box.y + y) + box.x * kChannels;
+  const std::uint8_t* pixels = source.row(box.y + y) + box.x * kRgbChannels;
   std::uint16_t* out = line.levels.data();
 #pragma GCC unroll 4  // a tenth faster
   for (const Column& column : columns_) {
     const Levels parts = load_levels(pixels + column.offset) * std::bit_cast<Levels>(column.weights);
     const Levels mixed = parts + __builtin_shufflevector(parts, Levels{}, 3, 4, 5, 6, 7, 8, 9, 10);
     std::memcpy(out, &mixed, 4 * sizeof(*out));
-    out += kChannels;
+    out += kRgbChannels;
   }
   return line;
 }
@@ -105,7 +104,7 @@ void BilinearResizer::resize(const PixelView& source, const CropBox& box, std::u
                              std::span<std::uint8_t> target) {
   prepare(box.width, width);
   const double scale = static_cast<double>(box.height) / height;
-  const std::size_t stride = width * kChannels;
+  const std::size_t stride = width * kRgbChannels;
   for (std::uint32_t y = 0; y < height; ++y) {
     const BilinearTap tap = bilinear_tap(y, scale, box.height);
     const Line& first = line_of(source, box, tap.first, lines_[lines_[1].y == tap.next ? 1 : 0]);

@@ -1,6 +1,7 @@
 """What the packers in this folder that are written in Python share."""
 
 import argparse
+import functools
 import os
 import pathlib
 import re
@@ -28,6 +29,7 @@ def version():
     return re.search(r"^project\(shardkit VERSION ([0-9.]+)", text, re.MULTILINE)[1]
 
 
+@functools.cache
 def made_at():
     """The time that archives carry: that of the commit."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")

@@ -146,11 +146,44 @@ def link_faults(root, edges):
                 yield f"lib/{room}/CMakeLists.txt: links {target}, but {room} may not use {target}"
 
 
+def own_names(text):
+    """What a source defines in its unnamed namespaces: {name: what a second definition has to differ in}.
+
+    A name is that of a constant, a type, an alias, or a function with the types of its parameters.
+    """
+    names = {}
+    for block in re.findall(r"^namespace \{\n(.*?)^\}  // namespace$", text, re.S | re.M):
+        block = without_comments(block)
+        for name in re.findall(r"^constexpr [^=;{(]*?\b(k[A-Z]\w*)", block, re.M):
+            names[name] = None
+        for name in re.findall(r"^(?:struct|class|enum(?: class)?) (\w+)[^;{]*\{", block, re.M):
+            names[name] = None
+        for name, meaning in re.findall(r"^using (\w+) = ([^;]+);", block, re.M):
+            names[name] = meaning  # the same alias may stand in several sources
+        for name, parameters in re.findall(r"^[\w:\[][^=;{}()]*?\b(\w+)\(([^{};]*?)\)(?: const)? \{", block, re.M):
+            types = re.sub(r"\s*\b\w+\s*(=[^,]*)?(?=,|$)", "", re.sub(r"\s+", " ", parameters))
+            names[f"{name}({types})"] = None
+    return names
+
+
+def name_faults(root):
+    """The sources of a room are compiled together in a unity build: their unnamed namespaces are one."""
+    owners = {}
+    for file in sources(root):
+        path = file.relative_to(root)
+        if path.suffix != ".cpp":
+            continue
+        for name, meaning in own_names(file.read_text()).items():
+            owner, known = owners.setdefault((room_of(path), name), (path, meaning))
+            if owner != path and (meaning is None or meaning != known):
+                yield f"{path}: {owner} has another {name}; a unity build needs two names, or one in a header"
+
+
 def faults(root):
     architecture = (root / "docs/dev/architecture.md").read_text()
     edges = allowed_edges(architecture)
     levels = inner_levels(architecture)
-    found = list(link_faults(root, edges))
+    found = [*link_faults(root, edges), *name_faults(root)]
     for file in sources(root):
         path = file.relative_to(root)
         text = without_comments(file.read_text())
@@ -215,6 +248,24 @@ class TheCheckItself(unittest.TestCase):
 
     def test_finds_a_link_edge_upwards(self):
         self.assertEqual(len(self.faults_of("lib/core/CMakeLists.txt", "shardkit_library(core DEPENDS io)")), 1)
+
+    def test_finds_a_name_that_two_sources_of_a_room_use(self):
+        def names(*texts, second="lib/io/b.cpp"):
+            with tempfile.TemporaryDirectory() as name:
+                root = pathlib.Path(name)
+                for path, text in zip(("lib/io/a.cpp", second), texts):
+                    (root / path).parent.mkdir(parents=True, exist_ok=True)
+                    (root / path).write_text(f"namespace x {{\nnamespace {{\n{text}\n}}  // namespace\n}}\n")
+                return len(list(name_faults(root)))
+
+        for text in ("constexpr int kMost = 1;", "constexpr std::array<int, 2> kMost{1, 2};", "struct Row {\n};",
+                     "std::string percent(double a) {\n}"):
+            self.assertEqual(names(text, text), 1, text)
+            self.assertEqual(names(text, text, second="lib/core/b.cpp"), 0, text)
+        self.assertEqual(names("int f(double a) {\n}", "int f(double b) {\n}"), 1)
+        self.assertEqual(names("int f(double a) {\n}", "int f(int a) {\n}"), 0)
+        self.assertEqual(names("using Json = a::json;", "using Json = a::json;"), 0)
+        self.assertEqual(names("using Json = a::json;", "using Json = b::json;"), 1)
 
     def test_finds_output_and_exits_but_not_in_comments_and_texts(self):
         for call in ("std::cout << 1;", 'printf("x");', "exit(1);", "std::abort();", "_exit(2);"):

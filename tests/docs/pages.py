@@ -3,6 +3,7 @@
 A command block says after its language how it is tested:
 
     ```sh run                      runs in every test, in the page's scratch folder; `exit=3` if it ends with that code
+    ```sh run exit=3,1             chance decides the code: 3, for which the page shows the output, or 1
     ```sh stand-in=radosgw         runs where the stand-in is installed: radosgw, slurm; `schema` checks a Kubernetes object
     ```python heavy file=train.py  runs where torch is installed; `file=` writes the block to a file for the next command
     ```sh not-run (needs a GPU)    is only parsed, for the reason given
@@ -41,7 +42,7 @@ class Block:
     text: str
     tag: str = ""       # one of TAGS, or "setup"
     stand_in: str = ""
-    exit_code: int = 0
+    exit_codes: tuple = (0,)  # the shown output is that of the first
     file: str = ""
     output: str = None  # what the page shows, None without
 
@@ -75,8 +76,8 @@ def parse_info(place, info, text):
         name, _, value = word.partition("=")
         if name in TAGS and not block.tag:
             block.tag, block.stand_in = name, value
-        elif name == "exit" and value.isdigit():
-            block.exit_code = int(value)
+        elif name == "exit" and re.fullmatch(r"\d+(,\d+)*", value):
+            block.exit_codes = tuple(map(int, value.split(",")))
         elif name == "file" and value:
             block.file = value
         else:

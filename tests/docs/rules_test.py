@@ -15,7 +15,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import commands_test  # noqa: E402
 from pages import ROOT, BadPage, inline_commands, markdown_files, parse  # noqa: E402
 from runner import PROGRAMS  # noqa: E402
-from shown_output import difference, masked, refreshed  # noqa: E402
+from shown_output import CLAUSES, difference, masked, refreshed  # noqa: E402
+
+
+def texts_of_sources():
+    """The sources of the programs, in which a text of several literals is one."""
+    sources = "".join(path.read_text() for folder in ("lib", "apps") for path in (ROOT / folder).rglob("*.cpp"))
+    return re.sub(r'"\s*\n\s*"', "", sources)
 
 
 class PageTest(unittest.TestCase):
@@ -62,6 +68,13 @@ class Running(PageTest):
         self.assertRegex(self.check("```sh run\nfalse | cat\n```\n")[0][0], "exit code 1 instead of 0")
         self.assertRegex(self.check("```sh run exit=3\ntrue\n```\n")[0][0], "exit code 0 instead of 3")
 
+    def test_where_chance_decides_the_exit_code_the_page_shows_the_output_of_the_first(self):
+        block = "```sh run exit=0,3\necho %s\nexit %d\n```\n```text output\npass\n```\n"
+        self.assertEqual(self.check(block % ("pass", 0))[0], [])
+        self.assertEqual(self.check(block % ("regressed", 3))[0], [])
+        self.assertRegex(self.check(block % ("regressed", 0))[0][0], "the page shows")
+        self.assertRegex(self.check(block % ("pass", 1))[0][0], "exit code 1 instead of 0 or 3")
+
     def test_a_failing_set_up_fails(self):
         self.assertRegex(self.check("<!-- setup\nfalse\n-->\n```sh run\ntrue\n```\n")[0][0], "page.md:1: exit code 1")
 
@@ -103,6 +116,7 @@ class Output(unittest.TestCase):
     def test_numbers_units_dates_hosts_and_hashes_differ(self):
         for shown, real in (("22.0 MiB in 0.5 s", "3 KiB in 1 min 20 s"), ("8,235/s  - ", "61/s 2.5 x"),
                             ("read - 3 MB/s", "read 2/s to 4/s"),
+                            ("feeds 2.3 x a100, 1.1 x h100; decode at 7/s", "feeds 0.1 x h100; decode at 1/s"),
                             ("on node1 (16 CPUs, x)", "on vm (2 CPUs, y), 2026-11-23T09:57:17Z"),
                             ("until 2026-11-23T09:57:17Z", "until 2027-01-02T00:00:00Z"), ("+3.0 %", "-45.1 %")):
             self.assertEqual(masked(shown), masked(real))
@@ -120,18 +134,31 @@ class Output(unittest.TestCase):
         self.assertEqual(refreshed("a 1\n\n...\n  d 4 MB\ne 1 ... 2 s...\n", "a 2\nb 3\n  d 5 kB\ne 7 f 8 s, g\n"),
                          "a 2\n\n...\n  d 5 kB\ne 7 ... 8 s...\n")
 
-    def test_progress_and_notes_about_a_busy_machine_are_left_out(self):
+    def test_the_verdict_on_a_measured_metric_is_chance_and_other_words_are_not(self):
+        self.assertIsNone(difference("improved  read.bytes_per_second  by 2 %\n", "inconclusive  read.bytes_per_second  by 1 %\n"))
+        for shown, real in (("pass  all", "improved  all"), ("met  read.bytes_per_second", "missed  read.bytes_per_second"),
+                            ("pass  read.bytes_per_second", "pass  read.samples_per_second")):
+            self.assertIsNotNone(difference(shown, real))
+
+    def test_progress_and_notes_about_the_machine_are_left_out(self):
         self.assertIsNone(difference("done\n", "synth 86 %  173/200  33.8/s  3.78 MB/s  ETA 1 s\ndone\n"))
         self.assertIsNone(difference("done\n", "stage 3 of 4: running the pipeline 3 %  27  ETA 3 s\ndone\n"))
         self.assertIsNone(difference("done\n", "look up the source  5 s\ndone\n"))
         self.assertIsNone(difference("done\n", "iobench: warning: only 0.6 of 2.0 cores were available\ndone\n"))
+        self.assertIsNone(difference("decode at 7/s (3 s)\n", "decode at 9/s; read is about as slow (10/s); others used 1.2 of 2 "
+                                     "cores: these rates are lower than an idle machine's (1 s)\n"))
         self.assertIsNotNone(difference("done\n", "shardctl: warning: 3 files were left out\ndone\n"))
+        self.assertIsNotNone(difference("decode at 7/s\n", "decode at 9/s; nothing else was measured\n"))
+
+    def test_the_programs_print_the_clauses_that_are_left_out(self):
+        texts = texts_of_sources()
+        for part in re.split(r"\.\.\.|; ", "; ".join(CLAUSES)):
+            self.assertIn(part, texts)
 
 
 class Troubleshooting(unittest.TestCase):
     def test_its_headings_are_texts_of_messages(self):
-        sources = "".join(path.read_text() for folder in ("lib", "apps") for path in (ROOT / folder).rglob("*.cpp"))
-        texts = re.sub(r'"\s*\n\s*"', "", sources)  # one text in several literals
+        texts = texts_of_sources()
         page = parse(ROOT / "docs/how-to/troubleshooting.md")
         shown = "".join(block.output or "" for block in page.blocks)
         headings = re.findall(r'^### (".*)$', page.path.read_text(), re.M)

@@ -1,8 +1,8 @@
 """Compares the output that a page shows with what the command really printed.
 
-Numbers with their units, intervals, versions, commits and dates are masked, the line about the host too. A line `...` in the page stands
-for any lines, `...` within a line for any text. Progress, and what iobench says of a machine that others use, may come at any
-time and is left out.
+What depends on the machine or the moment is masked: numbers with their units, intervals, versions, commits, dates, the host, the
+presets that a node feeds, and the verdict on a metric of two measurements. Progress is left out, and so is what iobench says of its machine:
+its warnings, its hints, and the CLAUSES below. A line `...` in the page stands for any lines, `...` within a line for any text.
 """
 
 import re
@@ -10,22 +10,29 @@ import re
 UNITS = r"(?:[KMGT]iB|[kMGT]?B|ms|s|µs|min|h|%|x)"
 NUMBER = re.compile(r"(?<![\w.~])(?<!\w-)[-+]?\d[\d,]*(?:\.\d+)*(?:\s?" + UNITS + r"(?![A-Za-z]))?(?:/s\b)?")
 PROGRESS = r"(stage \d+ of \d+: )?[a-z][a-z -]*( \d+ %  |  \d+ s$)"
-NOTES = re.compile(r"^(" + PROGRESS + r"|[a-z]+ +\d+/\d+|\S+: warning: (only .* of .* cores were available|measured separately, )|"
-                   r"hint: (reading took only|workers get only|other processes))")
+NOTES = re.compile(r"^(" + PROGRESS + r"|[a-z]+ +\d+/\d+|iobench: warning: |hint: )")
+VERDICT = re.compile(r"^(pass|improved|regressed|inconclusive)(?=\s+[a-z_-]+\.)")
+
+# Parts of a verdict of `iobench run` that only come when the measurement was disturbed or two stages are about as slow.
+CLAUSES = ("; others used ...: these rates are lower than an idle machine's", "; ... is about as slow (...)",
+           "; this is uncertain: ... with a longer --budget")
+CLAUSE = re.compile("|".join("[^;]*?".join(map(re.escape, clause.split("..."))) for clause in CLAUSES))
 
 
 def masked(line):
     line = re.sub(r"^on \S+ \(.*", "on HOST", line)
+    line = VERDICT.sub("VERDICT", line)
     line = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "DATE", line)
     line = re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,40}(-dirty)?\b", "HASH", line)
     line = NUMBER.sub("#", line)
     line = re.sub(r"(?<=\s)-(?=\s|$)|# to #", "#", line)  # a value that was not measured; an interval
+    line = re.sub(r"(?<=^feeds )[^;]+", "PRESETS", line)
     return " ".join(re.sub(r"#(\s+#)+", "#", line).split())
 
 
 def lines_of(text, scratch=""):
     text = text.replace(str(scratch), "") if scratch else text
-    text = re.sub(r"; others used [^;]*: these rates are lower than an idle machine's", "", text)
+    text = CLAUSE.sub("", text)
     lines = [line.rstrip() for line in text.replace("\r", "\n").splitlines()]
     return [line for line in lines if line and not NOTES.match(line)]
 

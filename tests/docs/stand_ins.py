@@ -85,7 +85,7 @@ def skip_unless_installed(tier):
 def started(tier, runner):
     if tier == "radosgw":
         server = radosgw.Radosgw()
-        server.start_or_skip()
+        server.start()
         runner.environment.update(AWS_ENDPOINT_URL=server.endpoint, AWS_ACCESS_KEY_ID=server.access_key,
                                   AWS_SECRET_ACCESS_KEY=server.secret_key, AWS_REGION="us-east-1")
         runner.tool("upload", UPLOAD.format(path=ROOT / "tests/net/support", python=sys.executable, port=server.port,
@@ -129,7 +129,7 @@ class Slurm:
         self.spawn(environment, "slurmctld", "-D", "-f", conf)
         for i in range(1, 5):
             self.spawn(environment, "slurmd", "-D", "-N", f"n{i}", "-f", conf)
-        for _ in range(60):
+        for _ in range(240):
             idle = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], env=environment, capture_output=True, text=True)
             if idle.stdout.strip() == "4":
                 return conf

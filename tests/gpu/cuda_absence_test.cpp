@@ -31,7 +31,10 @@ TEST_CASE("one line says what is missing") {
 
 TEST_CASE("where there is no GPU, opening them is not supported, and one line says why") {
   const auto failure = failure_of([] { open_devices(); });
-  if (!failure.failed) return;  // a GPU is here
+  if (!failure.failed) {
+    MESSAGE("SKIPPED: a GPU is here");
+    return;
+  }
   CHECK(failure == ErrorCode::unsupported);
   CHECK(failure.says("no GPU is available: "));
   CHECK_FALSE(failure.says("\n"));
@@ -40,7 +43,10 @@ TEST_CASE("where there is no GPU, opening them is not supported, and one line sa
 TEST_CASE("where nvJPEG or its driver is missing one line says so") {
   const FakeDevice device;
   const auto failure = failure_of([&] { open_jpeg_decoder(device, 1); });
-  if (!failure.failed) return;
+  if (!failure.failed) {
+    MESSAGE("SKIPPED: a GPU is here");
+    return;
+  }
   CHECK((failure.says("nvJPEG") || failure.says("GPU")));
   CHECK_FALSE(failure.says("\n"));
 }
@@ -48,7 +54,10 @@ TEST_CASE("where nvJPEG or its driver is missing one line says so") {
 TEST_CASE("where cuFile or its driver is missing one line says so") {
   const FakeDevice device;
   const auto failure = failure_of([&] { open_direct_storage(device); });
-  if (!failure.failed) return;
+  if (!failure.failed) {
+    MESSAGE("SKIPPED: a GPU is here");
+    return;
+  }
   CHECK_FALSE(failure.text.empty());
   CHECK_FALSE(failure.says("\n"));
 }

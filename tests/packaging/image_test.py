@@ -16,19 +16,18 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
 from container import MEMORY, USER, Container, need_runc  # noqa: E402
-from program import CHECKOUT, PROGRAMS, FolderTest  # noqa: E402
+from program import CHECKOUT, PROGRAMS, FolderTest, run  # noqa: E402
 
 LABEL = "org.opencontainers.image."
-# Stands for both programs where only the archive is looked at.
-PROGRAM = """
-#include <stdio.h>
-int main(void) { return puts("shardctl 1.2.3") < 0; }
-"""
+VERSION = run("shardctl", "--version").stdout.split()[1]
+PROGRAM = "int main(void) { return 0; }"  # stands for both where only the archive is looked at
 
 
-def image(install, archive):
-    return subprocess.run([CHECKOUT / "scripts/packaging/image", "--install", install, "--output", archive],
-                          capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "86400"})
+def image(install, dist):
+    """Runs scripts/packaging/image on an installed tree; the archive goes to the folder `dist`. -> finished process, path."""
+    environment = {**os.environ, "SHARDKIT_INSTALL": str(install), "SHARDKIT_DIST": str(dist), "SOURCE_DATE_EPOCH": "86400"}
+    done = subprocess.run([CHECKOUT / "scripts/packaging/image"], capture_output=True, text=True, env=environment)
+    return done, dist / f"shardkit-{VERSION}-oci.tar"
 
 
 def make_install(folder, *programs):
@@ -75,10 +74,9 @@ class Content(unittest.TestCase):
         program = cls.folder / "program"
         subprocess.run(["cc", "-x", "c", "-", "-o", program], input=PROGRAM, text=True, check=True)
         cls.install = make_install(cls.folder / "install", program, program)
-        cls.archive = cls.folder / "image.tar"
-        cls.printed = image(cls.install, cls.archive)
-        if cls.printed.returncode != 0:
-            raise AssertionError(cls.printed.stderr)
+        cls.done, cls.archive = image(cls.install, cls.folder / "dist")
+        if cls.done.returncode != 0:
+            raise AssertionError(cls.done.stderr)
         cls.made = Archive(cls.archive)
         cls.entries = cls.made.entries(cls.folder)
 
@@ -86,10 +84,10 @@ class Content(unittest.TestCase):
         made = self.made
         self.assertEqual(json.loads(made.files["oci-layout"]), {"imageLayoutVersion": "1.0.0"})
         (docker,) = json.loads(made.files["manifest.json"])
-        self.assertEqual(docker["RepoTags"], ["shardkit:1.2.3"])
+        self.assertEqual(docker["RepoTags"], [f"shardkit:{VERSION}"])
         self.assertEqual(made.files[docker["Config"]], made.blob(made.manifest["config"]))
         self.assertEqual([made.files[name] for name in docker["Layers"]], [made.blob(made.layer)])
-        self.assertEqual(made.entry["annotations"][LABEL + "ref.name"], "1.2.3")
+        self.assertEqual(made.entry["annotations"][LABEL + "ref.name"], VERSION)
 
     def test_it_runs_either_program_as_a_user_without_privileges(self):
         settings = self.made.config["config"]
@@ -101,7 +99,7 @@ class Content(unittest.TestCase):
     def test_its_labels_name_the_version_the_commit_and_the_license(self):
         labels = self.made.config["config"]["Labels"]
         self.assertEqual(labels[LABEL + "title"], "shardkit")
-        self.assertEqual(labels[LABEL + "version"], "1.2.3")
+        self.assertEqual(labels[LABEL + "version"], VERSION)
         self.assertEqual(labels[LABEL + "created"], "1970-01-02T00:00:00Z")
         self.assertEqual(labels[LABEL + "licenses"], "Apache-2.0")
         self.assertRegex(labels[LABEL + "revision"], r"^[0-9a-f]{40}(-dirty)?$")
@@ -133,16 +131,14 @@ class Content(unittest.TestCase):
             self.assertNotIn(path.read_text().strip(), trusted)
 
     def test_the_same_programs_give_the_same_bytes(self):
-        again = self.folder / "again.tar"
-        image(self.install, again)
+        _, again = image(self.install, self.folder / "again")
         self.assertEqual(again.read_bytes(), self.archive.read_bytes())
 
     def test_its_line_names_the_archive_and_its_size(self):
-        self.assertRegex(self.printed.stdout, r"^\S+image\.tar: \d+\.\d MB\n$")
+        self.assertRegex(self.done.stdout, rf"^\S+{self.archive.name}: \d+\.\d MB\n$")
 
     def test_without_programs_or_their_libraries_it_makes_nothing(self):
-        unmade = self.folder / "unmade.tar"
-        done = image(self.folder / "absent", unmade)
+        done, _ = image(self.folder / "absent", self.folder / "nothing")
         self.assertEqual(done.returncode, 1)
         self.assertIn("scripts/packaging/portable", done.stderr)
         library, program = self.folder / "libabsent.so", self.folder / "linked"
@@ -150,7 +146,7 @@ class Content(unittest.TestCase):
         subprocess.run(["cc", "-x", "c", "-", "-x", "none", "-o", program, "-Wl,--no-as-needed", library], input=PROGRAM, text=True,
                        check=True)
         library.unlink()
-        done = image(make_install(self.folder / "incomplete", program, program), unmade)
+        done, unmade = image(make_install(self.folder / "incomplete", program, program), self.folder / "nothing")
         self.assertEqual(done.returncode, 1)
         self.assertIn("libabsent.so", done.stderr)
         self.assertFalse(unmade.exists())
@@ -166,10 +162,10 @@ class Restricted(FolderTest):
             raise unittest.SkipTest("SKIPPED: programs with sanitizers need more memory than a container has here")
         install = make_install(folder / "install", PROGRAMS / "shardctl", PROGRAMS / "iobench")
         subprocess.run(["strip", *(install / "bin").iterdir()], check=True)
-        done = image(install, folder / "image.tar")
+        done, archive = image(install, folder)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
-        return folder / "image.tar"
+        return archive
 
     @classmethod
     def setUpClass(cls):

@@ -89,7 +89,7 @@ class Hold(FolderTest):
         (lease,) = (self.folder / "cache/imagenet-train/.shardkit/leases").glob("*.json")
         content = lease.read_text()
         running.terminate()
-        self.assertEqual(running.wait(timeout=30), 0)
+        self.assertEqual(running.wait(timeout=60), 0)
         self.assertFalse(lease.exists())
         return content
 

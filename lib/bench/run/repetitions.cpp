@@ -86,7 +86,7 @@ std::size_t median_repetition(std::span<const double> rates) {
   return order[(order.size() - 1) / 2];
 }
 
-void ReadRepetition::describe(FieldVisitor& v) {
+void ReadStageRepetition::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
   v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
   v.field({"latency", Unit::seconds, "time of one read"}, latency);

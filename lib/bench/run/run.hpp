@@ -230,7 +230,7 @@ struct TransferStage {
 TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, Context& context);
 
 /// The values of a stage's result for one repetition, with the same names, so that compare finds both.
-struct ReadRepetition {
+struct ReadStageRepetition {
   double bytes_per_second = 0;
   std::optional<double> samples_per_second;
   stats::LatencyQuantiles latency;
@@ -261,7 +261,7 @@ struct TransferRepetition {
 
 /// One repetition of all stages.
 struct Repetition {
-  ReadRepetition read;
+  ReadStageRepetition read;
   std::optional<DecodeRepetition> decode;
   std::optional<SamplesRepetition> pipeline;
   std::optional<TransferRepetition> transfer;
@@ -385,8 +385,8 @@ struct RunResult {
 
 /// Measures for `budget` seconds with as many files as that allows, spread over all; it may take two seconds longer.
 /// With `repeat`, it repeats this from the same cache state as the first time. Ladder and verdict then use the medians
-/// over all repetitions, while each stage in the result is from the one with its median rate (`shown_repetitions`). Without a
-/// requirement it reports how many GPUs of each preset the node feeds.
+/// over all repetitions, while each stage in the result is from the one with its median rate (`shown_repetitions`).
+/// Without a requirement it reports how many GPUs of each preset the node feeds.
 RunResult run(const RunOptions& options, Context& context);
 /// The same with other GPUs than those of CUDA.
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context);

@@ -129,13 +129,13 @@ TEST_CASE("a minimum of time reads again what may be read again, and not what li
   const TempDir dir;
   write_file(dir.path("x/a.bin"), random_text(100000));
   for_each_engine(dir.path("x"), [&](ReadOptions options) {
-    options.min_time = 0.05;
+    options.min_time = 0.2;
     options.cache = CacheRequest::warm;
     for (const ReadMode mode : {ReadMode::sequential, ReadMode::random}) {
       options.mode = mode;
       const ReadResult warm = read_quietly(options);
-      CHECK(warm.read_seconds >= 0.05);
-      CHECK(warm.bytes > 10 * 100000);
+      CHECK(warm.read_seconds >= 0.2);
+      CHECK(warm.bytes > 100000);
       CHECK(warm.passes == 1U);
     }
     options.mode = ReadMode::sequential;

@@ -187,7 +187,10 @@ TEST_CASE("memory of the GPU's own node, bound for real on this machine") {
   Context context;
   const TransferResult result =
       transfer(options_of("pageable,registered", "64KiB"), machine_of({&device}, live_probe()), context);
-  if (has_warning(context, "numa_not_bound")) return;  // the tests run on processors of another node
+  if (has_warning(context, "numa_not_bound")) {
+    MESSAGE("SKIPPED: the tests run on CPUs of another node");
+    return;
+  }
   for (const TransferRow& row : result.rows) {
     CHECK(row.numa == NumaLocation::local);
     CHECK(row.numa_node == nodes.front());

@@ -47,6 +47,9 @@ TEST_CASE("what was just written is in the page cache, unless the system does no
   const TempDir dir;
   write_file(dir.path("a"), std::string(100'000, 'x'));
   const auto share = WatchedFiles(dir.path("")).look();
-  if (!share) return;
+  if (!share) {
+    MESSAGE("SKIPPED: this kernel or file system does not report what is cached");
+    return;
+  }
   CHECK(*share == 1);
 }

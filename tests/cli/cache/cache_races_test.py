@@ -101,10 +101,9 @@ class Races(FolderTest):
         self.assertEqual(self.faults, [])
         self.assertGreater(self.kills, JOBS * ROUNDS // 4)
         self.assertGreater(self.staged, 0)
-        time.sleep(2)  # leases of killed holds
         for name in SETS:
             finished = run("shardctl", "stage", self.folder / "src" / name, self.cache / name, "--manifest", "none",
-                           "--cache", self.cache, "--limit", LIMIT, "--lease", "0")
+                           "--cache", self.cache, "--limit", LIMIT, "--lease", "0", "--wait", "60s")  # for leases of killed holds
             self.assertEqual(finished.returncode, 0, finished.stderr)
             self.look(name, "nobody")
         self.assertEqual(self.faults, [])

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, can_mount, result_of, run, strace  # noqa: E402
+from program import PROGRAMS, FolderTest, can_mount, result_of, run, strace, wait_until  # noqa: E402
 
 MIB = 1 << 20
 
@@ -43,6 +43,9 @@ class CacheTest(FolderTest):
         finished = self.verb("ls", "--json", "-")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         return {pathlib.Path(row["path"]).name: row for row in result_of(finished)["result"]["folders"]}
+
+    def ends_of_held_leases(self, name):
+        return sorted(lease["expires_at"] for lease in self.listed()[name]["leases"] if lease["held"])
 
     def age(self, name, seconds):
         then = time.time() - seconds
@@ -153,17 +156,15 @@ class Room(CacheTest):
 
     def test_a_set_that_is_being_staged_is_not_evicted_and_counts_whole(self):
         self.stage_well("a", "--lease", "0")
-        slow = strace("-o", "/dev/null", "-e", "trace=copy_file_range,pread64", "-e",
-                      "inject=copy_file_range,pread64:delay_enter=500000")
+        held = strace("-o", "/dev/null", "-P", self.folder / "src/b/1.bin", "-e", "trace=copy_file_range,pread64", "-e",
+                      "inject=copy_file_range,pread64:delay_enter=600000000")
         command = self.command("b", "--cache", self.cache, "--lease-id", "job-b")
-        process = subprocess.Popen([*slow, str(PROGRAMS / "shardctl"), *map(str, command)],
+        process = subprocess.Popen([*held, str(PROGRAMS / "shardctl"), *map(str, command)],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.addCleanup(process.wait)
         self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
         journal = self.cache / "b/.shardkit/stage.journal"
-        while not journal.exists() or str(2 * MIB) not in journal.read_text():
-            self.assertIsNone(process.poll())
-            time.sleep(0.02)
+        wait_until(lambda: journal.exists() and str(2 * MIB) in journal.read_text(), process)
         self.assertEqual(self.listed()["b"]["state"], "in_progress")
         refused = self.stage("c", "--cache", self.cache, "--limit", "3MiB")
         self.assert_error(refused, 5, "is being staged, leased by job-b until")
@@ -386,19 +387,20 @@ class Releasing(CacheTest):
         self.stage_well("a", "--lease-id", "job-1")
         holders = []
         for _ in range(2):
-            holders.append(subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "3s",
+            holders.append(subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "9s",
                                              "--lease-id", "job-1"], stdout=subprocess.PIPE, text=True))
             self.addCleanup(holders[-1].kill)
             self.assertIn("job-1", holders[-1].stdout.readline())
         self.assertEqual(self.listed()["a"]["live_leases"], 3)
+        ends = self.ends_of_held_leases("a")
         status = (pathlib.Path("/proc") / str(holders[0].pid) / "status").read_text()
         self.assertLess(int(re.search(r"RssAnon:\s+(\d+) kB", status)[1]), 8 << 10)
-        time.sleep(4)  # a lease that is not renewed would be over
+        wait_until(lambda: self.ends_of_held_leases("a")[0] > ends[-1])  # both were renewed
         self.assertEqual(self.listed()["a"]["live_leases"], 3)
         for left, holder in zip((2, 0), holders):
             self.assert_error(run("shardctl", "cache", "rm", self.cache / "a"), 1, "leased by job-1")
             holder.terminate()
-            self.assertEqual(holder.wait(timeout=10), 0)
+            self.assertEqual(holder.wait(timeout=60), 0)
             holder.stdout.close()
             self.assertEqual(self.listed()["a"]["live_leases"], left)
         self.assertEqual(run("shardctl", "cache", "rm", self.cache / "a").returncode, 0)
@@ -407,28 +409,27 @@ class Releasing(CacheTest):
     def test_a_hold_whose_lease_another_command_ended_says_so(self):
         self.stage_well("a", "--lease", "0")
         for end_early in (True, False):
-            holder = subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "2s"],
+            holder = subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "6s"],
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.addCleanup(holder.kill)
             holder.stdout.readline()
             self.assertEqual(self.verb("release", "--all").returncode, 0)
             if end_early:
                 holder.terminate()
-            stderr = holder.communicate(timeout=20)[1]
+            stderr = holder.communicate(timeout=60)[1]
             self.assertEqual(holder.returncode, 4, stderr)
             self.assertIn("another command ended the lease of this process", stderr)
 
     def test_a_killed_hold_protects_its_set_no_longer_than_its_lease(self):
         self.stage_well("a", "--lease", "0")
-        holder = subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "2s"],
+        holder = subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", self.cache / "a", "--lease", "5s"],
                                   stdout=subprocess.PIPE)
         self.addCleanup(holder.stdout.close)
         holder.stdout.readline()
         holder.kill()
         holder.wait()
         self.assert_error(self.verb("gc", "--limit", "0"), 5, "which its `cache hold` renews")
-        time.sleep(3)
-        self.assertEqual(self.verb("gc", "--limit", "0").returncode, 0)
+        wait_until(lambda: self.verb("gc", "--limit", "0").returncode == 0)
 
     def test_releasing_nothing_is_exit_0_and_says_so(self):
         self.stage_well("a", "--lease", "0")

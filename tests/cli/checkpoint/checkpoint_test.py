@@ -6,11 +6,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, result_of, run  # noqa: E402
+from program import PROGRAMS, FolderTest, result_of, run, wait_until  # noqa: E402
 
 
 class Checkpoint(FolderTest):
@@ -33,7 +32,7 @@ class Checkpoint(FolderTest):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("checkpoints cannot keep up", done.stdout)
 
-    def test_a_signal_ends_it_within_two_seconds_and_leaves_nothing(self):
+    def test_a_signal_ends_it_and_leaves_nothing(self):
         for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             with self.subTest(code=code):
                 self.stop_by(number, code)
@@ -41,11 +40,9 @@ class Checkpoint(FolderTest):
     def stop_by(self, number, code):
         running = subprocess.Popen([str(PROGRAMS / "iobench"), "checkpoint", str(self.folder), "--bytes", "64MiB",
                                     "--block", "4096", "--repeat", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
-        while not any(self.folder.glob(".shardkit-checkpoint-*/*")) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: list(self.folder.glob(".shardkit-checkpoint-*/*")), running)
         running.send_signal(number)
-        self.assertEqual(running.wait(timeout=20), code)
+        self.assertEqual(running.wait(timeout=60), code)
         self.assertEqual(self.leftovers(), [])
 
     def on_small_disk(self, size, *args):

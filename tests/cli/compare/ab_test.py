@@ -9,12 +9,11 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from compare_results import envelope  # noqa: E402
-from program import PROGRAMS, FolderTest, result_of, run  # noqa: E402
+from program import PROGRAMS, FolderTest, result_of, run, wait_until  # noqa: E402
 
 
 class Ab(FolderTest):
@@ -80,18 +79,16 @@ class Ab(FolderTest):
 
     def test_a_stop_ends_the_processes_of_the_command(self):
         mark = self.folder / "started"
-        slow = f"touch {mark}; sleep 98.7 & wait"
+        sleep = f"sleep 98.{os.getpid()}"  # of no other process
+        slow = f"touch {mark}; {sleep} & wait"
         process = subprocess.Popen([PROGRAMS / "iobench", "compare", "--ab", slow, slow],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(500):
-            if mark.exists() or process.poll() is not None:
-                break
-            time.sleep(0.01)
+        wait_until(mark.exists, process)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
         listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-        self.assertNotIn("sleep 98.7", listed.splitlines())
+        self.assertNotIn(sleep, listed.splitlines())
 
     def test_verbs_of_iobench_write_their_result_by_themselves(self):
         photos = self.folder / "photos"

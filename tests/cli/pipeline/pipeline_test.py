@@ -1,15 +1,15 @@
 """iobench pipeline as a user and a script see it."""
 
 import json
+import os
 import pathlib
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, can_mount, result_of, run  # noqa: E402
+from program import PROGRAMS, FolderTest, awaits_signal, can_mount, result_of, run, wait_until  # noqa: E402
 
 STAGES = ["read", "decode", "augment", "transfer", "compute", "checkpoint"]
 
@@ -234,8 +234,7 @@ class BadInput(PipelineTest):
                       "--checkpoint-dir", str(out)]):
             process = subprocess.Popen([str(PROGRAMS / "iobench"), "pipeline", str(self.shards), *args],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(1)
-            self.assertIsNone(process.poll(), args)
+            wait_until(lambda: awaits_signal(process, signal.SIGINT) and len(os.listdir(f"/proc/{process.pid}/task")) > 3, process)
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(timeout=60), 130)
         self.assertEqual(list(out.iterdir()), [])

@@ -1,9 +1,11 @@
 """shardctl stage from a real nginx, set up in the ways that web servers are, and changed while it is read."""
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from nginx import Nginx, skip_unless_installed  # noqa: E402
-from program import PROGRAMS, result_of, run, tree  # noqa: E402
+from program import PROGRAMS, result_of, run, tree, wait_until  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
 CLEAN = {name: value for name, value in os.environ.items()
@@ -40,12 +42,8 @@ class WebTest(StageTest):
         command = [str(PROGRAMS / "shardctl"), "stage", *map(str, args), "--json", "-"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=CLEAN)
         self.addCleanup(process.kill)
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and process.poll() is None:
-            if any(path.stat().st_size > 0 for path in self.out.glob(".shardkit/staging/*.partial")):
-                return process
-            time.sleep(0.01)
-        self.fail(f"nothing came: {process.communicate(timeout=10)}")
+        wait_until(lambda: any(path.stat().st_size > 0 for path in self.out.glob(".shardkit/staging/*.partial")), process)
+        return process
 
     def ended(self, process):
         stdout, stderr = process.communicate(timeout=120)
@@ -213,6 +211,12 @@ class Operands(WebTest):
 
 
 class Changes(WebTest):
+    @contextlib.contextmanager
+    def stopped(self, process):
+        process.send_signal(signal.SIGSTOP)
+        yield
+        process.send_signal(signal.SIGCONT)
+
     def replace(self, path, content):
         """As publishing tools do: by mv."""
         new = path.with_name("new")
@@ -223,10 +227,10 @@ class Changes(WebTest):
     def test_a_file_that_is_replaced_meanwhile_is_the_new_one_whole(self):
         source = self.make_files(2, LARGE)
         server = self.serve()
-        contents = [os.urandom(LARGE) for _ in range(2)]  # before the start, which leaves a second
         process = self.start_stage(f"{server.url}/files/x-{{0..1}}.bin", self.out, *ONE_BY_ONE)
-        for path, content in zip(sorted(source.iterdir()), contents):
-            self.replace(path, content)
+        with self.stopped(process):
+            for path in sorted(source.iterdir()):
+                self.replace(path, os.urandom(LARGE))
         finished = self.ended(process)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertEqual(staged(self.out), tree(source))
@@ -239,8 +243,9 @@ class Changes(WebTest):
         before = tree(shards)
         server = self.serve()
         process = self.start_stage(f"{server.url}/shards", self.out, *ONE_BY_ONE)
-        for path in sorted(shards.glob("*.tar")):
-            self.replace(path, os.urandom(path.stat().st_size))
+        with self.stopped(process):
+            for path in sorted(shards.glob("*.tar")):
+                self.replace(path, os.urandom(path.stat().st_size))
         finished = self.ended(process)
         self.assertIn(finished.returncode, (1, 4))  # 1: the first read had old and new bytes, the second only new ones
         self.assertIn("has wrong content, ", finished.stderr)
@@ -282,8 +287,7 @@ class Restarts(WebTest):
         server = self.serve()
         address = f"{server.url}/files/x-{{0..1}}.bin"
         process = self.start_stage(address, self.out, "--bwlimit", "2MB")
-        while not list(self.out.glob(".shardkit/staging/*.parts")) and process.poll() is None:
-            time.sleep(0.05)  # what came is saved every 3 s
+        wait_until(lambda: list(self.out.glob(".shardkit/staging/*.parts")), process)  # what came is saved every 3 s
         process.terminate()
         self.assertEqual(self.ended(process).returncode, 143)
         result = self.stage_result(address, self.out)

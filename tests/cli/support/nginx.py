@@ -66,7 +66,7 @@ class Nginx:
     def start(self):
         self.process = subprocess.Popen([PROGRAM, "-p", str(self.folder), "-c", str(self.config), "-e", "stderr"],
                                         stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"nginx does not start: {self.process.stderr.read()}")
@@ -81,7 +81,7 @@ class Nginx:
         """At once, with all connections."""
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
         self.process.stderr.close()
 
     def reload(self):

@@ -5,10 +5,12 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAMS = pathlib.Path(os.environ["SHARDKIT_PROGRAMS"])
@@ -39,6 +41,25 @@ def run(program, *args, **options):
 def start(program, *args):
     command = [str(PROGRAMS / program), *map(str, args)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_until(condition, process=None, seconds=120):
+    """What `condition()` gives once that is true. Fails if the process ends before, or after so many seconds, of which a test on an
+    idle machine needs none."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        if process is not None and process.poll() is not None:
+            raise AssertionError(f"it ended with {process.returncode} before what the test waits for")
+        if time.monotonic() > deadline:
+            raise AssertionError("what the test waits for did not come")
+        time.sleep(0.01)
+    return found
+
+
+def awaits_signal(process, number):
+    """Whether our program has come so far that the signal does not simply end it: it blocks it for the thread that waits for it."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"SigBlk:\s+(\w+)", status)[1], 16) >> (number - 1) & 1
 
 
 def result_of(finished):

@@ -110,7 +110,7 @@ class Job(WatchTest):
                                "json"], stdout=subprocess.PIPE, text=True) as watch:
             self.assertEqual(json.loads(watch.stdout.readline())["job"]["processes"], 1)
             job.kill()
-            tail, _ = watch.communicate(timeout=30)
+            tail, _ = watch.communicate(timeout=60)
         self.assertEqual(watch.returncode, 0)
         end = json.loads(tail.splitlines()[-1])
         self.assertEqual((end["event"], end["ended"]), ("verdict", "process"))
@@ -151,7 +151,7 @@ class Stop(WatchTest):
                 self.assertIn("bottleneck", watch.stdout.readline())
                 self.assertRegex(watch.stdout.readline(), r"\A\d\d:")  # lines come while it runs
                 watch.send_signal(stop)
-                tail, err = watch.communicate(timeout=10)
+                tail, err = watch.communicate(timeout=60)
                 self.assertEqual(watch.returncode, 0, err)
                 self.assertRegex(tail, r"(?m)^time .*, stopped$")
                 self.assertEqual(err, "")
@@ -160,7 +160,7 @@ class Stop(WatchTest):
         with self.watch("--lines", "json") as watch:
             first = json.loads(watch.stdout.readline())
             watch.send_signal(signal.SIGINT)
-            tail, err = watch.communicate(timeout=10)
+            tail, err = watch.communicate(timeout=60)
         self.assertEqual(watch.returncode, 0, err)
         events = [first, *map(json.loads, tail.splitlines())]
         self.assertEqual([event["event"] for event in events], ["interval"] * (len(events) - 1) + ["verdict"])
@@ -172,7 +172,7 @@ class Stop(WatchTest):
         with self.watch("--json", envelope) as watch:
             watch.stdout.readline()
             watch.stdout.close()
-            self.assertEqual(watch.wait(timeout=10), 0)
+            self.assertEqual(watch.wait(timeout=60), 0)
             self.assertEqual(watch.stderr.read(), "")
         written = json.loads(envelope.read_text())
         self.assertEqual((written["status"], written["result"]["ended"]), ("ok", "stopped"))
