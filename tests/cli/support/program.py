@@ -15,7 +15,8 @@ import tempfile
 import time
 import unittest
 
-PROGRAMS = pathlib.Path(os.environ["SHARDKIT_PROGRAMS"])
+# scripts/test --soak tests the portable programs too; ctest sets the other variable itself.
+PROGRAMS = pathlib.Path(os.environ.get("SHARDKIT_TESTED_PROGRAMS") or os.environ["SHARDKIT_PROGRAMS"])
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 JPEG_START = b"\xff\xd8\xff"  # what `convert --validate magic` takes for a JPEG
