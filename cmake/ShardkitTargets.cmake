@@ -56,6 +56,9 @@ function(shardkit_library name)
   endif()
 endfunction()
 
+# Seconds after which a test hangs. Sanitizers and a busy machine take ten times as long as an idle one.
+set(test_timeout 1800)
+
 # shardkit_test(NAME SOURCES ... DEPENDS module ... [LINKS target ...] [LABELS label ...] [TIMEOUT seconds])
 # One doctest program per tests/ folder; ctest runs it as NAME.
 function(shardkit_test name)
@@ -66,7 +69,7 @@ function(shardkit_test name)
   target_compile_options(test_${name} PRIVATE "${cold_code}")
   target_precompile_headers(test_${name} REUSE_FROM shardkit_precompiled_tests)
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)  # sanitizers take ten times as long
+    set(arg_TIMEOUT ${test_timeout})
   endif()
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}" SKIP_RETURN_CODE 77)
@@ -77,6 +80,6 @@ endfunction()
 function(shardkit_program_test name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
   add_test(NAME ${name} COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/${script}" -v)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "program;${arg_LABELS}" SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} LABELS "program;${arg_LABELS}" SKIP_RETURN_CODE 77
     ENVIRONMENT "SHARDKIT_PROGRAMS=$<TARGET_FILE_DIR:shardctl>")
 endfunction()

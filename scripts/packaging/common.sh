@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034  # the variables are for those who source this
 # What the scripts in this folder share; sourced by bash. Sets DIST, PORTABLE, STATIC, VERSION and SOURCE_DATE_EPOCH.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

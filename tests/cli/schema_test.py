@@ -15,13 +15,12 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import need  # noqa: E402
+from program import PROGRAMS, need  # noqa: E402
 
 need("jsonschema")
 import jsonschema  # noqa: E402
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "docs/schema"
-PROGRAMS = os.environ["SHARDKIT_PROGRAMS"]
 
 
 def run(program, *arguments):

@@ -14,7 +14,7 @@ from shown_output import difference, lines_of, refreshed
 sys.path.insert(0, str(ROOT / "tests/cli/support"))
 from program import PROGRAMS  # noqa: E402
 
-TIMEOUT = 240
+TIMEOUT = 900  # seconds after which a block hangs
 # For set-up blocks: `photos DIR [CLASSES [PER_CLASS]]` makes photographs, the same in each page.
 PHOTOS = """#!/bin/sh -e
 cached="$DOCS_CACHE/$(printf %s "${2:-10}-${3:-20}")"

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 import unittest
 
@@ -158,10 +157,6 @@ exit 1"""
     def test_applies_the_jobs_by_their_labels(self):
         steps = [document["metadata"]["labels"]["step"] for _, document, _ in pods() if "convert" in document["metadata"]["name"]]
         self.assertEqual(steps, ["plan", "convert", "merge"])
-
-    @unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
-    def test_is_free_of_what_shellcheck_finds(self):
-        subprocess.run(["shellcheck", FOLDER / "convert.sh"], check=True)
 
 
 if __name__ == "__main__":

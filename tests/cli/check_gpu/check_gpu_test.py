@@ -11,12 +11,10 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import CHECKOUT, PROGRAMS, FolderTest, run  # noqa: E402
+from program import CHECKOUT, PROGRAMS, FolderTest, need, run  # noqa: E402
 
-try:
-    import jsonschema
-except ImportError:  # the one test that is about it says so
-    jsonschema = None
+need("jsonschema")
+import jsonschema  # noqa: E402
 
 SCHEMA = CHECKOUT / "scripts/check-gpu.schema.json"
 SCRIPT = CHECKOUT / "scripts/check-gpu"
@@ -122,13 +120,10 @@ class WithGpu(FakeGpuTest):
         self.bars = {bar["name"]: bar for bar in result["bars"]}
         self.steps = {step["name"]: step for step in result["steps"]}
         self.output = done.stdout
-        if jsonschema:
-            jsonschema.validate(result, json.loads(SCHEMA.read_text()), cls=jsonschema.Draft202012Validator)
+        jsonschema.validate(result, json.loads(SCHEMA.read_text()), cls=jsonschema.Draft202012Validator)
         return result
 
     def test_the_result_has_a_schema(self):
-        if not jsonschema:
-            self.skipTest("SKIPPED: there is no jsonschema")
         result = self.check(0)
         for damage in ({"schema": "shardkit/run"}, {"exit_code": 7}, {"bars": [{}]}, {"steps": None}):
             with self.assertRaises(jsonschema.ValidationError):

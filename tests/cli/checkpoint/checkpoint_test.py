@@ -2,14 +2,13 @@
 
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, result_of, run, wait_until  # noqa: E402
+from program import PROGRAMS, FolderTest, result_of, run, strace, wait_until  # noqa: E402
 
 
 class Checkpoint(FolderTest):
@@ -57,32 +56,30 @@ class Checkpoint(FolderTest):
         self.assertEqual(done.stdout, "")
         return done
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_a_disk_that_fills_is_exit_5_and_leaves_nothing(self):
         small = self.folder / "small"
         done = self.on_small_disk("8m", small, "--bytes", "64MiB", "--budget", "60s", "--mode", "sync")
         self.assert_error(done, 5, f"no space left in '{small}'", "use --bytes to make it smaller")
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_a_job_without_room_for_its_files_is_told_what_makes_them_smaller(self):
         small = self.folder / "small"
         done = self.on_small_disk("8m", small, "--job", "seq-write")
         self.assert_error(done, 5, f"'{small}' has 8.00 MiB free", "40GiB", "use --scale to make it smaller")
         self.assertNotIn("--bytes", done.stderr)
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_a_full_drain_target_is_named_as_the_user_named_it(self):
         small = self.folder / "small"
         done = self.on_small_disk("1m", self.folder, "--bytes", "2MiB", "--drain-to", small)
         self.assert_error(done, 5, f"'{small}' has", "use --bytes to make it smaller")
         self.assertNotIn(".shardkit-checkpoint", done.stderr)
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("strace"), "SKIPPED: needs root and strace")
     def test_a_disk_that_fails_at_fsync_is_reported_with_its_path(self):
-        done = subprocess.run(
-            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=1",
-             str(PROGRAMS / "iobench"), "checkpoint", str(self.folder), "--bytes", "1MiB", "--mode", "sync"],
-            capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        failing = strace("-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=1")
+        command = [*failing, PROGRAMS / "iobench", "checkpoint", self.folder, "--bytes", "1MiB", "--mode", "sync"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("cannot sync", done.stderr)
         self.assertEqual(self.leftovers(), [])

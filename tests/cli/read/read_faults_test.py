@@ -9,14 +9,9 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, can_mount, result_of, run, strace  # noqa: E402
+from program import PROGRAMS, FolderTest, can_mount, has_uring, result_of, run, strace  # noqa: E402
 
 MIB = 1 << 20
-
-
-def has_uring():
-    finished = run("iobench", "read", __file__, "--engine", "uring", "--quiet")
-    return finished.returncode == 0
 
 
 class ReadFaults(FolderTest):

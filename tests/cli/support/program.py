@@ -1,5 +1,7 @@
 """What the tests of whole programs share: running one, and looking at trees of files."""
 
+import ctypes
+import errno
 import hashlib
 import importlib.util
 import json
@@ -13,7 +15,8 @@ import tempfile
 import time
 import unittest
 
-PROGRAMS = pathlib.Path(os.environ["SHARDKIT_PROGRAMS"])
+# scripts/test --soak tests the portable programs too; ctest sets the other variable itself.
+PROGRAMS = pathlib.Path(os.environ.get("SHARDKIT_TESTED_PROGRAMS") or os.environ["SHARDKIT_PROGRAMS"])
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 JPEG_START = b"\xff\xd8\xff"  # what `convert --validate magic` takes for a JPEG
@@ -88,6 +91,13 @@ def strace(*options):
         raise unittest.SkipTest("strace is not installed")
     # LeakSanitizer refuses to run under ptrace.
     return ["env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-f", "-qq", *options]
+
+
+def has_uring():
+    """Whether the kernel offers io_uring to this process; asked without our programs, whose fault would be a skip."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall(425, 0, None)  # io_uring_setup without entries, which is invalid where it exists
+    return ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM)
 
 
 def can_mount():
