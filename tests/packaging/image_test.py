@@ -25,8 +25,8 @@ PROGRAM = "int main(void) { return 0; }"  # stands for both where only the archi
 
 def image(install, dist):
     """Runs scripts/packaging/image on an installed tree; the archive goes to the folder `dist`. -> finished process, path."""
-    environment = {**os.environ, "SHARDKIT_INSTALL": str(install), "SHARDKIT_DIST": str(dist), "SOURCE_DATE_EPOCH": "86400"}
-    done = subprocess.run([CHECKOUT / "scripts/packaging/image"], capture_output=True, text=True, env=environment)
+    done = subprocess.run([CHECKOUT / "scripts/packaging/image", "--install", install, "--dist", dist], capture_output=True, text=True,
+                          env={**os.environ, "SOURCE_DATE_EPOCH": "86400"})
     return done, dist / f"shardkit-{VERSION}-oci.tar"
 
 

@@ -51,7 +51,5 @@ inline RecordedTree machine(const std::string& name, const std::string& changes 
 }
 
 constexpr auto kError = bench::FindingSeverity::error;
-constexpr auto kWarning = bench::FindingSeverity::warning;
-constexpr auto kHint = bench::FindingSeverity::hint;
 
 }  // namespace shardkit::test

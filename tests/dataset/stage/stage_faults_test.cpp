@@ -1,8 +1,10 @@
 // What servers and networks do wrong while a set is staged, one by one: each stage ends with the right bytes or the
 // right error, never with a wrong file under its name, and the next one, once all is well, makes it whole.
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -61,6 +63,12 @@ Answer changed(std::function<void(StoreServer::Reply&)> change) {
     change(reply);
     connection.answer(reply.status, reply.headers, reply.body);
   };
+}
+
+/// Every answer has another wrong byte, so that two reads of a file never agree.
+Answer flips_differently() {
+  const auto answers = std::make_shared<std::atomic<unsigned char>>();
+  return changed([=](auto& reply) { reply.body[77] = static_cast<char>(++*answers); });
 }
 
 /// The whole object, whatever was asked for.
@@ -149,7 +157,7 @@ const Fault kFaults[] = {
     {"a redirect in circles", 1, kForEver, status(302, "Location: ?again\r\n"), ErrorCode::corrupt},
     {"a redirect to what is no URL", 1, kForEver, status(302, "Location: ftp://x\r\n"), ErrorCode::corrupt},
     {"a bit that flips on the way, once", 2, 2, changed([](auto& reply) { reply.body[77] ^= 1; })},
-    {"a bit that flips on the way, always", 1, kForEver, changed([](auto& reply) { reply.body[77] ^= 1; }), ErrorCode::io},
+    {"a bit that flips on the way, always", 1, kForEver, flips_differently(), ErrorCode::io},
     {"an object that goes", 2, 2,
      [](RemoteSet& set, const ServedRequest&, ServerConnection& c) { set.server.erase(RemoteSet::kShard); c.answer(404, "", ""); },
      ErrorCode::io, ErrorCode::io},
