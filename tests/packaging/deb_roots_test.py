@@ -5,31 +5,31 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
 from program import CHECKOUT  # noqa: E402
+from root_folder import Root, need_debootstrap  # noqa: E402
 
-# What apt and dpkg keep for themselves, and what is there only while a command runs.
+# What apt and dpkg keep for themselves, and what exists only while a command runs.
 NOT_OF_PACKAGES = ("proc/", "tmp/", "var/log/", "var/cache/", "var/lib/apt/", "var/lib/dpkg/", "etc/ld.so.cache")
+COMMANDS = ("shardctl synth /tmp/photos --classes 2 --per-class 5", "shardctl convert /tmp/photos /tmp/shards",
+            "shardctl verify /tmp/shards --depth decode", "iobench env /tmp/shards",
+            "iobench run /tmp/shards --cache warm --budget 2s")
 
 
 def files_of(root):
-    found = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink()}
+    found = {str(path.relative_to(root.folder)) for path in root.folder.rglob("*") if not path.is_dir() or path.is_symlink()}
     return {path for path in found if not path.startswith(NOT_OF_PACKAGES)}
 
 
 @unittest.skipUnless(os.environ.get("SHARDKIT_SOAK"), "SKIPPED: builds in roots of Debian, which scripts/test --soak does")
 class Roots(unittest.TestCase):
     def setUp(self):
-        if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-            self.skipTest("SKIPPED: needs root and debootstrap; scripts/install-deps --release installs it")
+        need_debootstrap()
 
-    def enter(self, root, *command):
-        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", f"--root={root}", "--mount-proc=/proc", "env", "-i",
-                               "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", *command],
-                              capture_output=True, text=True)
+    def run_in(self, root, *command):
+        done = root.run(*command)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
@@ -37,23 +37,18 @@ class Roots(unittest.TestCase):
         made = subprocess.run([CHECKOUT / "scripts/packaging/deb", suite], capture_output=True, text=True)
         self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
         package = CHECKOUT / made.stdout.splitlines()[-1].partition(":")[0]
-        clean = subprocess.run([CHECKOUT / "scripts/packaging/debian-root", suite], capture_output=True, text=True, check=True)
-        root = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-", dir=CHECKOUT / "build/roots"))
-        self.addCleanup(shutil.rmtree, root)
-        subprocess.run(["cp", "-a", clean.stdout.strip() + "/.", root], check=True)
-        shutil.copy(package, root / "tmp")
+        root = Root(self, suite)
+        shutil.copy(package, root.folder / "tmp")
         before = files_of(root)
 
-        self.enter(root, "apt-get", "update", "-q")
-        self.enter(root, "apt-get", "install", "-q", "-y", "--no-install-recommends", f"/tmp/{package.name}")
+        self.run_in(root, "apt-get", "update", "-q")
+        self.run_in(root, "apt-get", "install", "-q", "-y", "--no-install-recommends", f"/tmp/{package.name}")
         self.assertIn("usr/bin/shardctl", files_of(root))
-        for command in ("shardctl synth /tmp/photos --classes 2 --per-class 5", "shardctl convert /tmp/photos /tmp/shards",
-                        "shardctl verify /tmp/shards --depth decode", "iobench env /tmp/shards",
-                        "iobench run /tmp/shards --cache warm --budget 2s"):
-            self.enter(root, *command.split())
-        self.assertEqual(self.enter(root, "dpkg", "--verify", "shardkit"), "")
+        for command in COMMANDS:
+            self.run_in(root, *command.split())
+        self.assertEqual(self.run_in(root, "dpkg", "--verify", "shardkit"), "")
 
-        self.enter(root, "apt-get", "purge", "-q", "-y", "--autoremove", "shardkit")
+        self.run_in(root, "apt-get", "purge", "-q", "-y", "--autoremove", "shardkit")
         self.assertEqual(files_of(root) ^ before, set())
 
     def test_debian_12(self):

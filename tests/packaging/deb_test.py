@@ -1,6 +1,5 @@
 """scripts/packaging/debian-package: what the package contains, of the developer's build."""
 
-import os
 import pathlib
 import shutil
 import subprocess
@@ -8,7 +7,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
-from program import CHECKOUT, PROGRAMS, FolderTest, run  # noqa: E402
+from installed import need_build, packed  # noqa: E402
+from program import FolderTest, run  # noqa: E402
 
 
 def field(package, name):
@@ -16,18 +16,10 @@ def field(package, name):
 
 
 class Package(FolderTest):
-    def setUp(self):
-        super().setUp()
+    def test_it_has_debians_places_and_the_libraries_that_the_programs_need(self):
         if shutil.which("dpkg-shlibdeps") is None:
             self.skipTest("SKIPPED: dpkg-dev is not installed")
-        if b"__asan_init" in (PROGRAMS / "iobench").read_bytes() or b"__tsan_init" in (PROGRAMS / "iobench").read_bytes():
-            self.skipTest("SKIPPED: programs with sanitizers are not for other machines")
-
-    def test_it_has_debians_places_and_the_libraries_that_the_programs_need(self):
-        made = subprocess.run([CHECKOUT / "scripts/packaging/debian-package", PROGRAMS.parent, self.folder],
-                              capture_output=True, text=True)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        package = pathlib.Path(made.stdout.splitlines()[-1])
+        package = pathlib.Path(packed("debian-package", need_build(), self.folder).splitlines()[-1])
         version = run("shardctl", "--version").stdout.split()[1].replace("-", "~")
         self.assertRegex(field(package, "Version"), rf"^{version}-1\+deb\d+$")
         self.assertIn("libcurl4", field(package, "Depends"))

@@ -11,12 +11,12 @@ import shutil
 import ssl
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
 from program import CHECKOUT, run  # noqa: E402
+from root_folder import Root, need_debootstrap  # noqa: E402
 
 VERSION = run("shardctl", "--version").stdout.split()[1]
 WHEEL = CHECKOUT / f"dist/shardkit-{VERSION}-py3-none-manylinux_2_28_x86_64.whl"
@@ -41,23 +41,6 @@ CHECKS = (
 )
 # A distribution has its authorities at one of these.
 AUTHORITIES = ("etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/ca-bundle.pem", "etc/ssl/cert.pem")
-
-
-class Root:
-    """A copy of a root folder, in which commands run as in a container."""
-
-    def __init__(self, test, clean):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-", dir=CHECKOUT / "build/roots"))
-        test.addCleanup(shutil.rmtree, self.folder)
-        if clean:
-            subprocess.run(["cp", "-a", f"{clean}/.", self.folder], check=True)
-        self.folder.chmod(0o755)
-
-    def run(self, *command, user=0):
-        return subprocess.run(["unshare", "--mount", "--pid", "--fork", f"--root={self.folder}", "--mount-proc=/proc",
-                               f"--setuid={user}", f"--setgid={user}", *command],
-                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "HOME": "/tmp"},
-                              capture_output=True, text=True, timeout=900)
 
 
 def serve(test, folder, root):
@@ -91,15 +74,10 @@ def serve(test, folder, root):
 class Roots(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-            raise unittest.SkipTest("SKIPPED: needs root and debootstrap; scripts/install-deps --release installs it")
+        need_debootstrap()
         made = subprocess.run([CHECKOUT / "scripts/release", "wheel", "tarball"], capture_output=True, text=True)
         if made.returncode != 0:
             raise AssertionError(made.stdout + made.stderr)
-
-    def debian(self, suite):
-        clean = subprocess.run([CHECKOUT / "scripts/packaging/debian-root", suite], capture_output=True, text=True, check=True)
-        return Root(self, clean.stdout.strip())
 
     def check(self, root, programs, authorities, user=0, checks=CHECKS):
         """Runs the checks, with the programs of these folders of the root."""
@@ -125,7 +103,7 @@ class Roots(unittest.TestCase):
         return f"/tmp/shardkit-{VERSION}-x86_64"
 
     def check_wheel(self, suite):
-        root = self.debian(suite)
+        root = Root(self, suite)
         for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-q", "-y", "--no-install-recommends", "python3-venv"],
                         ["python3", "-m", "venv", "/opt/venv"]):
             done = root.run(*command)
@@ -143,7 +121,7 @@ class Roots(unittest.TestCase):
         self.assertEqual(after - before, set())
 
     def check_tarball(self, suite, authorities):
-        root = self.debian(suite)
+        root = Root(self, suite)
         self.check(root, self.unpack(root) + "/bin", authorities, user=1000)
 
     def test_the_wheel_on_debian_11(self):
@@ -165,7 +143,7 @@ class Roots(unittest.TestCase):
         self.check_tarball("trixie", AUTHORITIES[2])
 
     def test_the_tarball_without_a_c_library(self):
-        root = Root(self, None)
+        root = Root(self)
         for folder in ("bin", "tmp"):
             (root.folder / folder).mkdir(mode=0o777)
         (root.folder / "tmp").chmod(0o1777)
