@@ -65,6 +65,11 @@ def awaits_signal(process, number):
     return int(re.search(r"SigBlk:\s+(\w+)", status)[1], 16) >> (number - 1) & 1
 
 
+def had_time_to_stop(messages):
+    """Whether a program ended its work after a signal. On a busy machine it may not within its 2 s; then it says less."""
+    return "stopping before the work is complete" not in messages
+
+
 def result_of(finished):
     """The envelope that --json - printed."""
     return json.loads(finished.stdout)
