@@ -18,6 +18,8 @@ import unittest
 # scripts/test --soak tests the portable programs too; ctest sets the other variable itself.
 PROGRAMS = pathlib.Path(os.environ.get("SHARDKIT_TESTED_PROGRAMS") or os.environ["SHARDKIT_PROGRAMS"])
 
+SOAK = bool(os.environ.get("SHARDKIT_SOAK"))  # scripts/test --soak: all random cases
+
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 JPEG_START = b"\xff\xd8\xff"  # what `convert --validate magic` takes for a JPEG
 
