@@ -178,7 +178,7 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
 }
 
 std::string cache_words(const MeasuredNode& node) {
-  if (from_memory(node)) return fmt::format("; storage was not measured ({} page cache)", enum_name(node.cache_state));
+  if (from_memory(node)) return fmt::format("; storage was not measured: {} page cache", enum_name(node.cache_state));
   if (node.cache_state == CacheState::direct) return "; reads bypassed the page cache (O_DIRECT)";
   if (node.cache_state == CacheState::unknown) return "; whether the data was cached is unknown";
   return {};

@@ -201,7 +201,7 @@ class Verification {
     }
     const char* unread = result_.depth == VerifyDepth::decode ? ""
                          : result_.depth == VerifyDepth::checksum || source_
-                             ? "; images were not decoded (--depth decode)"
+                             ? "; images not decoded, see --depth decode"
                              : "; only headers and labels were read";
     std::string text = fmt::format("{}: {}, {}, {}{}", result_.has_findings() ? "not sound" : "sound", shards,
                                    format_count(result_.samples, "sample"), format_size(result_.bytes), unread);
