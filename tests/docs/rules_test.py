@@ -115,7 +115,7 @@ class Rules(PageTest):
 class Output(unittest.TestCase):
     def test_numbers_units_dates_hosts_and_hashes_differ(self):
         for shown, real in (("22.0 MiB in 0.5 s", "3 KiB in 1 min 20 s"), ("8,235/s  - ", "61/s 2.5 x"),
-                            ("read - 3 MB/s", "read 2/s to 4/s"),
+                            ("read - 3 MB/s", "read 2/s to 4/s"), ("p 0.02", "p 2.1e-42"),
                             ("feeds 2.3 x a100, 1.1 x h100; decode at 7/s", "feeds 0.1 x h100; decode at 1/s"),
                             ("on node1 (16 CPUs, x)", "on vm (2 CPUs, y), 2026-11-23T09:57:17Z"),
                             ("until 2026-11-23T09:57:17Z", "until 2027-01-02T00:00:00Z"), ("+3.0 %", "-45.1 %")):
@@ -149,6 +149,14 @@ class Output(unittest.TestCase):
                                      "cores: an idle machine would be faster (1 s)\n"))
         self.assertIsNotNone(difference("done\n", "shardctl: warning: 3 files were left out\ndone\n"))
         self.assertIsNotNone(difference("decode at 7/s\n", "decode at 9/s; nothing else was measured\n"))
+
+    def test_the_row_of_the_pipeline_may_be_missing_but_not_be_another(self):
+        shown = "decode  7/s\npipeline  6/s  all at once\ndone\n"
+        self.assertIsNone(difference(shown, "decode  1/s\npipeline  2/s  all at once\ndone\n"))
+        self.assertIsNone(difference(shown, "decode  1/s\ndone\n"))
+        self.assertIsNotNone(difference(shown, "decode  1/s\npipeline  2/s  one by one\ndone\n"))
+        self.assertEqual(refreshed(shown, "decode  1/s\ndone\n"), shown.replace("decode  7", "decode  1"))
+        self.assertIsNotNone(difference(shown, "pipeline  2/s  all at once\ndone\n"))
 
     def test_the_programs_print_the_clauses_that_are_left_out(self):
         texts = texts_of_sources()

@@ -58,7 +58,11 @@ def serve(test, folder, root):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("localhost", 0), functools.partial(Handler, directory=folder))
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_):  # a client that looks at the head of a file closes the connection
+            pass
+
+    server = Server(("localhost", 0), functools.partial(Handler, directory=folder))
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     test.addCleanup(server.server_close)
@@ -98,7 +102,7 @@ class Roots(unittest.TestCase):
         subprocess.run(["tar", "-xzf", TARBALL, "-C", root.folder / "tmp"], check=True)
         return f"/tmp/shardkit-{VERSION}-x86_64"
 
-    def check_wheel(self, suite, authorities):
+    def check_wheel(self, suite):
         root = Root(self, suite)
         for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-q", "-y", "--no-install-recommends", "python3-venv"],
                         ["python3", "-m", "venv", "/opt/venv"]):
@@ -108,7 +112,7 @@ class Roots(unittest.TestCase):
         before = set((root.folder / "opt/venv").rglob("*"))
         done = root.run("/opt/venv/bin/pip", "install", "--no-index", f"/tmp/{WHEEL.name}")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.check(root, "/opt/venv/bin", authorities)
+        self.check(root, "/opt/venv/bin", AUTHORITIES[0])  # which pip needs too
         probe = root.run("/opt/venv/bin/python", "-m", "shardkit.loader_probe", "--help")
         self.assertIn("--num-workers", probe.stdout)
         done = root.run("/opt/venv/bin/pip", "uninstall", "--yes", "shardkit")
@@ -121,13 +125,13 @@ class Roots(unittest.TestCase):
         self.check(root, self.unpack(root) + "/bin", authorities, user=1000)
 
     def test_the_wheel_on_debian_11(self):
-        self.check_wheel("bullseye", AUTHORITIES[0])
+        self.check_wheel("bullseye")
 
     def test_the_wheel_on_debian_12(self):
-        self.check_wheel("bookworm", AUTHORITIES[1])
+        self.check_wheel("bookworm")
 
     def test_the_wheel_on_debian_13(self):
-        self.check_wheel("trixie", AUTHORITIES[2])
+        self.check_wheel("trixie")
 
     def test_the_tarball_on_debian_11(self):
         self.check_tarball("bullseye", AUTHORITIES[0])

@@ -120,7 +120,7 @@ void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
           group_by);
   v.field(
       {"stratify",
-       "accepted without effect: each class is divided by the same ratios, but by chance, so that a set may have no "
+       "accepted without effect: each class is divided by the same ratios, but at random, so that a set may have no "
        "sample of a small class"},
       stratify);
   v.field({"seed", of_shards ? "seed of --split and --sample" : "seed of --split", "SEED", kPlanned}, seed);
