@@ -277,8 +277,8 @@ cli::Command env_command() {
            "GPUs and PCIe links. With a PATH, also looks at its file system, mount and block device, and at NFS, "
            "Lustre and FUSE clients. Findings come first: what was found, what is normal for this class of machine, "
            "and what to do. With --workers and a batch size, compares free space in /dev/shm with what that loader "
-           "needs.\n\nRuns no benchmark and writes nothing. GPU data comes from NVML if it is installed. What is not "
-           "visible to this user or container is left out. Findings are advice: exit code 0. With --strict, errors and "
+           "needs.\n\nRuns no benchmark and writes nothing. GPU data comes from NVML if it is installed. Leaves out "
+           "devices that this user or container cannot see. Findings are advice: exit code 0. With --strict, errors and "
            "warnings give exit code 3.",
        .examples = {{"iobench env /data/train", "is this node set up well for this data?"},
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256",

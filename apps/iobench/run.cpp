@@ -30,8 +30,8 @@ std::string headroom_text(const std::optional<double>& ratio) {
 
 void ladder(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  const char* measured = result.repetitions.empty() ? "measured" : "median";
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}\n", "stage", "required", measured, interval_name(result),
+  const char* available = result.repetitions.empty() ? "available" : "median";
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}\n", "stage", "needed", available, interval_name(result),
                  "headroom");
   for (const bench::LadderRow& row : result.conclusion.ladder) {
     const std::string headroom = headroom_text(row.headroom_ratio);
@@ -94,8 +94,9 @@ void environment(const bench::RunResult& result, std::string& out) {
     out += "data on an unknown file system\n";  // such as in a chroot, whose / no mount table lists
     return;
   }
-  fmt::format_to(to, "data on {}{}{} at {}\n", storage.file_system, storage.device.empty() ? "" : ", ", storage.device,
-                 storage.mount_point);
+  const bool is_fuse = storage.storage_class == system::StorageClass::fuse;  // its process works for this one
+  fmt::format_to(to, "data on {}{}{} at {}{}\n", storage.file_system, storage.device.empty() ? "" : ", ",
+                 storage.device, storage.mount_point, is_fuse ? "; load of other processes unknown (FUSE)" : "");
 }
 
 void file_costs(const bench::RunResult& result, std::string& out) {
@@ -118,6 +119,7 @@ cli::Answer answer_run(const bench::RunResult& result) {
   }
   std::string& out = answer.body;
   auto to = std::back_inserter(out);
+  if (!conclusion.feeds.empty()) fmt::format_to(to, "{}\n", conclusion.feeds);
   if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);
   if (conclusion.predicted.au_serial_ratio) {
     fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % without overlap\n",
@@ -133,13 +135,14 @@ cli::Answer answer_run(const bench::RunResult& result) {
   environment(result, out);
   file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
-  const bool is_fed = conclusion.requirement && conclusion.verdict.ok.value_or(true);  // and needs no advice
+  // A job that is fed needs no advice. Where others disturbed the measurement, the first line says so.
+  const bool is_fed = conclusion.requirement && conclusion.verdict.ok.value_or(true);
   const bool is_decoded =
       std::ranges::find(conclusion.ladder, "decode", &bench::LadderRow::stage) != conclusion.ladder.end();
-  if (result.pipeline && is_decoded && !is_fed) {
+  if (result.pipeline && is_decoded && !is_fed && !result.neighbors.disturb()) {
     for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
   }
-  fmt::format_to(to, "repeat: {}\n", cli::printable(result.command));
+  fmt::format_to(to, "same again: {}\n", cli::printable(result.command));
   return answer;
 }
 

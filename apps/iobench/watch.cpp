@@ -1,8 +1,10 @@
 #include "bench/watch/watch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +23,12 @@ namespace shardkit::apps {
 namespace {
 
 constexpr std::uint64_t kLinesPerHeading = 20;
+
+/// The bottlenecks in the words of the verdict, by Shortage; JSON has their names.
+constexpr std::array<std::string_view, kEnumNames<bench::Shortage>.size()> kShortageWords{
+    "none", "compute", "CPU limit", "memory", "CPU", "PCIe link", "storage", "/dev/shm"};
+
+std::string_view shortage_word(bench::Shortage shortage) { return kShortageWords[static_cast<std::size_t>(shortage)]; }
 
 using Number = std::optional<double>;
 using bench::WatchRow;
@@ -178,13 +186,14 @@ std::string end_text(bench::WatchEnd end) {
   return {};
 }
 
-/// "storage 83 %, compute 12 %", the largest first as the rules ask.
+/// "storage 83 %, none 17 %"; empty if the verdict has named the only one.
 std::string shares(const bench::WatchSummary& summary) {
   cli::Facts facts;
+  if (std::ranges::count_if(summary.short_seconds, [](double seconds) { return seconds > 0; }) < 2) return {};
   for (std::size_t i = 0; i < kEnumNames<bench::Shortage>.size(); ++i) {
     const auto shortage = static_cast<bench::Shortage>(i);
     const double share = summary.share(shortage);
-    if (share > 0) facts.add(fmt::format("{} {:.0f} %", enum_name(shortage), share * 100));
+    if (share > 0) facts.add(fmt::format("{} {:.0f} %", shortage_word(shortage), share * 100));
   }
   return facts.text();
 }
@@ -197,10 +206,10 @@ void about(const bench::WatchResult& result, std::string& out) {
                                  format_count(result.summary.intervals, "interval")))
                 .add(end_text(result.ended))
                 .text());
-  cli::line(out, "slowed by", shares(result.summary));
+  cli::line(out, "limits", shares(result.summary));
   if (result.files > 0)
     cli::line(out, "cached", fmt::format("sampled from {} of the data", format_count(result.files, "file")));
-  if (result.gpus_missing) cli::line(out, "gpus", *result.gpus_missing);
+  if (result.gpus_missing) cli::line(out, "gpus", fmt::format("none visible ({})", *result.gpus_missing));
 }
 
 void findings(const bench::WatchResult& result, std::string& out) {
@@ -221,8 +230,7 @@ std::string watch_heading(const WatchRow& row) {
 std::string watch_line(const WatchRow& row, const WatchRow& shape) {
   std::string text;
   for (const Column& column : columns_for(shape)) text += fmt::format("{:>{}}", column.text(row), column.width);
-  const auto short_of = enum_name(row.short_of);
-  return fmt::format("{}  {}\n", text, row.short_of == bench::Shortage::nothing ? "-" : short_of);
+  return fmt::format("{}  {}\n", text, row.short_of == bench::Shortage::nothing ? "-" : shortage_word(row.short_of));
 }
 
 bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& context) {
@@ -256,14 +264,15 @@ cli::Command watch_command() {
   return cli::make_command<bench::WatchOptions, bench::WatchResult>(
       {.name = "watch",
        .summary = "watch a running job, or the whole node, and name its bottleneck",
-       .description = "Prints one line per interval: CPU use, throttling by the CPU limit, pressure (PSI) of CPU, "
-                      "storage and memory, the disk or NFS mount of PATH, /dev/shm, page cache, and GPUs (NVML). With "
-                      "--pid, watches that process, its descendants and its control group, otherwise the whole node. "
-                      "Continues until Ctrl-C, SIGTERM, --duration, --count or the end of the process. Then reports "
-                      "what was the bottleneck, for which share of the time, the figures behind it, and what to "
-                      "do.\n\nOnly reads kernel and driver counters: runs no benchmark, writes nothing and never reads "
-                      "the data. What is not visible to this user is left out. Stopping it is normal: exit code 0. "
-                      "--prometheus writes the summary at the end.",
+       .description =
+           "Prints one line per interval: CPU use, throttling by the CPU limit, pressure (PSI) of CPU, "
+           "storage and memory, the disk or NFS mount of PATH, /dev/shm, page cache, and GPUs (NVML). With "
+           "--pid, watches that process, its descendants and its control group, otherwise the whole node. "
+           "Continues until Ctrl-C, SIGTERM, --duration, --count or the end of the process. Then reports "
+           "what was the bottleneck, for which share of the time, the figures behind it, and what to "
+           "do.\n\nOnly reads kernel and driver counters: runs no benchmark, writes nothing and never reads "
+           "the data. Values that are not visible to this user are left out. Stopping it is normal: exit code 0. "
+           "--prometheus writes the summary at the end.",
        .examples = {{"iobench watch /data/train --pid 4711", "what limits this job?"},
                     {"iobench watch /data/train --duration 60s --lines none",
                      "one minute of the whole node, only the verdict"},

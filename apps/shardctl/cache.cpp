@@ -226,7 +226,7 @@ cli::Command cache_release_command() {
        .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
                     {"shardctl cache release /nvme/cache --lease-id slurm-1234",
                      "all leases of a job, in a Slurm epilog"},
-                    {"shardctl cache release /nvme/cache/train --all", "everybody's"}}},
+                    {"shardctl cache release /nvme/cache/train --all", "the leases of all jobs"}}},
       dataset::cache_release, answer_cache_release);
 }
 

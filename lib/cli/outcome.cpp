@@ -14,7 +14,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kFindings = 3;
 constexpr int kPermanent = 4;
-constexpr int kNoRoom = 5;
+constexpr int kNoSpace = 5;
 
 int exit_code(ErrorCode code, int signal) {
   switch (code) {
@@ -33,7 +33,7 @@ int exit_code(ErrorCode code, int signal) {
       return kPermanent;
     case ErrorCode::no_space:
     case ErrorCode::out_of_memory:
-      return kNoRoom;
+      return kNoSpace;
     case ErrorCode::cancelled:
       return 128 + (signal == 0 ? SIGINT : signal);
   }
@@ -63,7 +63,7 @@ Outcome finished(bool findings) { return {findings ? kFindings : 0, std::nullopt
 
 Outcome softened(Outcome outcome) {
   const int code = outcome.exit_code;
-  outcome.softened = code == kFailed || code == kPermanent || code == kNoRoom;
+  outcome.softened = code == kFailed || code == kPermanent || code == kNoSpace;
   return outcome;
 }
 
@@ -77,7 +77,7 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
     return {exit_code(error.code(), signal),
             Failure{error.code(), without_secrets(error.what()), without_secrets(error.path()), error.offset()}};
   } catch (const std::bad_alloc&) {
-    return {kNoRoom, Failure{ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit"}};
+    return {kNoSpace, Failure{ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit"}};
   } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path
     const ErrorCode code = error_code_of(error.code().value());
     return {exit_code(code, signal), Failure{code, system_error_text(error)}};

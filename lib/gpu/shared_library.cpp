@@ -38,15 +38,19 @@ std::vector<std::string> toolkit_folders() {
 
 SharedLibrary::SharedLibrary(std::string_view what, const std::vector<std::string>& names, std::string_view hint)
     : what_(what) {
-  std::string why;
+  std::string why;  // of a library that exists
   for (const std::string& name : names) {
     handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     name_ = name;
     if (handle_) return;
-    why = loader_text();
+    std::string text = loader_text();
+    if (!text.starts_with(name + ": ") || !text.ends_with("No such file or directory")) why = std::move(text);
   }
-  throw Error(ErrorCode::unsupported,
-              fmt::format("{} is not available: cannot load {} ({}){}", what_, fmt::join(names, ", "), why, hint));
+  throw Error(
+      ErrorCode::unsupported,
+      fmt::format("no {}: {}{}", what_,
+                  why.empty() ? fmt::format("{} was not found", fmt::join(names, " or ")) : "cannot load " + why,
+                  hint));
 }
 
 SharedLibrary::Function SharedLibrary::want(const char* symbol) const { return {::dlsym(handle_, symbol)}; }

@@ -82,7 +82,7 @@ void PeerSource::note(Peer& peer, const std::string& name, ByteRange range) {
 
 void PeerSource::drop(Peer& peer, const std::string& reason) {
   if (peer.is_dropped.exchange(true)) return;
-  ctx_.warn("peer_dropped", "--peer {} is not used any more: {}", peer.source->location(), reason);
+  ctx_.warn("peer_dropped", "--peer {} is no longer used: {}", peer.source->location(), reason);
 }
 
 void PeerSource::warn_of_useless() const {

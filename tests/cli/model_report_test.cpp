@@ -47,8 +47,8 @@ TEST_CASE("a model's first line is what comes of it") {
   ModelOptions supply;
   supply.read_rate = 2e9;
   supply.decode_rate = 4000;
-  CHECK(first_line(supply).starts_with("feeds 1 x unet3d-a100, 5 x cosmoflow-a100, "));
-  CHECK(first_line(supply).find(", 4 x resnet50-a100, 2 x resnet50-h100, ") != std::string::npos);
+  CHECK(first_line(supply).starts_with("feeds 1 A100 (3D U-Net), 5 A100, 3 H100 (CosmoFlow), "));
+  CHECK(first_line(supply).find(", 4 A100, 2 H100, 1 A100 AMP (ResNet-50), ") != std::string::npos);
   supply.decode_rate = 1;
   supply.read_rate = 1;
   CHECK(first_line(supply) == "cannot feed a GPU of any preset");

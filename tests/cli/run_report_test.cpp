@@ -50,7 +50,30 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
       "1.00 MiB of /dev/shm\n"));
   CHECK(contains(report, "2 cores (limit 2.50)"));
   CHECK(contains(report, "data on ext4, vda"));
-  CHECK(report.ends_with("hint: the run took 25 ms\nrepeat: iobench run data --gpus 8\n"));
+  CHECK(report.ends_with("hint: the run took 25 ms\nsame again: iobench run data --gpus 8\n"));
+}
+
+TEST_CASE("without a job the second line is what the node feeds") {
+  RunResult result = short_of_cores();
+  result.conclusion.verdict = {true, "decode", "800 samples/s; decode is the bottleneck", ""};
+  result.conclusion.feeds = "feeds 0.9 A100 (ResNet-50)";
+  CHECK(report_text(answer_run(result), false)
+            .starts_with("800 samples/s; decode is the bottleneck (1.00 s)\nfeeds 0.9 A100 (ResNet-50)\n"));
+}
+
+TEST_CASE("advice of the pipeline is shown unless the job is fed or others disturbed the measurement") {
+  RunResult result = short_of_cores();
+  result.pipeline.emplace().advice = {"use more cores"};
+  CHECK(contains(report_text(answer_run(result), false), "hint: use more cores\n"));
+  result.neighbors = {1.1, 2, 0, 0};
+  CHECK_FALSE(contains(report_text(answer_run(result), false), "hint: use more cores\n"));
+}
+
+TEST_CASE("for a FUSE mount the load of others is unknown, and the report says so") {
+  RunResult result = short_of_cores();
+  result.environment.storage = {"fuse.juicefs", system::StorageClass::fuse, "/jfs", {}, {}, {}, {}};
+  CHECK(contains(report_text(answer_run(result), false),
+                 "data on fuse.juicefs at /jfs; load of other processes unknown (FUSE)\n"));
 }
 
 TEST_CASE("a headroom beyond a thousand is shown as that") {
@@ -102,7 +125,7 @@ TEST_CASE("with repetitions the report shows what is a median and what comes fro
   result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
   result.shown_repetitions = ShownRepetitions{3, 2, {}, 4};
   const std::string report = report_text(answer_run(result), false);
-  CHECK(contains(report, "stage         required      median              range of 5  headroom\n"));
+  CHECK(contains(report, "stage           needed      median              range of 5  headroom\n"));
   CHECK(contains(report, "median of 5 repetitions (range of 5)"));
   CHECK(contains(report,
                  "come from the repetitions with the median rate: read from repetition 3, decode from repetition 2, "

@@ -101,8 +101,20 @@ TEST_CASE("the end: the verdict, what to do, its figures, findings, and what was
   CHECK(contains(report, "hint: the disk is slow\n  do      look at it\n"));
   CHECK(contains(report, "watched   process 4711 (python\\x1b[31m), /data\n"));
   CHECK(contains(report, "time      2.00 s in 1 interval, stopped\n"));
-  CHECK(contains(report, "slowed by storage 100 %\n"));
-  CHECK(contains(report, "gpus      no driver\n"));
+  CHECK_FALSE(contains(report, "limits"));  // the verdict is about all of the time
+  CHECK(contains(report, "gpus      none visible (no driver)\n"));
+}
+
+TEST_CASE(
+    "if there were several bottlenecks, or none for a while, their shares are a line in the words of the verdict") {
+  WatchResult result = watched(WatchLines::none);
+  WatchRow row = interval();
+  row.short_of = Shortage::cores;
+  result.summary.add(row);
+  row.short_of = Shortage::nothing;
+  row.seconds = 4;
+  result.summary.add(row);
+  CHECK(contains(report_text(answer_watch(result), false), "limits    none 50 %, CPU 25 %, storage 25 %\n"));
 }
 
 TEST_CASE("behind lines the verdict stands apart, and is bold where colors are") {

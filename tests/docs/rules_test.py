@@ -115,7 +115,7 @@ class Rules(PageTest):
 class Output(unittest.TestCase):
     def test_numbers_units_dates_hosts_and_hashes_differ(self):
         for shown, real in (("22.0 MiB in 0.5 s", "3 KiB in 1 min 20 s"), ("8,235/s  - ", "61/s 2.5 x"),
-                            ("read - 3 MB/s", "read 2/s to 4/s"),
+                            ("read - 3 MB/s", "read 2/s to 4/s"), ("p 0.02", "p 2.1e-42"),
                             ("feeds 2.3 x a100, 1.1 x h100; decode at 7/s", "feeds 0.1 x h100; decode at 1/s"),
                             ("on node1 (16 CPUs, x)", "on vm (2 CPUs, y), 2026-11-23T09:57:17Z"),
                             ("until 2026-11-23T09:57:17Z", "until 2027-01-02T00:00:00Z"), ("+3.0 %", "-45.1 %")):
@@ -146,9 +146,17 @@ class Output(unittest.TestCase):
         self.assertIsNone(difference("done\n", "look up the source  5 s\ndone\n"))
         self.assertIsNone(difference("done\n", "iobench: warning: only 0.6 of 2.0 cores were available\ndone\n"))
         self.assertIsNone(difference("decode at 7/s (3 s)\n", "decode at 9/s; read is about as slow (10/s); others used 1.2 of 2 "
-                                     "cores: these rates are lower than an idle machine's (1 s)\n"))
+                                     "cores: an idle machine would be faster (1 s)\n"))
         self.assertIsNotNone(difference("done\n", "shardctl: warning: 3 files were left out\ndone\n"))
         self.assertIsNotNone(difference("decode at 7/s\n", "decode at 9/s; nothing else was measured\n"))
+
+    def test_the_row_of_the_pipeline_may_be_missing_but_not_be_another(self):
+        shown = "decode  7/s\npipeline  6/s  all at once\ndone\n"
+        self.assertIsNone(difference(shown, "decode  1/s\npipeline  2/s  all at once\ndone\n"))
+        self.assertIsNone(difference(shown, "decode  1/s\ndone\n"))
+        self.assertIsNotNone(difference(shown, "decode  1/s\npipeline  2/s  one by one\ndone\n"))
+        self.assertEqual(refreshed(shown, "decode  1/s\ndone\n"), shown.replace("decode  7", "decode  1"))
+        self.assertIsNotNone(difference(shown, "pipeline  2/s  all at once\ndone\n"))
 
     def test_the_programs_print_the_clauses_that_are_left_out(self):
         texts = texts_of_sources()
@@ -169,17 +177,28 @@ class Troubleshooting(unittest.TestCase):
 
 
 class Picture(unittest.TestCase):
-    """docs/images/terminal.svg, which scripts/record-terminal draws from README."""
+    """docs/images/terminal.svg, which scripts/record-terminal draws from README, and the picture of scripts/draw-overview."""
 
     def test_it_shows_what_readme_shows(self):
-        (block,) = (block for block in parse(ROOT / "README.md").blocks if block.tag == "run")
+        blocks = parse(ROOT / "README.md").blocks
+        (install,) = (line for block in blocks for line in block.text.splitlines() if line.startswith("pip install "))
+        (block,) = (block for block in blocks if block.tag == "run")
         svg = (ROOT / "docs/images/terminal.svg").read_text()
         lines = [html.unescape(line) for line in re.findall(r'preserve">(.*)</text>', svg)]
-        self.assertEqual([line[2:] for line in lines if line.startswith("$ ")], block.text.splitlines())
+        self.assertEqual([line[2:] for line in lines if line.startswith("$ ")], [install, *block.text.splitlines()])
+        installation = lines[:lines.index("$ " + block.text.splitlines()[0])]
+        self.assertTrue(any(line.startswith("Successfully installed shardkit-") for line in installation), installation)
+        lines = lines[len(installation):]
         page = " ".join(masked(line) for line in block.output.splitlines())
         for line in lines:
             if not line.startswith("$ ") and line != "...":
                 self.assertIn(masked(line), page)
+
+    def test_the_overview_is_what_its_script_draws(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = pathlib.Path(folder, "overview.svg")
+            subprocess.run([ROOT / "scripts/draw-overview", "--output", drawn], check=True, stdout=subprocess.DEVNULL)
+            self.assertEqual(drawn.read_text(), (ROOT / "docs/images/overview.svg").read_text())
 
 
 class Commands(unittest.TestCase):

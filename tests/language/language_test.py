@@ -27,6 +27,10 @@ FAULTY_TEXTS = (
     "take part in the rate", "exit 3 when the values do not tell", "of these, which, depends on their keys",
     "as many as the process may keep cores busy", "a root file system that is only read", "Not for no turns",
     "So many folders below a cache", "No stop token, hence", "columns parted by tabs", "made anew", "mend the source",
+    "goes to a set by chance", "measured separately, the stages predict {}", "--manifest is that of another set",
+    "files are asked of the peers", "divides it once more", "the source did not say whether", "somebody builds it once",
+    "Of the single stages, one is slow", "What stays wrong is reported.", "rates are lower than an idle machine's",
+    "Linux of the same processor type", "is not used any more", "slowed by cores", "is not a good image: {}",
     "the colour of its neighbours", "optimised, normalising", "an unlabelled sample", "half a per cent of the centre")
 
 
@@ -62,7 +66,17 @@ class Language(unittest.TestCase):
     def test_comments_are_checked_and_code_is_not(self):
         self.assertTrue(self.findings("lib/a.hpp", "/// Written\n/// anew.\nint a;\n"))
         self.assertTrue(self.findings("samples/a.yaml", "key: value\n  # Written anew.\n"))
-        self.assertEqual(self.findings("lib/a.cpp", "int anew = mend(hence);\n"), [])
+        self.assertEqual(self.findings("lib/a.cpp", "int anew = hence(2);\n"), [])
+
+    def test_names_are_checked_by_their_words_where_they_stand_first(self):
+        finding = self.findings("lib/a.cpp", "int a;\nint make_room(int a);\nint b = make_room(1);\n")
+        self.assertEqual(finding, ["lib/a.cpp:2: phrase: 'make room' => space"])
+        for name in ("rest", "kRest", "leave", "leaving", "treat", "FieldPlace", "places_", "farewell", "told", "mend", "RunTurn"):
+            with self.subTest(name):
+                self.assertEqual(len(self.findings("lib/a.cpp", f"int {name};\n")), 1)
+        for name in ("in_place", "leave_out", "replace", "interest", "placement", "restore"):
+            with self.subTest(name):
+                self.assertEqual(self.findings("lib/a.cpp", f"int {name};\n"), [])
 
     def test_sentences_are_short_in_texts_and_documents(self):
         for name, content in (("lib/a.cpp", f'warn("{LONG}");\n'), ("docs/a.md", f"{LONG[:60]}\n{LONG[60:]}\n"),

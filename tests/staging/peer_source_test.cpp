@@ -111,7 +111,7 @@ TEST_CASE("a peer that fails is dropped with its reason, and not asked again") {
   CHECK(fixture.peers[0]->requests == 1);
   REQUIRE(fixture.ctx.warnings().size() == 1);
   CHECK(fixture.ctx.warnings()[0].code == "peer_dropped");
-  CHECK(fixture.ctx.warnings()[0].text == "--peer peer0 is not used any more: connection refused");
+  CHECK(fixture.ctx.warnings()[0].text == "--peer peer0 is no longer used: connection refused");
 }
 
 TEST_CASE("a peer that sends files only as a whole is dropped") {
@@ -119,7 +119,7 @@ TEST_CASE("a peer that sends files only as a whole is dropped") {
   fixture.peers[0]->most = 0;
   fixture.peers[0]->fail = [] { return io::Fetched::no_ranges; };
   CHECK(fixture.fetch(0, 4) == "0123");
-  CHECK(fixture.ctx.warnings().at(0).text == "--peer peer0 is not used any more: it sends files only as a whole");
+  CHECK(fixture.ctx.warnings().at(0).text == "--peer peer0 is no longer used: it sends files only as a whole");
 }
 
 TEST_CASE("bytes that are requested again come from the source, and their peer is dropped as a liar") {
@@ -129,7 +129,7 @@ TEST_CASE("bytes that are requested again come from the source, and their peer i
   CHECK(fixture.store.requests == 0);
   CHECK(fixture.fetch(4, 2) == "45");
   CHECK(fixture.store.sent == 2);
-  CHECK(fixture.ctx.warnings().at(0).text == "--peer peer0 is not used any more: it sent wrong bytes of 'x'");
+  CHECK(fixture.ctx.warnings().at(0).text == "--peer peer0 is no longer used: it sent wrong bytes of 'x'");
 }
 
 TEST_CASE("a peer without any of the files is named at the end, one that was never asked is not") {

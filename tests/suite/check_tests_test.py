@@ -85,6 +85,12 @@ class CheckTests(unittest.TestCase):
         self.assertEqual(self.faults(found, floors={"cpp": 3}), [])
         self.assertEqual(self.faults(found, floors={"cpp": 4}), ["cpp: 3 cases ran, but tests/suite/floors asks for 4"])
 
+    def test_what_was_skipped_is_listed_by_its_reason(self):
+        found = self.results(python=self.unittest(), server="echo SKIPPED: no GPU here; exit 77", fails="exit 1")
+        self.assertEqual(list(checker.summary(found, ["fails", "heavy", "python", "server"])), [
+            "skipped  no GPU here\n         python: test_needs_a_gpu\n         server", "not run  heavy", "cases    2, skipped 2"])
+        self.assertEqual(self.faults(found, allowed=[("*", "no GPU here")]), [])
+
     def test_a_test_that_is_no_longer_built_is_a_fault_unless_that_is_allowed(self):
         floors = {"gone": 3}
         self.assertEqual(self.faults([], floors=floors), ["gone: tests/suite/floors has it, and this build does not"])

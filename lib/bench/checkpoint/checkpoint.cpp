@@ -130,7 +130,7 @@ class Bench {
     if (row.bytes == plan_.bytes()) return;
     context_.warn(
         "part_of_checkpoint",
-        fmt::format("{}: {} ended it after {} of {}: the rate is valid, the times are not those of a whole checkpoint",
+        fmt::format("{}: {} ended the checkpoint after {} of {}; its rate is valid, its times belong to a part",
                     enum_name(row.mode),
                     options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
                     format_size(row.bytes), typed_size(plan_.bytes())));

@@ -255,6 +255,8 @@ std::optional<std::uint64_t> samples_of(std::span<const InputFile> files) {
   return samples;
 }
 
+bool has_only_shards(std::span<const InputFile> files) { return std::ranges::all_of(files, &InputFile::is_shard); }
+
 bool has_objects(std::span<const InputFile> files) {
   return std::ranges::any_of(files, [](const InputFile& file) { return catalog::is_address(file.path); });
 }

@@ -55,6 +55,8 @@ struct InputSet {
 
 /// Of all files together; empty if only reading one of them shows it.
 std::optional<std::uint64_t> samples_of(std::span<const InputFile> files);
+/// True if all files are shards.
+bool has_only_shards(std::span<const InputFile> files);
 /// Opens a file of the set, or one next to it.
 std::unique_ptr<ByteSource> open_file(const InputSet& input, const std::string& path);
 /// False for files that do not exist or may not be looked up.

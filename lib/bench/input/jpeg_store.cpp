@@ -88,7 +88,7 @@ void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Conte
   if (failures.other_format > 0) {
     context.warn("images_of_other_formats",
                  fmt::format("{}) have other formats than JPEG, such as PNG, and were left out: iobench decodes only "
-                             "JPEG, so the rates are those of the JPEGs",
+                             "JPEG, so the rates refer to the JPEGs",
                              share(failures.other_format)));
   }
 }

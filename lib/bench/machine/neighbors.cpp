@@ -17,7 +17,7 @@ namespace shardkit::bench {
 
 std::string Neighbors::text() const {
   std::string used;
-  if (cores_used > 0.1 * cores) used = fmt::format("{:.1f} of {:g} cores", cores_used, cores);
+  if (cores_used.value_or(0) > 0.1 * cores) used = fmt::format("{:.1f} of {:g} cores", *cores_used, cores);
   if (device_ratio > 0.05) {
     used += fmt::format("{}{} of the disk", used.empty() ? "" : " and ", format_rate(device_bytes_per_second));
   }
@@ -27,7 +27,8 @@ std::string Neighbors::text() const {
 void Neighbors::describe(FieldVisitor& v) {
   std::string disturbance = text();
   v.field({"text", "what made rates lower than on an idle machine; empty if nothing did"}, disturbance);
-  v.field({"cores_used", "mean number of cores that other processes used, of those that this process may use"},
+  v.field({"cores_used",
+           "mean number of cores that other processes used, of those that this process may use; null: unknown (FUSE)"},
           cores_used);
   v.field({"cores", "cores that this process may use"}, cores);
   v.field({"device_bytes_per_second", Unit::bytes_per_second, "bytes that others read and wrote on the data's disk"},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,21 +14,21 @@ namespace shardkit::bench {
 /// Means over a measurement. Kernel threads and interrupts do not count, because they may work for the measurement; the
 /// time that a hypervisor gave to other machines does.
 struct Neighbors {
-  double cores_used = 0;  ///< of those that this process may use
-  double cores = 0;       ///< that this process may use
+  std::optional<double> cores_used;  ///< of those that this process may use; empty: unknown
+  double cores = 0;                  ///< that this process may use
   double device_bytes_per_second = 0;
   double device_ratio = 0;  ///< their share of the bytes that the data's disk read and wrote
 
   /// True if rates are lower than those of an idle machine: above 10 % of the cores, or 5 % of the disk's bytes.
-  bool disturb() const { return cores_used > 0.1 * cores || device_ratio > 0.05; }
+  bool disturb() const { return cores_used.value_or(0) > 0.1 * cores || device_ratio > 0.05; }
   /// "others used 1.3 of 2 cores and 40.0 MB/s of the disk", of what disturbs; empty if nothing does.
   std::string text() const;
   void describe(FieldVisitor& v);
 };
 
 /// Measures from its construction on, for data on `storage` and this process with `cores`. Bytes of others count only
-/// if this process reads from the disk, too; cores not for FUSE, whose file system is another process. What /proc hides
-/// counts as none.
+/// if this process reads from the disk, too. Cores are unknown for FUSE, whose file system is a process of its own.
+/// What /proc hides counts as none.
 class NeighborMeter {
  public:
   NeighborMeter(const system::StorageFacts& storage, double cores, const system::Probe& probe);

@@ -370,7 +370,7 @@ void ModelResult::describe(FieldVisitor& v) {
   v.field({"gpus_fed", Unit::count, "GPUs that the supply can feed"}, gpus_fed);
   v.field({"requirement", "met or missed by the given supply; undecided if stages were not measured"}, requirement);
   v.field({"not_measured", "stages of the job that the supply does not cover"}, not_measured);
-  v.field({"nodes", Unit::count, "nodes of the job; the requirement is that of one"}, nodes);
+  v.field({"nodes", Unit::count, "nodes of the job; the requirement is for one of them"}, nodes);
   v.field({"idle_cost_per_hour",
            "cost of GPU time of all nodes without work: waiting for input, for checkpoints and at starts of epochs"},
           idle_cost_per_hour);

@@ -80,15 +80,15 @@ std::string demand_text(const ModelResult& result, const JobRequirement& require
   return result.not_measured.empty() ? text : text + "; whether that is available is unknown: " + gap_text(result);
 }
 
-/// "4 x resnet50-a100, ..." of the workloads of images, or of the others; presets of which the supply does not feed one
-/// GPU are left out.
+/// "4 A100, 2 H100 (ResNet-50)" of the workloads of images, or of the others; presets of which the supply does not feed
+/// one GPU are left out.
 std::string fed_presets(const ModelResult& result, bool images) {
-  std::string text;
+  std::vector<FedGpus> fed;
   for (const PresetRow& row : result.presets) {
-    if (row.gpus_fed.value_or(0) == 0 || find_preset(row.name).jpeg != images) continue;
-    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", format_count(*row.gpus_fed), row.name);
+    const Preset& preset = find_preset(row.name);
+    if (row.gpus_fed.value_or(0) > 0 && preset.jpeg == images) fed.push_back({&preset, format_count(*row.gpus_fed)});
   }
-  return text;
+  return fed_gpus_text(fed);
 }
 
 /// Images must be read and decoded: with only one of these measured, it is unknown whether they feed the GPUs.

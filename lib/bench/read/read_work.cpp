@@ -216,8 +216,8 @@ void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_t
 
 std::string SequentialWork::hint(std::uint64_t threads) const {
   if (parts_.size() >= threads) return {};
-  return fmt::format("only {} of the {} had something to read: each takes 64 MiB, or a whole shard without an index",
-                     parts_.size(), format_count(threads, "reading thread"));
+  return fmt::format("the data fills only {} of {}; use more data ({}, or {} shards without index) to keep all busy",
+                     parts_.size(), format_count(threads, "reading thread"), format_size(threads * kPart), threads);
 }
 
 }  // namespace shardkit::bench

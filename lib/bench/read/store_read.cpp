@@ -178,7 +178,7 @@ std::string text_of(double supply, const StreamingVerdict& verdict) {
   }
   if (!verdict.break_even_epochs) {
     return fmt::format(
-        "stage: the store delivers {}, which is too little reserve ({} times are needed); staging takes {} once",
+        "stage: the store delivers {}, which leaves too little reserve ({} times are needed); staging takes {} once",
         comparison(supply, verdict), kStreamingReserve, format_duration(verdict.staging_seconds));
   }
   return fmt::format(

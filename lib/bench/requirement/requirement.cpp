@@ -21,16 +21,16 @@ constexpr std::string_view kStorage3 = "MLPerf Storage v3.0";
 constexpr std::string_view kAmp = "NVIDIA DeepLearningExamples 2021";
 
 constexpr std::array kPresets = {
-    Preset{"unet3d-a100", 146'600'628, 7, 0.636, 0.90, false, kStorage2},
-    Preset{"unet3d-h100", 146'600'628, 7, 0.323, 0.90, false, kStorage2},
-    Preset{"unet3d-b200", 146'600'628, 7, 0.162, 0.90, false, kStorage3},
-    Preset{"resnet50-a100", 114'660, 400, 0.435, 0.90, true, kStorage2},
-    Preset{"resnet50-h100", 114'660, 400, 0.224, 0.90, true, kStorage2},
-    Preset{"resnet50-a100-amp", 114'660, 256, 256.0 / 2470, 0.90, true, kAmp},
-    Preset{"cosmoflow-a100", 2'828'486, 1, 0.00551, 0.70, false, kStorage2},
-    Preset{"cosmoflow-h100", 2'828'486, 1, 0.00350, 0.70, false, kStorage2},
-    Preset{"retinanet-b200", 322'957, 24, 0.04755, 0.85, true, kStorage3},
-    Preset{"flux-b200", 2'164'832, 48, 1.35, 0.90, false, kStorage3},
+    Preset{"unet3d-a100", "3D U-Net", "A100", 146'600'628, 7, 0.636, 0.90, false, kStorage2},
+    Preset{"unet3d-h100", "3D U-Net", "H100", 146'600'628, 7, 0.323, 0.90, false, kStorage2},
+    Preset{"unet3d-b200", "3D U-Net", "B200", 146'600'628, 7, 0.162, 0.90, false, kStorage3},
+    Preset{"resnet50-a100", "ResNet-50", "A100", 114'660, 400, 0.435, 0.90, true, kStorage2},
+    Preset{"resnet50-h100", "ResNet-50", "H100", 114'660, 400, 0.224, 0.90, true, kStorage2},
+    Preset{"resnet50-a100-amp", "ResNet-50", "A100 AMP", 114'660, 256, 256.0 / 2470, 0.90, true, kAmp},
+    Preset{"cosmoflow-a100", "CosmoFlow", "A100", 2'828'486, 1, 0.00551, 0.70, false, kStorage2},
+    Preset{"cosmoflow-h100", "CosmoFlow", "H100", 2'828'486, 1, 0.00350, 0.70, false, kStorage2},
+    Preset{"retinanet-b200", "RetinaNet", "B200", 322'957, 24, 0.04755, 0.85, true, kStorage3},
+    Preset{"flux-b200", "Flux", "B200", 2'164'832, 48, 1.35, 0.90, false, kStorage3},
 };
 
 void check(bool fine, const char* option, const char* expected) {
@@ -44,6 +44,13 @@ void check_alone(bool given, const char* option) {
 
 }  // namespace
 
+std::string data_loader_line(const TorchLoader& loader) {
+  const std::string batches = loader.shards ? fmt::format("dataset.batched({}), batch_size=None", loader.batch)
+                                            : fmt::format("dataset, batch_size={}", loader.batch);
+  return fmt::format("DataLoader({}, num_workers={}, prefetch_factor={}, pin_memory=True, persistent_workers=True)",
+                     batches, loader.workers, loader.prefetch);
+}
+
 std::span<const Preset> presets() { return kPresets; }
 
 const Preset& find_preset(std::string_view name) {
@@ -54,6 +61,17 @@ const Preset& find_preset(std::string_view name) {
   const std::string meant = closest(name, names);
   throw usage_error("unknown preset '{}'{}; known presets: {}", name,
                     meant.empty() ? "" : fmt::format(", did you mean {}?", meant), fmt::join(names, ", "));
+}
+
+std::string fed_gpus_text(std::span<const FedGpus> rows) {
+  std::string text;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Preset& preset = *rows[i].preset;
+    const bool is_last = i + 1 == rows.size() || rows[i + 1].preset->workload != preset.workload;
+    text += fmt::format("{}{} {}{}", i == 0 ? "" : ", ", rows[i].count, preset.gpu,
+                        is_last ? fmt::format(" ({})", preset.workload) : "");
+  }
+  return text;
 }
 
 TrainingJob preset_job(const Preset& preset, std::uint64_t gpus) {

@@ -42,6 +42,17 @@ double decode_rate_of(double rate, double measured_bytes, double bytes);
 double prefetch_bytes(std::uint64_t ranks, std::uint64_t workers, std::uint64_t prefetch, std::uint64_t batch,
                       double decoded_sample_bytes);
 
+/// Settings of a PyTorch DataLoader.
+struct TorchLoader {
+  std::uint64_t batch = 1;
+  std::uint64_t workers = 1;
+  std::uint64_t prefetch = 2;
+  bool shards = false;  ///< read by webdataset, whose dataset makes the batches; else by a dataset with an index
+};
+
+/// The line of Python that makes the loader of `dataset`.
+std::string data_loader_line(const TorchLoader& loader);
+
 /// Share of the running time for checkpoints: t_blocked / (interval * t_step + t_blocked), where t_blocked is the whole
 /// write if training waits for it, or only the copy if the data is written in the background.
 double checkpoint_share(double blocked_seconds, double interval_steps, double step_seconds);
@@ -65,7 +76,9 @@ double shared_cores_rate(double cores, std::span<const double> cpu_seconds_per_s
 
 /// A published training workload on one kind of GPU.
 struct Preset {
-  std::string_view name;  ///< <workload>-<accelerator>[-amp]
+  std::string_view name;      ///< <workload>-<accelerator>[-amp]
+  std::string_view workload;  ///< the model, as people write it
+  std::string_view gpu;       ///< with AMP: in mixed precision
   double sample_bytes;
   std::uint64_t batch;
   double step_seconds;
@@ -79,6 +92,15 @@ std::span<const Preset> presets();
 
 /// The preset named `name`. Throws Error{usage} with a list of all.
 const Preset& find_preset(std::string_view name);
+
+/// How many GPUs of a preset can be fed, as text.
+struct FedGpus {
+  const Preset* preset = nullptr;
+  std::string count;
+};
+
+/// "2.3 A100, 1.1 H100 (ResNet-50), 1.5 B200 (RetinaNet)"; rows of one workload follow each other. Empty without rows.
+std::string fed_gpus_text(std::span<const FedGpus> rows);
 
 /// The job of `gpus` GPUs with the preset.
 TrainingJob preset_job(const Preset& preset, std::uint64_t gpus);

@@ -130,12 +130,11 @@ void add_decoding(const MeasuredNode& node, std::optional<double> required, doub
   const double alone = *node.decode_samples_per_second;
   rows.push_back(
       ladder_row(stage::kDecode, required, rate, scaled(node.decode_interval, alone, rate),
-                 fmt::format("predicted while reading{}; measured separately {}/s with {}",
-                             node.augment_samples_per_second ? " and augmenting" : "", format_rounded_count(alone),
+                 fmt::format("expected beside the other stages; alone {}/s ({})", format_rounded_count(alone),
                              format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
   if (!node.augment_samples_per_second) return;
   rows.push_back(ladder_row(stage::kAugment, required, *node.augment_samples_per_second, node.augment_interval,
-                            "measured separately: flip, normalize, collate"));
+                            "alone: flip, normalize, collate"));
 }
 
 LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required, std::uint64_t gpus, double rate) {
@@ -167,9 +166,9 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
   }
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
-    rows.push_back(ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
-                              fmt::format("all of these at once; measured separately, the stages predict {}/s",
-                                          format_rounded_count(predicted))));
+    rows.push_back(
+        ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
+                   fmt::format("all at once; expected from the stages: {}/s", format_rounded_count(predicted))));
   }
   if (transfer) {
     const std::uint64_t gpus = requirement ? requirement->job.gpus : node.transfer_gpus;
@@ -179,8 +178,7 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
 }
 
 std::string cache_words(const MeasuredNode& node) {
-  if (from_memory(node))
-    return fmt::format("; {} page cache: storage itself was not measured", enum_name(node.cache_state));
+  if (from_memory(node)) return fmt::format("; storage was not measured: {} page cache", enum_name(node.cache_state));
   if (node.cache_state == CacheState::direct) return "; reads bypassed the page cache (O_DIRECT)";
   if (node.cache_state == CacheState::unknown) return "; whether the data was cached is unknown";
   return {};
@@ -212,7 +210,7 @@ bool is_same_stage(std::string_view a, std::string_view b) {
 /// That others made the rates lower; empty if they did not.
 std::string disturbance(const MeasuredNode& node) {
   if (!node.neighbors.disturb()) return {};
-  return fmt::format("; {}: these rates are lower than an idle machine's", node.neighbors.text());
+  return fmt::format("; {}: an idle machine would be faster", node.neighbors.text());
 }
 
 /// If the threads of the pipeline spent their time in another stage than the one that is slowest when measured
@@ -227,9 +225,9 @@ std::string other_attribution(const MeasuredNode& node, const std::vector<StageR
     return fmt::format("; {} is about as slow ({})", other->stage, sample_rate_text(other->samples_per_second));
   }
   return fmt::format(
-      "; this is uncertain: {} is the slowest stage when measured separately, but the pipeline waited for {}: run "
-      "again "
-      "with a longer --budget",
+      "; this is uncertain: {} is the slowest stage when measured alone, but the pipeline waited for {}. Run again "
+      "with "
+      "a longer --budget",
       slowest->stage, other->stage);
 }
 
@@ -269,19 +267,19 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   return verdict;
 }
 
-/// "0.4 x resnet50-a100, ...": how many GPUs of each JPEG preset reading and decoding feed, in tenths; presets of which
-/// that is less than a tenth are left out.
-std::string gpus_fed_text(const MeasuredNode& node, const std::vector<StageRate>& rates) {
-  std::string text;
+/// "feeds 0.4 A100 (ResNet-50), ...": how many GPUs of each JPEG preset reading and decoding feed, in tenths; presets
+/// of which that is less than a tenth are left out.
+std::string feeds_text(const MeasuredNode& node, const std::vector<StageRate>& rates) {
+  std::vector<FedGpus> fed;
   for (const Preset& preset : presets()) {
     if (!preset.jpeg) continue;
     const double read = node.read_bytes_per_second / preset.sample_bytes;
     const double decode = decode_rate_of(rates.back().samples_per_second, node.sample_bytes, preset.sample_bytes);
     const double supply = std::min(read, decode);
     const double tenths = std::floor(supply / (preset.min_au * samples_per_second(preset_job(preset, 1))) * 10);
-    if (tenths > 0) text += fmt::format("{}{:.1f} x {}", text.empty() ? "" : ", ", tenths / 10, preset.name);
+    if (tenths > 0) fed.push_back({&preset, fmt::format("{:.1f}", tenths / 10)});
   }
-  return text.empty() ? "no GPU of a published workload" : text;
+  return "feeds " + (fed.empty() ? "no GPU of a published workload" : fed_gpus_text(fed));
 }
 
 Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, const std::vector<StageRate>& rates,
@@ -295,9 +293,8 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
         disturbance(node);
     return verdict;
   }
-  verdict.text = fmt::format("feeds {}; {} is the bottleneck at {}{}{}{}", gpus_fed_text(node, rates), slowest.stage,
-                             sample_rate_text(slowest.samples_per_second), cache_words(node),
-                             other_attribution(node, separate), disturbance(node));
+  verdict.text = fmt::format("{}; {} is the bottleneck{}{}{}", sample_rate_text(slowest.samples_per_second),
+                             slowest.stage, cache_words(node), other_attribution(node, separate), disturbance(node));
   return verdict;
 }
 
@@ -356,6 +353,7 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   }
   if (!requirement) {
     conclusion.presets = presets_fed(node, host.back().samples_per_second);
+    if (rates.size() > 1) conclusion.feeds = feeds_text(node, host);
     conclusion.verdict = verdict_without_job(node, slowest, host, rates);
     return conclusion;
   }

@@ -61,10 +61,7 @@ DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<Job
   }
   DataLoaderAdvice advice;
   advice.workers = options.workers.value_or(static_cast<std::uint64_t>(workers));
-  advice.line = fmt::format(
-      "DataLoader(dataset, batch_size={}, num_workers={}, prefetch_factor={}, pin_memory=True, "
-      "persistent_workers=True)",
-      batch, advice.workers, options.prefetch);
+  advice.line = data_loader_line({batch, advice.workers, options.prefetch, options.shards});
   advice.samples_per_second = loader_rate(node, cost, static_cast<double>(advice.workers * gpus),
                                           std::max(sample_bytes(node, requirement), 1.0));
   advice.dev_shm_needed = prefetch_bytes(gpus, advice.workers, options.prefetch, batch,

@@ -78,10 +78,14 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
   if (ratio <= kMost && ratio >= 1 / kMost) return;
   context.warn(
       "prediction_off",
-      fmt::format("measured separately, the stages predict {:.0f} % {} than the pipeline delivered: a stage was not "
-                  "steady, other processes used the machine, or the stages share more than cores. Use a longer "
-                  "--budget to find out",
-                  std::abs(ratio - 1) * 100, ratio < 1 ? "less" : "more"));
+      ratio < 1
+          ? fmt::format("the stages were {:.0f} % slower alone than together: the machine was busy meanwhile. Run "
+                        "again on an idle machine, or with a longer --budget",
+                        (1 - ratio) * 100)
+          : fmt::format("together the stages were {:.0f} % slower than expected from each alone: the machine was "
+                        "busy meanwhile, or the stages share more than cores. Run again with a longer --budget to "
+                        "find out",
+                        (1 - 1 / ratio) * 100));
 }
 
 std::optional<JobRequirement> requirement_of(const RunOptions& options) {
@@ -156,7 +160,7 @@ constexpr std::size_t kStages = 4;
 /// What was measured before is kept, so the same command may work again.
 Error failed_repetition(const Error& error, std::size_t number, std::uint64_t repeat) {
   return Error(ErrorCode::io, At{error.path()},
-               "repetition {} of {} failed, and the result is that of those before: {}; run again", number, repeat,
+               "repetition {} of {} failed, and the result comes from those before: {}; run again", number, repeat,
                error.what());
 }
 
@@ -261,7 +265,9 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const NeighborMeter meter(result.environment.storage, static_cast<double>(cores), gpus.machine.probe);
   if (auto node = measure(options, listing_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors = meter.so_far();
-    result.conclusion = conclude(*node, requirement, loader_of(options));
+    LoaderOptions loader = loader_of(options);
+    loader.shards = has_only_shards(input.files);
+    result.conclusion = conclude(*node, requirement, loader);
     if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
     warn_of_loader(options, result, context);
     warn_of_pipeline(result, context);

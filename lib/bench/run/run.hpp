@@ -113,6 +113,7 @@ struct LoaderOptions {
   std::uint64_t tensor_bytes = 0;  ///< of a decoded image; of a pixel for whole images
   std::uint64_t batch = 256;       ///< without a job
   bool force_verdict = false;      ///< also if others disturbed the measurement
+  bool shards = false;             ///< the data consists of shards, not of image files
 };
 
 struct LadderRow {
@@ -172,6 +173,7 @@ struct Verdict {
 struct Conclusion {
   std::optional<RunRequirement> requirement;
   PredictedSupply predicted;
+  std::string feeds;  ///< GPUs of published workloads; empty with a requirement, and if decoding was not measured
   std::vector<LadderRow> ladder;
   std::vector<PresetRow> presets;  ///< only without a requirement
   DataLoaderAdvice loader;

@@ -108,7 +108,8 @@ std::string loading_text(const SweepSettings& settings) {
                      *settings.prefetch);
 }
 
-void describe_settings(const SweepOptions& options, const SweepOutcome& outcome, SweepResult& result) {
+void describe_settings(const SweepOptions& options, const InputSet& input, const SweepOutcome& outcome,
+                       SweepResult& result) {
   const SweepSettings& settings = outcome.settings;
   if (settings.threads) {
     result.text = reading_text(settings);
@@ -124,9 +125,8 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
   // A DataLoader without workers accepts no prefetch_factor, and with them at least 1.
   result.commands.push_back(
-      fmt::format("DataLoader(dataset, batch_size={}, num_workers={}, prefetch_factor={}, pin_memory=True, "
-                  "persistent_workers=True)",
-                  options.batch, *settings.workers, std::max<std::uint64_t>(*settings.prefetch, 1)));
+      data_loader_line({options.batch, *settings.workers, std::max<std::uint64_t>(*settings.prefetch, 1),
+                        has_only_shards(input.files)}));
 }
 
 /// Rates that do not come again choose settings by chance.
@@ -265,7 +265,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
     result.text =
         fmt::format("interrupted after {}: no settings were chosen", format_count(outcome.rows.size(), "point"));
   } else {
-    describe_settings(options, outcome, result);
+    describe_settings(options, input, outcome, result);
   }
   result.settings = outcome.settings;
   result.rows = std::move(outcome.rows);

@@ -54,7 +54,7 @@ std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
   const char* const owner = shortage == Shortage::memory ? whose(summary) : "";
   const double other = summary.share(Shortage::nothing) + summary.share(Shortage::compute);
   if (other > summary.share(shortage)) {
-    return fmt::format("no bottleneck {} of the time; {}{} was it {} of the time", percent(other), subject, owner,
+    return fmt::format("no bottleneck {} of the time; {}{} {} of the time", percent(other), subject, owner,
                        percent(summary.share(shortage)));
   }
   return fmt::format("{}{} was the bottleneck {} of the time", subject, owner, percent(summary.share(shortage)));
@@ -158,6 +158,8 @@ std::string remedy_for(const WatchTarget& target, const WatchSummary& summary, S
   return {};
 }
 
+constexpr double kShown = 0.05;  // what is less would be 0.0
+
 std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
@@ -223,15 +225,18 @@ void data(const WatchTarget& target, const WatchSummary& sum, std::vector<std::s
 }
 
 void job(const WatchSummary& sum, std::vector<std::string>& lines) {
-  EvidenceLine("job")
+  const auto saturated = sum.saturated_processes.value();
+  EvidenceLine("CPU of the job")
       .add(sum.cores.value(), "{:.1f} cores used")
       .add(sum.cores.value() ? as_double(sum.processors) : std::nullopt, "of {:.0f} that it may use")
       .add(sum.queued_threads.value(), "{:.1f} threads wait for a core")
-      .add(sum.saturated_processes.value(), "{:.1f} processes use a whole core each")
-      .add("read calls", sum.asked_bytes.value(), Unit::bytes_per_second)
-      .add("from storage", sum.from_storage_bytes.value(), Unit::bytes_per_second)
-      .add("to storage", sum.to_storage_bytes.value(), Unit::bytes_per_second)
+      .add(saturated.value_or(0) >= kShown ? saturated : std::nullopt, "{:.1f} processes use a whole core each")
       .into(lines);
+  EvidenceLine("reads of the job")
+      .add("calls", sum.asked_bytes.value(), Unit::bytes_per_second)
+      .add("from storage", sum.from_storage_bytes.value(), Unit::bytes_per_second)
+      .into(lines);
+  EvidenceLine("writes of the job").add("to storage", sum.to_storage_bytes.value(), Unit::bytes_per_second).into(lines);
 }
 
 void processors(const WatchSummary& sum, std::vector<std::string>& lines) {

@@ -112,7 +112,7 @@ class CacheCheck {
       });
       if (hash.digest() == file.staged.hash) return;
       found("wrong_bytes", true,
-            fmt::format("its bytes have XXH3-128 {}; staged were {}", to_hex(hash.digest()), to_hex(file.staged.hash)));
+            fmt::format("its XXH3-128 is {}, but {} was staged", to_hex(hash.digest()), to_hex(file.staged.hash)));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::not_found) return found("missing", false, "it was staged but no longer exists");
       if (error.code() == ErrorCode::corrupt) return found("special_file", true, "it is not a regular file");

@@ -191,7 +191,7 @@ std::optional<std::string> changed_bytes(ByteSource& shard, const formats::Manif
 std::string remedy_of_changed(const std::string& path) {
   const std::string restore = "restore it from a copy or make it again from its source";
   if (catalog::is_address(path)) return restore;
-  return fmt::format("{}; if it was replaced on purpose, {} gives up the checksums and class names of its set", restore,
+  return fmt::format("{}; if it was replaced on purpose, {} drops the checksums and class names of its set", restore,
                      remedy::in_text(remedy::forget_set(io::parent_folder(path))));
 }
 

@@ -49,10 +49,9 @@ std::optional<ImageFault> fault_without_end(image::JpegDecoder& decoder, Bytes i
 
 }  // namespace
 
-std::string ImageFault::describe() const {
-  const ProblemKind& kind = problem_kind(code);
-  return fmt::format("{}: {}{}{}", kind.name, kind.meaning, text.empty() ? "" : ": ", text);
-}
+std::string_view ImageFault::reason() const { return text.empty() ? problem_kind(code).meaning : text; }
+
+std::string ImageFault::describe() const { return fmt::format("{}: {}", problem_kind(code).name, reason()); }
 
 ProblemCode decode_code(image::DecodeFailure failure) { return kDecodeCodes[static_cast<std::size_t>(failure)]; }
 

@@ -22,7 +22,9 @@ struct ImageFault {
 
   /// Whether readers stop at the image or misread it. Other faults, such as CMYK, affect only some readers.
   bool is_error() const { return problem_kind(code).severity == Severity::error; }
-  /// "image_truncated: its meaning: the details".
+  /// The details, else the meaning of the code.
+  std::string_view reason() const;
+  /// "image_truncated: the file is empty".
   std::string describe() const;
 };
 

@@ -308,22 +308,29 @@ class Conversion {
                        format_count(finished + open, "shard"));
   }
 
+  /// What makes the bad files good, or deletes them on purpose.
+  std::string correction() const {
+    const bool is_one = result_.bad == 1;
+    const auto gone =
+        static_cast<std::size_t>(std::ranges::count(open_, true, [](const BadFile& file) { return file.seen.gone; }));
+    if (gone == open_.size()) return is_one ? "add it" : "add these files";
+    std::string text = is_one ? "correct or delete it" : "correct or delete these files";
+    if (!options_.sharding.images.list.empty()) {
+      text = is_one ? "correct it, or delete it but keep its row,"
+                    : "correct these files, or delete them but keep their rows,";
+    }
+    return gone > 0 ? text + ", add those that do not exist," : text;
+  }
+
   std::string what_to_do() const {
-    const bool all_gone = std::ranges::all_of(open_, [](const BadFile& file) { return file.seen.gone; });
-    const bool any_gone = std::ranges::any_of(open_, [](const BadFile& file) { return file.seen.gone; });
-    const bool is_list = !options_.sharding.images.list.empty();
-    const std::string again = away_ ? "run the same command again when they are back"
-                                    : fmt::format("{}{} and run the same command again",
-                                                  all_gone  ? "add these files"
-                                                  : is_list ? "correct these files, or delete them but keep their rows,"
-                                                            : "correct or delete these files",
-                                                  any_gone && !all_gone ? ", add those that do not exist," : "");
+    const std::string again =
+        away_ ? "run the same command again when they are back" : correction() + " and run the same command again";
     if (on_bad_ == OnBad::keep) return again;
     ConvertOptions options = options_;
     options.sharding.on_bad.reset();
     if (needed_ > 0) options.sharding.max_bad.clear();
     const std::string command = remedy::with_leave_out(command_text("shardctl convert", options), needed_);
-    return fmt::format("{}, or leave them out: {}", again, remedy::in_text(command));
+    return fmt::format("{}, or leave {} out: {}", again, result_.bad == 1 ? "it" : "them", remedy::in_text(command));
   }
 
   void warn_of_images() {

@@ -185,7 +185,7 @@ class FolderSource final : public SampleSource {
       ++counts_.kept_bad;
       return std::nullopt;
     }
-    return bad_file(path, file, {.state = file}, fmt::format("'{}' is not a good image: {}", path, why));
+    return bad_file(path, file, {.state = file}, fmt::format("'{}' is a bad image: {}", path, why));
   }
 
   BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileSight seen,
@@ -265,7 +265,8 @@ class FolderSource final : public SampleSource {
   std::string image_problem(Bytes content, std::string_view extension, const std::string& path) {
     const std::optional<ImageFault> fault = look(content, extension);
     if (!fault) return {};
-    if (fault->is_error() || rules_.strict) return fault->describe();
+    if (fault->is_error() || rules_.strict)
+      return fmt::format("{} ({})", fault->reason(), problem_kind(fault->code).name);
     ++counts_.accepted[static_cast<std::size_t>(fault->code)];
     const std::scoped_lock lock(counts_.mutex);
     std::set<std::string>& paths = counts_.accepted_paths[fault->code];

@@ -118,7 +118,7 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& paths, c
 void check_space(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present) {
   const std::string folder = system::nearest_folder(target);
   struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
+  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "get the free space of", folder);
   const std::uint64_t free = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
   const bool counts_files = info.f_files > 0;  // some file systems make inodes as they need them
   const auto fits = [&](std::uint64_t bytes, std::uint64_t files) {
@@ -307,7 +307,8 @@ class Extraction {
 
   void warn(const ExtractNeed& need) {
     if (need.unlabeled > 0) {
-      ctx_.warn("unlabeled", "{} without a label: their files go where their names say, in no class",
+      ctx_.warn("unlabeled",
+                "{} without a label: files are extracted to the paths of their names, not to class folders",
                 format_count(need.unlabeled, "sample"));
     }
     if (without_paths_ > 0) {
@@ -325,16 +326,15 @@ class Extraction {
       const auto empty = manifest ? std::ranges::count(manifest->classes, 0U, &formats::ManifestClass::samples) : 0;
       if (empty == 0) continue;
       ctx_.warn("classes_empty",
-                "{} of '{}' without a sample {} no folder: a convert of the copy needs --class-map to keep the labels",
-                format_count(empty, "class"), folder, empty == 1 ? "gets" : "get");
+                "no folders for {} of '{}' without samples: a convert of the copy needs --class-map to keep the labels",
+                format_count(empty, "class"), folder);
     }
     if (!renamed_.empty()) {
-      ctx_.warn("files_renamed", "{} got another name, because another file or folder has theirs: {}",
+      ctx_.warn("files_renamed", "{} renamed, because another file or folder has the same path: {}",
                 format_count(renamed_.size(), "file"), first_renamed_);
     }
     if (need.left_out > 0) {
-      ctx_.warn("members_left_out", "{} not extracted, because they belong to no sample",
-                format_count(need.left_out, "member"));
+      ctx_.warn("members_left_out", "{} outside of samples not extracted", format_count(need.left_out, "member"));
     }
   }
 

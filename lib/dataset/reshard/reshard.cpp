@@ -152,7 +152,7 @@ class Resharding {
     if (options_.sample) {
       const std::uint64_t count = wanted_samples(*options_.sample, order.size());
       if (count > order.size()) {
-        ctx_.warn("sample_short", "--sample {} takes all: there are {}", *options_.sample,
+        ctx_.warn("sample_short", "--sample {} takes every sample: there are only {}", *options_.sample,
                   format_count(order.size(), "sample"));
       }
       order = draw_samples(table, std::move(order), count, options_.seed);
@@ -172,7 +172,7 @@ class Resharding {
 
   void divide(const SampleTable& table, SampleOrder order) {
     if (order.empty()) {
-      throw Error(ErrorCode::not_found, "no sample is left to write: the filters leave out all");
+      throw Error(ErrorCode::not_found, "nothing to write: the filters leave out all samples");
     }
     if (rule_.shares.empty()) {
       orders_.front() = std::move(order);
@@ -251,7 +251,7 @@ class Resharding {
 
   void report_regrouped() {
     if (result_.regrouped == 0) return;
-    ctx_.warn("members_regrouped", "{} of members, separated from the rest of their sample, put together",
+    ctx_.warn("members_regrouped", "{} of members that were separated from their samples joined again",
               format_count(result_.regrouped, "group"));
   }
 

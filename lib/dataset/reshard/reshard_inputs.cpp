@@ -282,7 +282,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   std::set<fs::path> given;
   for (const std::string& input : options.inputs) {
     if (!given.insert((fs::path(input) / "").lexically_normal()).second)
-      ctx.warn("input_twice", "'{}' is given twice; its samples are taken once", input);
+      ctx.warn("input_twice", "'{}' was given twice; its samples are taken only once", input);
   }
   const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
@@ -290,7 +290,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   if (!options.salvage) {
     refuse_missing(set, manifests);
   } else if (const auto missing = what_is_missing(set, manifests)) {
-    ctx.warn("shards_missing", "{}; the rest is taken", *missing);
+    ctx.warn("shards_missing", "{}; all other samples are taken", *missing);
   }
   if (const auto conflicts = compare_labels(manifests).conflicts; !conflicts.empty() && !options.merge_classes) {
     throw Error(ErrorCode::conflict, {},

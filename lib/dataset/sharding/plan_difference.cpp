@@ -44,7 +44,7 @@ void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead
   }
 }
 
-std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+PlanDifference class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   if (!now.listed) refuse_gone_folder(before, now);
   std::map<std::string_view, const formats::ManifestClass*> gone;
   for (const formats::ManifestClass& was : before.classes) gone.emplace(was.name, &was);
@@ -52,16 +52,21 @@ std::string class_difference(const formats::PlanHead& before, const formats::Pla
     const auto found = gone.find(is.name);
     if (found == gone.end()) {
       if (is.samples == 0) continue;  // of a class map: earlier versions listed only classes with samples
-      return fmt::format("class '{}' is new", is.name);
+      return {fmt::format("class '{}' is new", is.name), true};
     }
     const formats::ManifestClass& was = *found->second;
-    if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
-    if (was.samples != is.samples) {
-      return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);
+    if (was.label != is.label) return {fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label)};
+    if (was.samples < is.samples) {
+      return {fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples), true};
+    }
+    if (was.samples > is.samples) {
+      return {
+          fmt::format("files of class '{}' were removed: it had {} images, has {}", is.name, was.samples, is.samples)};
     }
     gone.erase(found);
   }
-  return gone.empty() ? std::string() : fmt::format("class '{}' no longer exists", gone.begin()->first);
+  if (gone.empty()) return {};
+  return {fmt::format("class '{}' no longer exists", gone.begin()->first)};
 }
 
 /// Clears the fields that `identity` ignores.
@@ -147,8 +152,7 @@ PlanDifference plan_difference(const formats::PlanReader& before, const formats:
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
   if (!text.empty()) return {text};
-  text = class_difference(before.head(), now.head());
-  if (!text.empty()) return {text, text.find("label") == std::string::npos};
+  if (PlanDifference classes = class_difference(before.head(), now.head()); !classes.text.empty()) return classes;
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
   // Files that were left out may be deleted.

@@ -91,7 +91,7 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
     }
   }
   if (without > 0) {
-    ctx.warn("images_without_metadata", "{} without a row in '{}': no .json", format_count(without, "image"),
+    ctx.warn("images_without_metadata", "{} without a row in '{}' and so without .json", format_count(without, "image"),
              options.metadata);
   }
 }
@@ -253,7 +253,7 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
   const auto& first = scan.ignored.first;
-  ctx.warn("files_ignored", "{} of no sample ignored: {}{}", format_count(files, "file"), fmt::join(kinds, ", "),
+  ctx.warn("files_ignored", "{} outside of samples ignored: {}{}", format_count(files, "file"), fmt::join(kinds, ", "),
            first.empty() ? std::string()
                          : fmt::format(" ('{}'{})", fmt::join(first, "', '"), files > first.size() ? ", ..." : ""));
 }

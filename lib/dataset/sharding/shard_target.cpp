@@ -66,8 +66,10 @@ void ShardTarget::refuse_foreign() const {
                   "'{}' contains the set '{}' of an earlier run: {}choose an empty folder", folder_, name,
                   split == options.end() ? "" : fmt::format("repeat its --split {}, or ", split->second));
     }
-    throw Error(ErrorCode::conflict, At{folder_},
-                "'{}' contains '{}', which was not written by this plan; choose an empty folder", folder_, name);
+    throw Error(
+        ErrorCode::conflict, At{folder_},
+        "'{}' contains other files, such as '{}'; choose an empty folder. Is the order right? The target comes last",
+        folder_, name);
   }
 }
 

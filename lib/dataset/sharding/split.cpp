@@ -120,7 +120,7 @@ void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
           group_by);
   v.field(
       {"stratify",
-       "accepted without effect: each class is divided by the same ratios, but by chance, so that a set may have no "
+       "accepted without effect: each class is divided by the same ratios, but at random, so that a set may have no "
        "sample of a small class"},
       stratify);
   v.field({"seed", of_shards ? "seed of --split and --sample" : "seed of --split", "SEED", kPlanned}, seed);
@@ -238,7 +238,7 @@ void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
   };
   if (!divided.labels_moved.empty()) {
     ctx.warn("class_without_training_sample",
-             "by chance, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
+             "with this --seed, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
              rule.shares.front().name, named(divided.labels_moved));
   }
   for (std::size_t i = 0; i < divided.labels_absent.size(); ++i) {

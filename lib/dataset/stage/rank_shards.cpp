@@ -95,7 +95,7 @@ RankShards for_hf(std::size_t count, const Ranks& ranks, const std::string& sour
   return {
       dealt_in_turn(count, ranks),
       {{"loader_setting",
-        "these shards are those of split_dataset_by_node if neither shuffle() nor set_epoch() is called, which "
+        "split_dataset_by_node picks these shards if neither shuffle() nor set_epoch() is called, which "
         "reassign all shards. To shuffle, give each rank its own shards as data_files instead. The library looks for "
         "every path of the set at its start and reads the first samples of the first: for a shard that is not "
         "staged, give it the path at the source"}}};

@@ -96,7 +96,7 @@ class Stage {
       if (is_bad_file(error.code()) || error.code() == ErrorCode::no_space) share_.drop_lease();
       if (error.code() != ErrorCode::no_space) throw;
       throw Error(ErrorCode::no_space, At{error.path()},
-                  "{}; {} of the set are missing: make that possible, then run the same command again", error.what(),
+                  "{}; {} of the set are still missing: free space, then run the same command again", error.what(),
                   format_size(missing_bytes(target_, wanted_)));
     }
   }
@@ -137,8 +137,7 @@ class Stage {
     if (set_.has_manifest() || options_.manifest == "none") return;
     if (!manifest_problem_.empty()) {
       return ctx_.warn("manifest_unknown",
-                       "the source did not say whether it has a manifest, so bytes are only checked by "
-                       "size and version: {}",
+                       "the source does not report whether it has a manifest, so only size and version are checked: {}",
                        manifest_problem_);
     }
     ctx_.warn("no_manifest",
@@ -153,8 +152,8 @@ class Stage {
     const std::size_t missing = set_.expected().size() - set_.sets().size() - wanted_.size();
     if (missing == 0) return;
     ctx_.warn("indexes_missing",
-              "'{}' lacks, or denies, {} that its manifest names: staged without; shards are still compared "
-              "with the manifest",
+              "'{}' lacks or denies {} of its manifest: the set is staged without. Shards are still compared with the "
+              "manifest",
               source_.location(), format_count(missing, "file"));
   }
 
@@ -384,7 +383,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
     return Stage(*files, std::move(from), wanted_of(set, options, ctx), options, std::move(limits), ctx).run();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt || options.manifest.empty() || options.manifest == "none") throw;
-    throw Error(ErrorCode::corrupt, At{error.path()}, "{}; or --manifest is that of another set", error.what());
+    throw Error(ErrorCode::corrupt, At{error.path()}, "{}; or --manifest belongs to another set", error.what());
   }
 }
 

@@ -199,10 +199,12 @@ class Verification {
                                                   format_count(result_.shards + missing_shards_, "shard"));
       return fmt::format("not sound: {}, {} in total", where, found());
     }
-    const bool has_read = result_.depth != VerifyDepth::structure || source_;
+    const char* unread = result_.depth == VerifyDepth::decode ? ""
+                         : result_.depth == VerifyDepth::checksum || source_
+                             ? "; images not decoded, see --depth decode"
+                             : "; only headers and labels were read";
     std::string text = fmt::format("{}: {}, {}, {}{}", result_.has_findings() ? "not sound" : "sound", shards,
-                                   format_count(result_.samples, "sample"), format_size(result_.bytes),
-                                   has_read ? "" : "; only headers and labels were read");
+                                   format_count(result_.samples, "sample"), format_size(result_.bytes), unread);
     if (result_.warnings == 0) return text;
     return fmt::format("{}; {}{}", text, format_count(result_.warnings, "warning"),
                        options_.strict ? ", which --strict counts as findings" : "");

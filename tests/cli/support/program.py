@@ -18,6 +18,8 @@ import unittest
 # scripts/test --soak tests the portable programs too; ctest sets the other variable itself.
 PROGRAMS = pathlib.Path(os.environ.get("SHARDKIT_TESTED_PROGRAMS") or os.environ["SHARDKIT_PROGRAMS"])
 
+SOAK = bool(os.environ.get("SHARDKIT_SOAK"))  # scripts/test --soak: all random cases
+
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 JPEG_START = b"\xff\xd8\xff"  # what `convert --validate magic` takes for a JPEG
 
@@ -63,6 +65,11 @@ def awaits_signal(process, number):
     """Whether our program has come so far that the signal does not simply end it: it blocks it for the thread that waits for it."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     return int(re.search(r"SigBlk:\s+(\w+)", status)[1], 16) >> (number - 1) & 1
+
+
+def had_time_to_stop(messages):
+    """Whether a program ended its work after a signal. On a busy machine it may not within its 2 s; then it says less."""
+    return "stopping before the work is complete" not in messages
 
 
 def result_of(finished):

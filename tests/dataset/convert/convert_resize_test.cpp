@@ -174,7 +174,7 @@ TEST_CASE("a damaged image is never made to look sound: it stops the convert, is
 TEST_CASE("what is called .jpg and is no image of any kind is as bad as a damaged one") {
   const Photos photos;
   photos.write("b/none.JPEG", "<html>404</html>");
-  CHECK_THROWS_WITH_AS(run(photos.options("fail")), doctest::Contains("none.JPEG' is not a good image"), Error);
+  CHECK_THROWS_WITH_AS(run(photos.options("fail")), doctest::Contains("none.JPEG' is a bad image"), Error);
   ConvertOptions options = photos.options("keep");
   options.sharding.on_bad = OnBad::keep;
   CHECK(run(options).kept_bad == 1);

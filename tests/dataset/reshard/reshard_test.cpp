@@ -511,7 +511,7 @@ TEST_CASE("filters that leave nothing are an error, not an empty set, and so are
   ReshardOptions options = f.options("out");
   options.keys = {"z*"};
   CHECK(failure(options).code() == ErrorCode::not_found);
-  CHECK(says(failure(options), "the filters leave out all"));
+  CHECK(says(failure(options), "the filters leave out all samples"));
   const OneTar empty(TarBuilder().end());
   CHECK(failure(empty.options()).code() == ErrorCode::not_found);
   CHECK(says(failure(empty.options()), "there is no sample in 1 input"));
