@@ -9,6 +9,8 @@ STATIC=$ROOT/build/static
 VERSION=$(sed -n 's/^project(shardkit VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt")
 # Archives carry this time, so that the same commit gives the same bytes.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct)}
+# ccache must not shorten paths: the same source would have another name in __FILE__.
+export CCACHE_BASEDIR=
 [[ $(uname -m) == x86_64 ]] || die "releases are made on x86_64 only" 4
 
 # packaging_tool NAME ARGUMENT...: a program of the packages in requirements.txt, which are installed on first use.

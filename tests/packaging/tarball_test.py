@@ -35,7 +35,7 @@ class Tarball(FolderTest):
 
     @classmethod
     def make(cls, dist):
-        packed("tarball", "--install", cls.install, "--static", cls.static, "--dist", dist)
+        packed("tarball", "--fast", "--install", cls.install, "--static", cls.static, "--dist", dist)
         (archive,) = dist.iterdir()
         return archive
 
