@@ -132,12 +132,12 @@ class Kills(FolderTest):
 
     def test_sigterm_ends_it_with_143_and_says_how_to_go_on(self):
         src = self.make_tree(classes=4, per_class=500, size=100_000)
-        slow = strace("-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=4000000:when=200+")
+        slow = strace("-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=1000000:when=200+")
         command = slow + [str(PROGRAMS / "shardctl"), "convert", str(src), str(self.folder / "out")]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         wait_until(lambda: any(path.stat().st_size for path in self.folder.glob("out/.shard-*")), process)
         traced = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
-        os.kill(int(traced), signal.SIGTERM)  # strace has to stay: without it the shard is soon complete
+        os.kill(int(traced), signal.SIGTERM)  # not strace: without it the shard would soon be complete
         stderr = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 143)
         if had_time_to_stop(stderr):
