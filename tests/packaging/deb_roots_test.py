@@ -3,11 +3,11 @@
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+from installed import packed  # noqa: E402
 from program import CHECKOUT  # noqa: E402
 from root_folder import Root, need_debootstrap  # noqa: E402
 
@@ -34,9 +34,7 @@ class Roots(unittest.TestCase):
         return done.stdout
 
     def check(self, suite):
-        made = subprocess.run([CHECKOUT / "scripts/packaging/deb", suite], capture_output=True, text=True)
-        self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
-        package = CHECKOUT / made.stdout.splitlines()[-1].partition(":")[0]
+        package = CHECKOUT / packed("deb", suite).splitlines()[-1].partition(":")[0]
         root = Root(self, suite)
         shutil.copy(package, root.folder / "tmp")
         before = files_of(root)

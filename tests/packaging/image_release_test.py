@@ -3,11 +3,11 @@
 Only with SHARDKIT_SOAK."""
 
 import os
-import subprocess
 import unittest
 
 import image_test
 from image_test import CHECKOUT, VERSION
+from installed import made_by
 
 MOST_BYTES = 15_000_000
 
@@ -16,9 +16,7 @@ MOST_BYTES = 15_000_000
 class Release(image_test.Restricted):
     @classmethod
     def make_archive(cls, dist):
-        made = subprocess.run([CHECKOUT / "scripts/release", "image"], capture_output=True, text=True)
-        if made.returncode != 0:
-            raise AssertionError(made.stdout + made.stderr)
+        made_by("release", "image")
         cls.archive = CHECKOUT / f"dist/shardkit-{VERSION}-oci.tar"
         return cls.archive
 

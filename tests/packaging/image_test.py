@@ -10,13 +10,12 @@ import ssl
 import subprocess
 import sys
 import tarfile
-import tempfile
 import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
 from container import MEMORY, USER, Container, need_runc  # noqa: E402
-from installed import install_tree, packed  # noqa: E402
+from installed import class_folder, install_tree, packed  # noqa: E402
 from program import CHECKOUT, FolderTest, run  # noqa: E402
 
 LABEL = "org.opencontainers.image."
@@ -70,8 +69,7 @@ class Archive:
 class Content(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.folder = class_folder(cls)
         program = cls.folder / "program"
         subprocess.run(["cc", "-x", "c", "-", "-o", program], input=PROGRAM, text=True, check=True)
         cls.install = make_install(cls.folder / "install", program)
@@ -165,8 +163,7 @@ class Restricted(FolderTest):
     @classmethod
     def setUpClass(cls):
         need_runc()
-        cls.unpacked = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-"))
-        cls.addClassCleanup(shutil.rmtree, cls.unpacked, ignore_errors=True)
+        cls.unpacked = class_folder(cls)
         archive = cls.make_archive(cls.unpacked)
         layout = cls.unpacked / "layout"
         with tarfile.open(archive) as tar:

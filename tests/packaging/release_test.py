@@ -9,6 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+from installed import made_by  # noqa: E402
 from program import CHECKOUT, FolderTest, run  # noqa: E402
 
 VERSION = run("shardctl", "--version").stdout.split()[1]
@@ -16,10 +17,7 @@ MOST_BYTES = {f"shardkit-{VERSION}-py3-none-manylinux_2_28_x86_64.whl": 12_000_0
 
 
 def release(checkout, **environment):
-    made = subprocess.run([checkout / "scripts/release", "wheel", "tarball"], capture_output=True, text=True,
-                          env={**os.environ, **environment})
-    if made.returncode != 0:
-        raise AssertionError(made.stdout + made.stderr)
+    made_by("release", "wheel", "tarball", checkout=checkout, **environment)
     return checkout / "dist"
 
 

@@ -15,6 +15,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+from installed import made_by  # noqa: E402
 from program import CHECKOUT, run  # noqa: E402
 from root_folder import Root, need_debootstrap  # noqa: E402
 
@@ -75,9 +76,7 @@ class Roots(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         need_debootstrap()
-        made = subprocess.run([CHECKOUT / "scripts/release", "wheel", "tarball"], capture_output=True, text=True)
-        if made.returncode != 0:
-            raise AssertionError(made.stdout + made.stderr)
+        made_by("release", "wheel", "tarball")
 
     def check(self, root, programs, authorities, user=0, checks=CHECKS):
         """Runs the checks, with the programs of these folders of the root."""

@@ -6,11 +6,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
-from installed import install_tree, packed  # noqa: E402
+from installed import class_folder, install_tree, packed  # noqa: E402
 from program import FolderTest, run  # noqa: E402
 
 
@@ -19,8 +18,7 @@ class Tarball(FolderTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.install = install_tree(cls)
-        work = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-"))
-        cls.addClassCleanup(shutil.rmtree, work)
+        work = class_folder(cls)
         cls.static = work / "static"
         (cls.static / "bin").mkdir(parents=True)
         (cls.static / "licenses").mkdir()

@@ -1,15 +1,13 @@
 """scripts/packaging/wheel: what pip installs from it, runs and removes. Of the developer's build."""
 
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
-from installed import install_tree, packed  # noqa: E402
+from installed import class_folder, install_tree, packed  # noqa: E402
 from program import CHECKOUT, FolderTest, run  # noqa: E402
 
 VERSION = run("shardctl", "--version").stdout.split()[1]
@@ -24,9 +22,7 @@ class Wheel(FolderTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.install = install_tree(cls)
-        dist = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-"))
-        cls.addClassCleanup(shutil.rmtree, dist)
-        cls.wheel = cls.make(dist)
+        cls.wheel = cls.make(class_folder(cls))
 
     @classmethod
     def make(cls, dist):
