@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
+#include "iobench/cells.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
@@ -20,9 +21,7 @@ std::string value_text(const bench::SweepRow& row) {
 }
 
 std::string rate_text(const bench::SweepRow& row, const std::optional<double>& rate) {
-  if (!rate) return "-";
-  if (row.bytes_per_second) return format_rate(*rate);
-  return format_rounded_count(*rate) + "/s";
+  return rate && row.bytes_per_second ? format_rate(*rate) : per_second_cell(rate);
 }
 
 }  // namespace

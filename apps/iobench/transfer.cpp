@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
+#include "iobench/cells.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {

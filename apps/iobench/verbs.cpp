@@ -1,9 +1,6 @@
 #include "iobench/verbs.hpp"
 
-#include <fmt/format.h>
-
 #include "bench/compare/ab_runs.hpp"
-#include "core/units.hpp"
 #include "programs.hpp"
 
 namespace shardkit::apps {
@@ -26,14 +23,6 @@ cli::App iobench_app() {
                     {"watch", "explain/watch.md"},
                     {"compare", "explain/comparing.md"}},
           .result_variable = bench::kResultVariable};
-}
-
-std::string percent_cell(const std::optional<double>& ratio, int digits) {
-  return ratio ? fmt::format("{:.{}f} %", *ratio * 100, digits) : "-";
-}
-
-std::string per_second_cell(const std::optional<double>& count) {
-  return count ? format_rounded_count(*count) + "/s" : "-";
 }
 
 }  // namespace shardkit::apps

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "cli/app.hpp"
@@ -78,9 +77,5 @@ std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape)
 /// The end of `iobench watch`: the verdict, its figures, what to do, shares of the time by what was short, and
 /// findings. Behind JSON lines it is one more of them, {"event":"verdict",...}, with all of the result but its rows.
 cli::Answer answer_watch(const bench::WatchResult& result);
-
-/// Cells of tables: "48 %" and "1,200/s"; "-" for an unknown value.
-std::string percent_cell(const std::optional<double>& ratio, int digits = 0);
-std::string per_second_cell(const std::optional<double>& count);
 
 }  // namespace shardkit::apps

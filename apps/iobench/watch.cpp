@@ -17,6 +17,7 @@
 #include "core/bytes.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
+#include "iobench/cells.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {

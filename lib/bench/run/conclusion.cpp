@@ -226,8 +226,7 @@ std::string other_attribution(const MeasuredNode& node, const std::vector<StageR
   }
   return fmt::format(
       "; this is uncertain: {} is the slowest stage when measured alone, but the pipeline waited for {}. Run again "
-      "with "
-      "a longer --budget",
+      "with a longer --budget",
       slowest->stage, other->stage);
 }
 
