@@ -76,8 +76,15 @@ class PosixPatchFile final : public PatchFile {
   }
 
   void reserve(std::uint64_t size) override {
-    if (file_.size() >= size || ::fallocate(file_.fd(), 0, 0, static_cast<off_t>(size)) == 0) return;
-    if (errno != EOPNOTSUPP && errno != ENOSYS) throw system_error(errno, "reserve space for", file_.path());
+    if (file_.size() >= size) return;
+    int failed = 0;
+    do {
+      failed = ::fallocate(file_.fd(), 0, 0, static_cast<off_t>(size)) == 0 ? 0 : errno;
+    } while (failed == EINTR);
+    if (failed == 0) return;
+    // Some file systems do not know it, and some containers forbid it; the space is then taken by the writes.
+    if (failed != EOPNOTSUPP && failed != ENOSYS && failed != EPERM)
+      throw system_error(failed, "reserve space for", file_.path());
     resize(size);
   }
 

@@ -113,7 +113,7 @@ AtomicFile::~AtomicFile() {
   file_.reset();
   try {
     files_.remove(temp_);
-  } catch (const Error&) {  // a leftover is hidden, and the next run removes it
+  } catch (...) {  // a leftover is hidden, and the next run removes it
   }
 }
 

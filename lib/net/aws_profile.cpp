@@ -1,63 +1,23 @@
 #include "net/aws_profile.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/file.hpp"
-#include "system/shell.hpp"
+#include "system/program_output.hpp"
 
 namespace shardkit::net {
 namespace {
 
-constexpr int kStopPollMs = 50;
 constexpr std::uint64_t kLargestFile = 1U << 20U;
-constexpr std::size_t kLongestOutput = 256UL << 10U;
-constexpr system::Seconds kProgramTime{60};
-
-Error failure(const char* how) {
-  return Error(ErrorCode::denied, fmt::format("the program of credential_process {}", how));
-}
-
-}  // namespace
-
-std::string program_output(const std::string& command, std::size_t limit, system::Seconds time,
-                           const std::stop_token& stop) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error(errno, "make", "a pipe");
-  const io::File reading(ends[0], "pipe");
-  io::File writing(ends[1], "pipe");
-  system::Shell shell(command, writing.fd(), -1);
-  { const io::File closed = std::move(writing); }
-  const system::Seconds deadline = system::system_clock().monotonic() + time;
-  std::string output;
-  for (std::array<char, 4096> block{};;) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while looking for credentials");
-    if (system::system_clock().monotonic() > deadline) throw failure("takes too long");
-    pollfd ready{reading.fd(), POLLIN, 0};
-    if (::poll(&ready, 1, kStopPollMs) <= 0) continue;
-    const ssize_t got = ::read(reading.fd(), block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    output.append(block.data(), static_cast<std::size_t>(got));
-    if (output.size() > limit) throw failure("prints too much");
-  }
-  if (shell.wait() != 0) throw failure("ends with an error");
-  return output;
-}
-
-namespace {
-
 constexpr std::string_view kBlanks = " \t\r";
 
 /// The profile that a section line "[...]" names; empty for sections of other things.
@@ -173,8 +133,8 @@ class ProfileCredentials {
     }
     if (seen) throw usage_error("{} refers to itself by source_profile", source);
     if (const std::string command = setting("credential_process"); !command.empty()) {
-      return credentials_of_json(around_.run(command, stop), "SessionToken",
-                                 fmt::format("the credential_process of {}", source));
+      const std::string program = fmt::format("the credential_process of {}", source);
+      return credentials_of_json(around_.run(program, command, stop), "SessionToken", program);
     }
     if (!setting("sso_session").empty() || !setting("sso_start_url").empty()) refuse_sso(source, name);
     return std::nullopt;
@@ -234,8 +194,8 @@ std::optional<std::string> text_of_file(const std::string& path) {
 
 CloudSurroundings machine_surroundings(Http& http) {
   return {system::process_environment(), text_of_file,
-          [](const std::string& command, const std::stop_token& stop) {
-            return program_output(command, kLongestOutput, kProgramTime, stop);
+          [](const std::string& what, const std::string& command, const std::stop_token& stop) {
+            return system::program_output(what, command, {}, stop);
           },
           &system::system_clock(), &http};
 }

@@ -1,21 +1,12 @@
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <stop_token>
 #include <string>
 #include <string_view>
 
 #include "net/credential_providers.hpp"
-#include "system/clock.hpp"
 
 namespace shardkit::net {
-
-/// Runs `command` with /bin/sh without input and returns its standard output; standard error is dropped because it may
-/// contain secrets. Throws Error{denied} if it fails, prints more than `limit` bytes or takes longer than `time`;
-/// Error{cancelled} on a stop. Then it and its children are killed.
-std::string program_output(const std::string& command, std::size_t limit, system::Seconds time,
-                           const std::stop_token& stop);
 
 /// The settings of one profile by name, those of nested sections by "section.name".
 using AwsProfile = std::map<std::string, std::string>;
