@@ -288,14 +288,30 @@ bool FolderLock::try_take(Hold hold) {
 
 void FolderLock::release() { set_lock(file_.fd(), F_UNLCK); }
 
+namespace {
+
+/// Whether the open file still has its name: it may have been replaced by another one.
+bool has_name(const File& file) {
+  struct stat opened {};
+  struct stat named {};
+  if (::fstat(file.fd(), &opened) != 0) throw system_error(errno, "stat", file.path());
+  if (::stat(file.path().c_str(), &named) != 0) return errno == ENOENT;  // gone: nobody holds it
+  return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+}  // namespace
+
 bool is_locked(const std::string& path) {
-  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
-  if (!file && errno == ENOENT) return false;
-  if (!file) throw system_error(errno, "open", path);
-  struct flock other {};
-  other.l_type = F_WRLCK;
-  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
-  return other.l_type != F_UNLCK;
+  while (true) {
+    const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
+    if (!file && errno == ENOENT) return false;
+    if (!file) throw system_error(errno, "open", path);
+    struct flock other {};
+    other.l_type = F_WRLCK;
+    if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
+    if (other.l_type != F_UNLCK) return true;
+    if (has_name(file)) return false;
+  }
 }
 
 void wait_for_lock(const std::string& path, const std::stop_token& stop) {

@@ -281,7 +281,7 @@ namespace {
 
 /// As libcurl looks for it: HTTP_PROXY would be a header that a CGI program was sent.
 std::string proxy_of(const std::string& scheme, const system::EnvironmentLookup& environment) {
-  for (const std::string& name : {scheme + "_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+  for (const auto& name : std::vector<std::string>{scheme + "_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
     const auto proxy = environment(name);
     if (proxy && !proxy->empty() && (name != "HTTPS_PROXY" || scheme == "https"))
       return fmt::format("{} ('{}')", name, *proxy);
