@@ -228,7 +228,8 @@ cli::Command cache_release_command() {
        .description =
            "`shardctl stage` takes a lease for its pod or Slurm job, or with a random id that it prints. Run this in "
            "the same job, or with --lease-id, when the set is no longer needed. Otherwise the lease expires. A missing "
-           "lease is not an error. A running `cache hold` ends its leases itself; those of one that was killed end here.",
+           "lease is not an error. A running `cache hold` ends its leases itself; those of one that was killed end "
+           "here.",
        .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
                     {"shardctl cache release /nvme/cache --lease-id slurm-1234",
                      "all leases of a job, in a Slurm epilog"},

@@ -131,9 +131,11 @@ void Messages::done(const Report& report) const {
   Json members{{"status", report.outcome.status()},
                {"exit_code", report.outcome.exit_code},
                {"elapsed_seconds", report.elapsed_seconds}};
-  members["operands"] = fields_json(chosen(report.options, [](const FieldNode& node) { return node.field.is_operand(); }));
+  members["operands"] =
+      fields_json(chosen(report.options, [](const FieldNode& node) { return node.field.is_operand(); }));
   if (!report.outcome.failure || report.failed_with_result) {
-    members["result"] = fields_json(chosen(report.result, [](const FieldNode& node) { return !holds_more(node.kind); }));
+    members["result"] =
+        fields_json(chosen(report.result, [](const FieldNode& node) { return !holds_more(node.kind); }));
   }
   io_.err << line("info", "done", members);
 }

@@ -15,8 +15,9 @@ constexpr std::size_t kTrailerRead = 64U * 1024U;
 
 }  // namespace
 
-TarParser::TarParser(std::uint64_t archive_bytes)
-    : archive_bytes_(std::min<std::uint64_t>(archive_bytes, std::numeric_limits<std::int64_t>::max())) {
+TarParser::TarParser(std::uint64_t archive_bytes, AfterEnd after_end)
+    : archive_bytes_(std::min<std::uint64_t>(archive_bytes, std::numeric_limits<std::int64_t>::max())),
+      after_end_(after_end) {
   if (archive_bytes_ == 0) {
     stop(TarFault::empty, 0, "the file is empty");
   } else {
@@ -249,13 +250,16 @@ void TarParser::on_trailer(Bytes bytes) {
   const std::string_view text = as_text(bytes);
   const std::size_t data = text.find_first_not_of('\0');
   if (data != std::string_view::npos) {
-    return stop(TarFault::data_after_end, wanted_.offset + data,
-                "data follows the end of the archive (were two tars put together?)");
+    find(TarFault::data_after_end, wanted_.offset + data,
+         "data follows the end of the archive (were two tars put together?)");
+    if (after_end_ == AfterEnd::go_on) return on_header(bytes);
+    state_ = State::done;
+    return;
   }
   if (state_ == State::second_zero && bytes.size() < kTarBlock) {
     return archive_ended(State::second_zero, wanted_.offset);
   }
-  want(State::trailer, wanted_.offset + bytes.size(), kTrailerRead);
+  want(State::trailer, wanted_.offset + bytes.size(), after_end_ == AfterEnd::stop ? kTrailerRead : kTarBlock);
 }
 
 }  // namespace shardkit::formats

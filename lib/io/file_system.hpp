@@ -117,7 +117,8 @@ class FolderLock {
 };
 
 /// Whether a process holds the lock of the file at `path`, shared or exclusive; false without such a file. Also right
-/// while a process replaces the file by one that it has locked before. Changes nothing: the folder may be mounted read-only. The answer may be outdated immediately.
+/// while a process replaces the file by one that it has locked before. Changes nothing: the folder may be mounted
+/// read-only. The answer may be outdated immediately.
 bool is_locked(const std::string& path);
 
 /// Waits a little before a lock is tried again. Throws Error{cancelled} on a stop; `path` is for the message.

@@ -48,8 +48,7 @@ S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around
     return configured;
   };
   S3Settings settings;
-  const auto region =
-      first_of(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, setting_of(profile, "region"));
+  const auto region = first_of(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, setting_of(profile, "region"));
   if (!region.empty()) settings.region = region;
   settings.requester_pays = options.requester_pays;
   settings.virtual_hosts = options.virtual_hosts || setting_of(profile, "s3.addressing_style") == "virtual";

@@ -158,8 +158,7 @@ std::vector<LeaseFile> read_leases(const std::string& folder) {
 std::unique_ptr<io::AtomicFile> take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease) {
   const std::string leases = io::join_path(folder, kLeaseFolderPath);
   files.create_directories(leases);
-  auto file =
-      std::make_unique<io::AtomicFile>(files, io::join_path(leases, file_name_of(lease.owner, lease.holder)));
+  auto file = std::make_unique<io::AtomicFile>(files, io::join_path(leases, file_name_of(lease.owner, lease.holder)));
   file->write(as_bytes(write_lease(lease)));
   file->commit();
   return file;
@@ -187,8 +186,8 @@ namespace {
 
 std::size_t held_leases(const std::string& folder, const std::string& owner) {
   const auto leases = read_leases(folder);
-  return static_cast<std::size_t>(std::ranges::count_if(
-      leases, [&](const LeaseFile& file) { return file.is_held && file.lease->owner == owner; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(leases, [&](const LeaseFile& file) { return file.is_held && file.lease->owner == owner; }));
 }
 
 }  // namespace

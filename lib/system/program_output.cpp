@@ -75,7 +75,8 @@ std::string how_it_ended(int status, const Output& errors) {
   const std::string_view lines = trimmed(end);
   const std::string_view printed = lines.substr(lines.rfind('\n') + 1);  // npos + 1 is 0
   return fmt::format("{} {}{}{}", WIFSIGNALED(status) ? "was ended by signal" : "ended with exit code",
-                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), printed.empty() ? "" : ": ", printed);
+                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), printed.empty() ? "" : ": ",
+                     printed);
 }
 
 }  // namespace

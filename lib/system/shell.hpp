@@ -11,8 +11,8 @@ namespace shardkit::system {
 /// shell was waited for. For one thread.
 class Shell {
  public:
-  /// Writes to the descriptors `output` and `errors`; -1: to nothing. If this process inherited that SIGCHLD is ignored,
-  /// as some init programs do, ends that, because the system would keep no exit status. Throws Error.
+  /// Writes to the descriptors `output` and `errors`; -1: to nothing. If this process inherited that SIGCHLD is
+  /// ignored, as some init programs do, ends that, because the system would keep no exit status. Throws Error.
   Shell(const std::string& command, int output, int errors);
   ~Shell();
   Shell(const Shell&) = delete;

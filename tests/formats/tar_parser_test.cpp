@@ -234,6 +234,26 @@ TEST_CASE("data after the end is found where it starts: right behind, far behind
         Faults{TarFault::data_after_end});
 }
 
+TEST_CASE("a reader that goes on behind the end gets the members of all archives that were put together") {
+  const std::string first = TarBuilder().file("a", "x").end().bytes();
+  const std::string second = TarBuilder().file("b", std::string(1500, 'y')).file("c", "").end(20).bytes();
+  for (const std::size_t padding : {0U, 512U, 200U * 512U}) {
+    const std::string joined = first + std::string(padding, '\0') + second;
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{700}, joined.size()}) {
+      CAPTURE(piece);
+      const ScannedTar found = feed(joined + second, piece, AfterEnd::go_on);
+      CHECK(found.faults() == Faults{TarFault::data_after_end, TarFault::data_after_end});
+      REQUIRE(found.entries.size() == 5);
+      CHECK(found.entries[1].name == "b");
+      CHECK(found.entries[1].header_offset == first.size() + padding);
+      CHECK(found.contents[1] == std::string(1500, 'y'));
+    }
+  }
+  const ScannedTar no_tar = feed(first + std::string(600, 'z') + second, 1000, AfterEnd::go_on);
+  CHECK(no_tar.faults() == Faults{TarFault::data_after_end, TarFault::bad_checksum});
+  CHECK(no_tar.entries.size() == 1);
+}
+
 TEST_CASE("an archive cut anywhere is found out") {
   const std::string whole = TarBuilder()
                                 .pax({{"path", "a.jpg"}})

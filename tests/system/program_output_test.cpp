@@ -1,3 +1,5 @@
+#include "system/program_output.hpp"
+
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -5,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include "support/errors.hpp"
-#include "system/program_output.hpp"
 
 using namespace shardkit;
 using namespace shardkit::system;
@@ -63,6 +64,7 @@ TEST_CASE("a stop ends it") {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     stop.request_stop();
   });
-  CHECK(failure_of([&] { program_output("a", "sleep 100", {Seconds(90), 100}, stop.get_token()); }) ==
-        ErrorCode::cancelled);
+  CHECK(failure_of([&] {
+          program_output("a", "sleep 100", {Seconds(90), 100}, stop.get_token());
+        }) == ErrorCode::cancelled);
 }

@@ -1,10 +1,10 @@
+#include "system/shell.hpp"
+
 #include <csignal>
 #include <optional>
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
-
-#include "system/shell.hpp"
 
 using namespace shardkit::system;
 

@@ -121,6 +121,20 @@ class OtherPrograms(ReshardTest):
             self.assertEqual(manifest["samples"], one["samples"])
 
 
+class PutTogether(ReshardTest):
+    def test_packed_tars_that_were_put_together_are_refused_with_the_command_that_takes_all_of_their_samples(self):
+        files = [self.samples(30, "a"), self.samples(60, "b")]
+        joined = b""
+        for part in files:
+            write_tar(self.folder / "part.tar.gz", part, "w:gz")
+            joined += (self.folder / "part.tar.gz").read_bytes()
+        (self.folder / "x.tar.gz").write_bytes(joined)
+        refused = run("shardctl", "reshard", self.folder / "x.tar.gz", self.folder / "out")
+        self.assert_error(refused, 4, "put together", "--salvage")
+        self.reshard(self.folder / "x.tar.gz", self.folder / "out", "--salvage")
+        self.assertEqual(members(self.folder / "out"), self.expected(files[0] + files[1]))
+
+
 class Kills(ReshardTest):
     def test_killed_at_random_moments_the_next_run_ends_with_the_same_bytes(self):
         for part in range(3):

@@ -158,6 +158,33 @@ TEST_CASE("a cut shard is refused with the command that salvages it") {
   CHECK(repaired.warnings == std::vector<std::string>{"samples_lost"});
 }
 
+TEST_CASE("tars that were put together are refused with the command that takes all of their samples, and it does") {
+  const std::string joined = numbered_samples(3, "a").bytes() + numbered_samples(4, "b").bytes();
+  const OneTar tar(TarBuilder().raw(joined));
+  CHECK(says(failure(tar.options()), "--salvage` takes the samples of all of them"));
+  ReshardOptions options = tar.options();
+  options.salvage = true;
+  const Repaired repaired = repair(options);
+  CHECK(repaired.result.samples == 7);
+  CHECK(repaired.warnings.empty());
+  CHECK_FALSE(repaired.result.lost_bytes);
+  check_sound(options.target);
+}
+
+TEST_CASE("of tars that were put together and cut, the whole samples before the cut are taken") {
+  const std::string first = numbered_samples(3, "a").bytes();
+  const std::string second = numbered_samples(4, "b").bytes();
+  for (const std::size_t cut : {std::size_t{100}, second.size() / 2}) {
+    CAPTURE(cut);
+    const OneTar tar(TarBuilder().raw(first + second.substr(0, cut)));
+    ReshardOptions options = tar.options();
+    options.salvage = true;
+    const Repaired repaired = repair(options);
+    CHECK(repaired.result.samples == (cut == 100 ? 3 : 5));
+    CHECK(repaired.warnings == std::vector<std::string>{"samples_lost"});
+  }
+}
+
 TEST_CASE("sets with other classes are merged by the names of their classes; only labels change") {
   const TempDir dir;
   const std::map<std::string, std::vector<std::string>> trees = {
