@@ -198,6 +198,9 @@ TEST_CASE("no byte at all is an empty file") { CHECK(scan_both_ways("").faults()
 
 TEST_CASE("text, random bytes and a short file are no tar") {
   CHECK(scan_both_ways("hello").faults() == Faults{TarFault::not_a_tar});
+  const auto zip = scan_both_ways("PK\x03\x04" + std::string(600, 'z'));
+  CHECK(zip.faults() == Faults{TarFault::not_a_tar});
+  CHECK(zip.findings[0].text.find("unpack it") != std::string::npos);
   CHECK(scan_both_ways(std::string(512, 'x')).faults() == Faults{TarFault::not_a_tar});
   CHECK(scan_both_ways(std::string(5000, '\xff')).faults() == Faults{TarFault::not_a_tar});
 }

@@ -58,12 +58,12 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
   const std::string& name = reading.path;
   std::vector<Link> links;
   std::map<std::string_view, std::optional<LinkedContent>> contents;  // of the link targets
-  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+  for_each_entry(tar, reading, ctx, [&](const formats::TarEntry& entry) {
     if (entry.type == formats::TarType::hard_link)
       links.push_back({entry.name, entry.link_target, entry.header_offset});
   });
   for (const Link& link : links) contents.emplace(link.target, std::nullopt);
-  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+  for_each_entry(tar, reading, ctx, [&](const formats::TarEntry& entry) {
     const auto found = contents.find(entry.name);
     if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
     found->second = LinkedContent{entry.data_offset, entry.size};
