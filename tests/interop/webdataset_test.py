@@ -7,7 +7,7 @@ import unittest
 import unittest.mock
 
 from foreign_shards import IndexTest
-from program import JPEG_START, FolderTest, need, result_of, run
+from program import FolderTest, fake_jpeg, need, result_of, run
 from rank_shards import RanksTest, samples_per_shard, shards_for
 
 need("webdataset")
@@ -29,7 +29,7 @@ class OurShards(FolderTest):
     def test_webdataset_reads_every_sample_label_and_byte(self):
         source = self.make_tree(classes=5, per_class=40)
         odd = source / "class_1" / "Gr\u00fc\u00dfe an B.v2.JPEG"
-        odd.write_bytes(JPEG_START + os.urandom(3000))
+        odd.write_bytes(fake_jpeg(os.urandom(3000)))
         out = self.folder / "out"
         self.assertEqual(run("shardctl", "convert", source, out, "--samples", "30").returncode, 0)
         samples = read_samples(out)

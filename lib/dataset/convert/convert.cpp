@@ -348,12 +348,8 @@ class Conversion {
       const std::set<std::string>& paths = images_counted_.accepted_paths[kind.code];
       const AcceptedImages& accepted =
           result_.accepted.emplace_back(std::string(kind.name), images, std::vector(paths.begin(), paths.end()));
-      const bool may_be_cut =
-          kind.code == ProblemCode::image_no_end && sharding_.validate.value_or(kDefaultValidate) != Validate::decode;
-      ctx_.warn("images_accepted", "{} accepted with {}: {}: {}; {}--strict refuses them",
-                format_count(images, "image"), kind.name,
-                may_be_cut ? std::string_view("the JPEG has no end marker and may be cut off") : kind.meaning,
-                first_of(accepted.paths, images), may_be_cut ? "--validate decode finds out, " : "");
+      ctx_.warn("images_accepted", "{} accepted with {}: {}: {}; --strict refuses them", format_count(images, "image"),
+                kind.name, kind.meaning, first_of(accepted.paths, images));
     }
     if (result_.skipped > 0) {
       std::vector<std::string> paths;

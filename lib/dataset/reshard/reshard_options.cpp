@@ -32,7 +32,8 @@ void describe_repairs(FieldVisitor& v, ReshardOptions& options) {
   v.field({"drop-bad",
            "decode each image like verify --depth decode and leave out samples with errors (image_truncated, "
            "image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, image_too_many_scans, "
-           "orphan_member); warnings stay (image_no_end, image_damaged, image_other_format, image_cmyk)",
+           "orphan_member); warnings stay (image_no_end, image_data_after_end, image_damaged, image_other_format, "
+           "image_cmyk)",
            kPlanned},
           options.drop_bad);
   v.field({"mark-duplicates",

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import JPEG_START, PROGRAMS, SOAK, FolderTest, can_mount, had_time_to_stop, result_of, run, start, strace, tree, wait_until  # noqa: E402
+from program import PROGRAMS, SOAK, FolderTest, can_mount, fake_jpeg, had_time_to_stop, result_of, run, start, strace, tree, wait_until  # noqa: E402
 
 NOBODY = 65534
 
@@ -66,7 +66,7 @@ class Answers(FolderTest):
     def test_sets_without_some_class_are_named_once(self):
         for number in range(12):
             (self.src / f"rare_{number}").mkdir()
-            (self.src / f"rare_{number}/x.jpg").write_bytes(JPEG_START + b"%d" % number)
+            (self.src / f"rare_{number}/x.jpg").write_bytes(fake_jpeg(b"%d" % number))
         split = ("--split", "train=0.5,val=0.5", "--stratify")
         self.assertIn("'val' has no sample of 12 of the 14 classes", self.says(0, "a", *split))
         self.assertNotIn("has no sample of", self.says(0, "a", *split[:2]))  # --stratify is not on record
@@ -80,7 +80,7 @@ class Answers(FolderTest):
         os.utime(self.src / "class_0/img_000.jpg")
         self.assertIn("if only times differ, add --identity size, or choose", self.says(4, "a"))
         self.says(0, "a", "--identity", "size")
-        (self.src / "class_0/img_000.jpg").write_bytes(JPEG_START * 9)
+        (self.src / "class_0/img_000.jpg").write_bytes(fake_jpeg(b"other"))
         self.assertNotIn("--append", self.says(4, "a"))
 
     def test_files_that_are_not_taken_are_named(self):
@@ -165,7 +165,7 @@ class Names(FolderTest):
     def test_a_key_gives_way_to_a_long_field_and_stays_as_it_is_elsewhere(self):
         src, stem = self.make_tree(classes=2, per_class=1), "s" * 70
         for name in (f"class_0/{stem}1", f"class_0/{stem}2", f"class_1/{stem}1"):
-            (src / f"{name}.jpg").write_bytes(JPEG_START + name.encode())
+            (src / f"{name}.jpg").write_bytes(fake_jpeg(name.encode()))
         suffix = "." + "m" * 19 + ".png"  # the longest that is taken
         for number in (1, 2):
             (src / f"class_0/{stem}{number}{suffix}").write_bytes(b"mask")
@@ -372,7 +372,7 @@ class Sources(FolderTest):
         for name in names:
             path = os.path.join(os.fsencode(src), b"a class", os.fsencode(name))
             with open(path, "wb") as file:
-                file.write(JPEG_START)
+                file.write(fake_jpeg())
         finished = run("shardctl", "convert", src, self.out)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         listed = subprocess.run(["tar", "tf", self.out / "shard-000000.tar"], capture_output=True, text=True).stdout

@@ -156,7 +156,7 @@ TEST_CASE("--append works any number of times, also from another folder with oth
   run(source.appending());
   source.add(1, 0, 3);
   run(source.appending());
-  write_file(source.dir.path("day2/class_3/new.jpg"), kJpegStart);
+  write_file(source.dir.path("day2/class_3/new.jpg"), fake_jpeg());
   ConvertOptions other = source.appending();
   other.source = source.dir.path("day2");
 
@@ -209,15 +209,15 @@ TEST_CASE("--append to train/ and val/ folders numbers a class alike in both") {
   const GrowingSource source;
   for (const char* set : {"train", "val"}) {
     for (const char* item : {"ant", "cat"})
-      write_file(source.dir.path(fmt::format("two/{}/{}/a.jpg", set, item)), kJpegStart);
+      write_file(source.dir.path(fmt::format("two/{}/{}/a.jpg", set, item)), fake_jpeg());
   }
   ConvertOptions options = source.options();
   options.source = source.dir.path("two");
   run(options);
-  write_file(source.dir.path("two/val/bee/a.jpg"), kJpegStart);
-  write_file(source.dir.path("two/train/bat/a.jpg"), kJpegStart);
-  write_file(source.dir.path("two/train/bee/b.jpg"), kJpegStart);
-  write_file(source.dir.path("two/val/bat/b.jpg"), kJpegStart);
+  write_file(source.dir.path("two/val/bee/a.jpg"), fake_jpeg());
+  write_file(source.dir.path("two/train/bat/a.jpg"), fake_jpeg());
+  write_file(source.dir.path("two/train/bee/b.jpg"), fake_jpeg());
+  write_file(source.dir.path("two/val/bat/b.jpg"), fake_jpeg());
   options.append = true;
 
   run(options);
@@ -279,7 +279,7 @@ TEST_CASE("a set of a split to which nothing is added lists a new class of the o
   ConvertOptions options = source.options();
   options.split = {"train=0.5", "val=0.5"};
   run(options);
-  write_file(source.dir.path("src/zebra/1.jpg"), kJpegStart + "z");
+  write_file(source.dir.path("src/zebra/1.jpg"), fake_jpeg("z"));
   options.append = true;
   run(options);
   for (const char* set : {"train", "val"}) {
@@ -345,12 +345,12 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   ConvertOptions options = source.appending();
 
   SUBCASE("a file of the set has changed") {
-    write_file(source.dir.path("src/class_0/img_001.jpg"), kJpegStart + "longer");
+    write_file(source.dir.path("src/class_0/img_001.jpg"), fake_jpeg("longer"));
     CHECK(contains(refusal(options, ErrorCode::conflict), "'class_0/img_001.jpg'"));
   }
   SUBCASE("a new file would share its key with one of the set") {
     fs::remove(source.dir.path("src/class_0/img_001.jpg"));
-    write_file(source.dir.path("src/class_0/img_001.png"), kJpegStart);
+    write_file(source.dir.path("src/class_0/img_001.png"), fake_jpeg());
     const std::string text = refusal(options, ErrorCode::conflict);
     CHECK(contains(text, "the new file 'class_0/img_001.png' would have the key 'class_0/img_001'"));
   }
@@ -426,7 +426,7 @@ VerifyResult verify_against(const GrowingSource& source) {
 TEST_CASE("a file keeps its key when others of its stem come or go") {
   const GrowingSource source;
   const std::string folder = source.dir.path("src/class_0/");
-  for (const char* name : {"a.jpg", "a.jpeg", "b.jpg"}) write_file(folder + name, kJpegStart + name);
+  for (const char* name : {"a.jpg", "a.jpeg", "b.jpg"}) write_file(folder + name, fake_jpeg(name));
   run(source.options());
   const std::set<std::string> before = sample_paths(source.dir.path("set"));
 
@@ -439,7 +439,7 @@ TEST_CASE("a file keeps its key when others of its stem come or go") {
     for (const Problem& problem : result.problems) CHECK(problem.code == "not_in_source");
   }
   SUBCASE("one is added beside it: it is the only new one") {
-    write_file(folder + "b.png", kJpegStart + "b.png");
+    write_file(folder + "b.png", fake_jpeg("b.png"));
     run(source.appending());
     std::set<std::string> after = before;
     after.insert("class_0/b.png");
@@ -461,12 +461,12 @@ TEST_CASE("a mask that no longer exists does not matter for a sample of the set,
   options.append = true;
   run(options);
   CHECK(sample_paths(source.dir.path("set")) == before);
-  write_file(source.dir.path("src/class_0/new.jpg"), kJpegStart + "new");
+  write_file(source.dir.path("src/class_0/new.jpg"), fake_jpeg("new"));
   Context ctx;
   const ConvertResult result = try_convert(options, ctx);
   REQUIRE(result.bad_files.size() == 1);
   CHECK(result.bad_files.front().path == "../masks/class_0/new.jpg");
-  write_file(source.dir.path("masks/class_0/new.jpg"), kJpegStart + "mask");
+  write_file(source.dir.path("masks/class_0/new.jpg"), fake_jpeg("mask"));
   CHECK(run(options).samples == 1);
 }
 

@@ -500,9 +500,8 @@ TEST_CASE("a stop in the middle keeps finished shards, leaves nothing half, and 
 
 namespace {
 
-const std::string kPngStart = "\x89PNG\r\n\x1a\n";
-const std::string kMask = kPngStart + "mask";
-const std::string kSegments = kPngStart + "segments";
+const std::string kMask = fake_png("mask");
+const std::string kSegments = fake_png("segments");
 
 }  // namespace
 
