@@ -155,7 +155,7 @@ class Conversion {
     TargetSet& set = job_.add_set(name);
     set.refuse_foreign();
     if (options_.append) {
-      set.begin_append();
+      set.begin_append(options_.discard);
       earlier_.add(set, folder_of(set));
       left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
     }
