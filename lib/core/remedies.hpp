@@ -49,12 +49,10 @@ std::string convert(const std::string& source, const std::string& options);
 std::string plan(const std::string& source, const std::string& output);
 /// Joins the parts of a set.
 std::string merge(const std::string& folder);
-/// Removes the records of a set's parts, for one number of parts; finished shards stay.
-std::string forget_parts(const std::string& folder, std::uint64_t parts);
 /// Creates manifest and indexes for shards of other programs; with `reader` ("wids") that reader's indexes.
 std::string index(const Named& shards, std::string_view reader = {});
-/// Removes the files of a convert or reshard about the tars in `folder`, so that they can be indexed as they are.
-std::string forget_set(const std::string& folder);
+/// Indexes the tars in `folder` as they are, instead of what a convert or reshard wrote about them.
+std::string index_replace(const std::string& folder);
 /// Moves files to a folder that the user chooses.
 std::string move_away(const Named& files);
 /// Evicts a staged folder.

@@ -374,27 +374,26 @@ class Merging(RemedyTest):
         for name in ("a", "b"):
             self.assertEqual(self.shardctl("verify", self.folder / target / name)["errors"], 0)
 
-    def test_row_forget_parts(self):
+    def test_parts_of_another_division_do_not_matter(self):
         self.make_tree()
-        target = f"set {AWKWARD}"
-        for part in ("0/2", "1/2", "0/3"):
-            self.shardctl("convert", "src", target, "--samples", "10", "--part", part)
-        command, = self.advised(self.call("shardctl", "merge", target), 4)  # it leaves those that are complete
-        self.follow(command)
-        unfinished = self.call("shardctl", "verify", target, "--json", "-")
+        for part in ("0/2", "1/3", "1/2"):
+            self.shardctl("convert", "src", "set", "--samples", "10", "--part", part)
+        unfinished = self.call("shardctl", "verify", "set", "--json", "-")
         self.assertEqual(unfinished.returncode, 3)
         (problem,) = result_of(unfinished)["result"]["problems"]
         self.assertEqual(problem["code"], "set_unfinished")
         self.assertIn("are not joined", problem["text"])
-        command, = self.advised(self.call("shardctl", "index", target), 4)
-        self.follow(command)
-        self.assertEqual(self.shardctl("verify", target)["errors"], 0)
+        self.shardctl("merge", "set")
+        self.assertEqual(self.shardctl("verify", "set")["errors"], 0)
+        self.assertEqual(list((self.folder / "set/.shardkit").glob("part-*")), [])
 
-    def test_of_parts_that_overlap_and_are_not_complete_either_may_go(self):
+    def test_parts_of_several_divisions_of_which_none_is_complete(self):
         self.make_tree()
         for part in ("0/2", "1/3"):
             self.shardctl("convert", "src", "set", "--samples", "10", "--part", part)
-        self.assertEqual(len(self.advised(self.call("shardctl", "merge", "set"), 4)), 2)
+        self.assert_error(self.call("shardctl", "merge", "set"), 4, "run the other parts of one")
+        self.shardctl("convert", "src", "set", "--samples", "10", "--part", "1/2")
+        self.shardctl("merge", "set")
 
     def test_shards_of_others_are_indexed_instead(self):
         self.write_tar(f"x {AWKWARD}/a.tar", [("a.jpg", fake_jpeg(b"a")), ("a.cls", b"0")])
@@ -685,13 +684,32 @@ class Table(RemedyTest):
         self.write_tar("empty/a.tar", [("README", b"1")])
         self.follow(self.advised(self.call("shardctl", "reshard", "empty", "out"), 4)[0])
 
-    def test_row_forget_set(self):
+    def test_row_index_replace(self):
         self.make_tree()
         self.shardctl("convert", "src", self.shards, "--samples", "30")
         (self.folder / self.shards / "manifest.json").unlink()
         self.follow(self.advised(self.call("shardctl", "index", self.shards), 4)[0])
-        self.shardctl("index", self.shards)
+        self.assertEqual(list((self.folder / self.shards / ".shardkit").glob("plan*")), [])
         self.sound(self.shards)
+
+    def test_discarding_an_unfinished_append(self):
+        self.make_tree()
+        self.shardctl("convert", "src", self.shards, "--samples", "30")
+        before = tree(self.folder / self.shards)
+        (self.folder / "src/class_0/new.jpg").write_bytes(JPEG_START + b"new")
+        (self.folder / "src/class_0/bad.jpg").write_bytes(b"<html>")
+        append = ("convert", "src", self.shards, "--samples", "30", "--append")
+        self.assertEqual(self.call("shardctl", *append).returncode, 4)
+        (self.folder / "src/class_0/bad.jpg").unlink()
+        (self.folder / "src/class_0/new.jpg").unlink()
+        (self.folder / "src/class_1/other.jpg").write_bytes(JPEG_START + b"other")
+        refused = self.call("shardctl", *append)
+        self.assert_error(refused, 4, "is not finished", "add --discard to this command")
+        self.shardctl(*append, "--discard")
+        self.sound(self.shards)
+        after = tree(self.folder / self.shards)
+        self.assertTrue(set(before) <= set(after))
+        self.assertEqual(self.shardctl("stat", self.shards)["samples"], 91)
 
     def staged(self):
         self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
