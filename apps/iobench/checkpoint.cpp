@@ -104,7 +104,7 @@ cli::Answer answer_checkpoint(const bench::CheckpointResult& result) {
 cli::Command checkpoint_command() {
   return cli::make_command<bench::CheckpointOptions, bench::CheckpointResult>(
       {.name = "checkpoint",
-       .summary = "measure how long training waits for a checkpoint, and how soon it is durable",
+       .summary = "measure how long training waits for a checkpoint",
        .description =
            "Writes checkpoints into a new folder below DIR, one file per rank, all at once. Measures the time until "
            "data, names and folder would survive a power cut. In mode sync, training waits for all of it, as with a "
@@ -114,10 +114,11 @@ cli::Command checkpoint_command() {
            "background write or a copy (--drain-to) is not finished before the next checkpoint begins.",
        .examples = {{"iobench checkpoint /nvme", "1 GiB, both modes, three times each"},
                     {"iobench checkpoint /lustre/ckpt --model llama3-70b --scale 0.01 --read-back",
-                     "a hundredth of what the 8 ranks of a node write; reads back and compares every byte"},
-                    {"iobench checkpoint /nvme --bytes 20GiB --writers 8 --drain-to /nfs --step-time 2s --every 500",
+                     "a hundredth of what the 8 ranks of a node write; compares every byte"},
+                    {"iobench checkpoint /ssd --drain-to /nfs --step-time 2s --every 500",
                      "fast disk first, then copy to slower storage: does that keep up?"},
                     {"iobench checkpoint /nvme --job seq-write", "like fio's sequential write"}},
+       .main = {"mode", "model", "bytes", "writers", "direct", "repeat", "drain-to", "step-time", "every"},
        .prometheus = true},
       bench::checkpoint, answer_checkpoint);
 }

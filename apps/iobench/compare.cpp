@@ -136,7 +136,7 @@ cli::Answer answer_compare(const bench::CompareResult& result) {
 cli::Command compare_command() {
   return cli::make_command<bench::CompareOptions, bench::CompareResult>(
       {.name = "compare",
-       .summary = "compare two results or commands, or check one result against the requirements of a fleet",
+       .summary = "compare results or commands, or check a result against a gate",
        .description =
            "Compares runs of NEW with runs of BASE. Prints first what differs in how they were measured. Then prints "
            "each metric with its change, the interval of that change and a verdict: pass, regressed, improved, "

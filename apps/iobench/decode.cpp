@@ -84,7 +84,8 @@ cli::Command decode_command() {
        .examples = {{"iobench decode shards/train", "whole images on all available CPUs"},
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
                     {"iobench decode shards/train --augment imagenet --dtype f16", "also the cost of normalizing"},
-                    {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, helped by the CPU"}}},
+                    {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, helped by the CPU"}},
+       .main = {"backend", "threads", "crop", "scale", "augment", "dtype", "samples", "scaling"}},
       bench::decode, answer_decode);
 }
 

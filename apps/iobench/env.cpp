@@ -271,14 +271,15 @@ cli::Answer answer_env(const bench::EnvResult& result) {
 cli::Command env_command() {
   return cli::make_command<bench::EnvOptions, bench::EnvResult>(
       {.name = "env",
-       .summary = "check how this machine and the storage of the data are set up, and report what slows training down",
+       .summary = "check how this machine and its storage are set up for training",
        .description =
            "Looks at processors and clocks, control group limits, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
            "GPUs and PCIe links. With a PATH, also looks at its file system, mount and block device, and at NFS, "
            "Lustre and FUSE clients. Findings come first: what was found, what is normal for this class of machine, "
            "and what to do. With --workers and a batch size, compares free space in /dev/shm with what that loader "
            "needs.\n\nRuns no benchmark and writes nothing. GPU data comes from NVML if it is installed. Leaves out "
-           "devices that this user or container cannot see. Findings are advice: exit code 0. With --strict, errors and "
+           "devices that this user or container cannot see. Findings are advice: exit code 0. With --strict, errors "
+           "and "
            "warnings give exit code 3.",
        .examples = {{"iobench env /data/train", "is this node set up well for this data?"},
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256",

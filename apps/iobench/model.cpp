@@ -18,7 +18,7 @@ cli::Answer answer_model(const bench::ModelResult& result) {
 cli::Command model_command() {
   return cli::make_command<bench::ModelOptions, bench::ModelResult>(
       {.name = "model",
-       .summary = "compute what a training job needs from its input, or how many GPUs a node can feed",
+       .summary = "compute what a training job needs, or how many GPUs a node feeds",
        .description = "Calculates only, measures nothing. From a job (--preset, or --gpus, --batch, --step-time and "
                       "--sample-bytes) it computes samples and bytes per second, decode cores, transfer rate and "
                       "memory. With a supply, measured (--from) or given by options, it also names the bottleneck and "
@@ -27,7 +27,9 @@ cli::Command model_command() {
        .examples = {{"iobench model --list-presets", "published workloads and what one GPU of each needs"},
                     {"iobench model --gpus 8 --batch 256 --step-time 0.2 --sample-bytes 130kB", "1.33 GB/s"},
                     {"iobench model --preset resnet50-h100 --gpus 8 --from run.json",
-                     "does the measured supply meet the needs of that job? Exit code 3 if not"}}},
+                     "does the measured supply meet the needs of that job? Exit code 3 if not"}},
+       .main = {"list-presets", "preset", "gpus", "batch", "step-time", "sample-bytes", "from", "read-rate",
+                "decode-rate"}},
       bench::model, answer_model);
 }
 

@@ -159,7 +159,7 @@ cli::Answer answer_pipeline(const bench::PipelineResult& result) {
 cli::Command pipeline_command() {
   return cli::make_command<bench::PipelineOptions, bench::PipelineResult>(
       {.name = "pipeline",
-       .summary = "run reading, decoding and batching together with an emulated training step, and name the bottleneck",
+       .summary = "run all stages together with an emulated training step",
        .description =
            "Reads shards or image files, decodes random crops, flips and normalizes them, fills batches and passes "
            "them to training steps that take --step-time each. This is what a training job does with its input, "
@@ -169,16 +169,17 @@ cli::Command pipeline_command() {
            "decoded there on request. Each GPU is checked first. --ladder compares several loaders, from a naive one "
            "to one in which all stages overlap.\n\nThe overhead of iobench itself is measured first and reported. "
            "Images that cannot be decoded are counted and left out.",
-       .examples =
-           {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
-            {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
-             "eight GPUs, and how many batches ahead they need"},
-            {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
-             "first epoch from disk, two from memory, with a trace of every thread"},
-            {"iobench pipeline shards/train --batch 256 --step spin --step-time 100ms --ladder",
-             "how much pinned memory, GPU kernels and nvJPEG gain, one after the other"},
-            {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
-             "the cost of checkpoints"}},
+       .examples = {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
+                    {"iobench pipeline shards --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
+                     "eight GPUs, and how many batches ahead they need"},
+                    {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
+                     "first epoch from disk, two from memory, with a trace of every thread"},
+                    {"iobench pipeline shards --batch 256 --step spin --step-time 100ms --ladder",
+                     "how much pinned memory, GPU kernels and nvJPEG gain, one after the other"},
+                    {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB",
+                     "the cost of checkpoints that are written meanwhile"}},
+       .main = {"preset", "gpus", "batch", "step-time", "epochs", "prefetch", "workers", "cache", "decode", "ladder",
+                "budget", "trace"},
        .prometheus = true},
       bench::pipeline, answer_pipeline);
 }

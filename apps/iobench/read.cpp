@@ -104,7 +104,7 @@ cli::Answer answer_read(const bench::ReadResult& result) {
 cli::Command read_command() {
   return cli::make_command<bench::ReadOptions, bench::ReadResult>(
       {.name = "read",
-       .summary = "measure how fast shards or files are read from storage, the page cache or an object store",
+       .summary = "measure reads from storage, the page cache or an object store",
        .description =
            "Reads every PATH once: whole files in blocks, or single samples in random order. Reports bytes and samples "
            "per second, read latency, and how much of the data was in the page cache before and after. With --min-time "
@@ -126,8 +126,10 @@ cli::Command read_command() {
                      "samples of a token file, through a memory mapping"},
                     {"iobench read s3://bucket/train --preset resnet50-h100 --gpus 8",
                      "can these eight GPUs stream from the bucket, or should the data be staged?"},
-                    {"iobench read 'https://host/x-{000..146}.tar' --threads 128 --required-rate 1.3GB/s",
+                    {"iobench read 'https://host/x-{000..146}.tar' -j 128 --required-rate 1.3GB/s",
                      "the same for files on a web server and a required rate"}},
+       .main = {"mode", "threads", "block", "engine", "depth", "direct", "cache", "samples", "budget", "repeat",
+                "preset", "gpus"},
        .prometheus = true},
       bench::read, answer_read);
 }

@@ -53,8 +53,7 @@ cli::Answer answer_sweep(const bench::SweepResult& result) {
 cli::Command sweep_command() {
   return cli::make_command<bench::SweepOptions, bench::SweepResult>(
       {.name = "sweep",
-       .summary =
-           "find the best number of workers, prefetch, reading threads, block size and queue depth for this node",
+       .summary = "find the best workers, prefetch, threads, block and queue depth",
        .description =
            "Tries one setting after the other, from small to large, until two values in a row gain less than 5 %. "
            "Chooses the smallest value that reaches 95 % of the best rate. Reading settings come first: threads, block "
@@ -62,7 +61,7 @@ cli::Command sweep_command() {
            "takes as long as a batch. Every point starts from the same page cache state.",
        .examples = {{"iobench sweep shards/train", "about three minutes, from disk"},
                     {"iobench sweep shards/train --what read --direct --budget 1m", "storage only"},
-                    {"iobench sweep shards/train --what load --cache warm --batch 256 --step-time 200ms",
+                    {"iobench sweep shards --what load --cache warm --batch 256 --step-time 200ms",
                      "only the loader of a job"}},
        .about_node = true},
       bench::sweep, answer_sweep);

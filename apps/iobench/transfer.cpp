@@ -85,7 +85,7 @@ cli::Answer answer_transfer(const bench::TransferResult& result) {
 cli::Command transfer_command() {
   return cli::make_command<bench::TransferOptions, bench::TransferResult>(
       {.name = "transfer",
-       .summary = "measure how fast data is copied from host memory to a GPU and back",
+       .summary = "measure copies from host memory to a GPU and back",
        .description = "Copies pageable, pinned, write-combined and registered memory to a GPU, back, and both at once, "
                       "in sizes from 4 KiB to 1 GiB. Compares the rates with the limit of the PCIe link. Host memory "
                       "comes from the GPU's own NUMA node if that is known. The cost of allocating pinned memory and "
@@ -98,7 +98,8 @@ cli::Command transfer_command() {
                      "each GPU from its own and from its farthest NUMA node"},
                     {"iobench transfer --batch 256 --shape 3x224x224 --dtype f16 --streams 1,2,4",
                      "batches of a training job, on several streams"},
-                    {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile compared with pread and pinned copies"}}},
+                    {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile compared with pread and pinned copies"}},
+       .main = {"kinds", "directions", "bytes", "batch", "shape", "dtype", "device", "numa", "gds"}},
       bench::transfer, answer_transfer);
 }
 

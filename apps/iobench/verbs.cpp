@@ -1,13 +1,24 @@
 #include "iobench/verbs.hpp"
 
 #include "bench/compare/ab_runs.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "programs.hpp"
+#include "stores_topic.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+std::vector<std::string_view> preset_names() {
+  std::vector<std::string_view> names;
+  for (const bench::Preset& preset : bench::presets()) names.push_back(preset.name);
+  return names;
+}
+
+}  // namespace
 
 cli::App iobench_app() {
   return {.name = "iobench",
-          .summary = "measure what a node can feed its GPUs, and compare it with what training needs",
+          .summary = "measure what a node can feed its GPUs, and what training needs",
           .commands = {run_command(), env_command(), read_command(), decode_command(), transfer_command(),
                        pipeline_command(), checkpoint_command(), sweep_command(), model_command(), watch_command(),
                        compare_command()},
@@ -21,7 +32,10 @@ cli::App iobench_app() {
                     {"sweep", "explain/measuring.md"},
                     {"model", "explain/model.md"},
                     {"watch", "explain/watch.md"},
-                    {"compare", "explain/comparing.md"}},
+                    {"compare", "explain/comparing.md"},
+                    {"stores", "explain/staging.md"}},
+          .shared_topics = {stores_topic()},
+          .option_values = {{"preset", preset_names()}},
           .result_variable = bench::kResultVariable};
 }
 

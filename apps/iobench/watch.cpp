@@ -278,7 +278,7 @@ cli::Command watch_command() {
                     {"iobench watch /data/train --duration 60s --lines none",
                      "one minute of the whole node, only the verdict"},
                     {"iobench watch --pid 4711 --lines json >> job.jsonl", "one JSON object per interval"},
-                    {"iobench watch /data --duration 50s --prometheus /var/lib/node_exporter/watch.prom",
+                    {"iobench watch /data --duration 50s --prometheus /var/lib/metrics/watch.prom",
                      "metrics of the last minute, from a timer"}},
        .prometheus = true,
        .live = true},

@@ -167,7 +167,7 @@ cli::CiReport cache_check_ci(const dataset::CacheCheckResult& result) {
 cli::Command cache_ls_command() {
   return cli::make_command<dataset::CacheLsOptions, dataset::CacheLsResult>(
       {.name = "cache ls",
-       .summary = "list the sets in a node cache, with leases and how much of each is in memory",
+       .summary = "list the sets in a node cache, their leases and cached bytes",
        .description =
            "DIR is a folder whose subfolders, at most four levels down, were filled by `shardctl stage`, or one such "
            "subfolder. Lists for each set its source, whether it is complete, when it was last used, its leases, and "
@@ -182,7 +182,7 @@ cli::Command cache_ls_command() {
 cli::Command cache_warm_command() {
   return cli::make_command<dataset::CacheWarmOptions, dataset::CacheWarmResult>(
       {.name = "cache warm",
-       .summary = "read staged files into the page cache, so that the first epoch reads from memory",
+       .summary = "read staged files into the page cache",
        .description = "Reads whole files, most recently used set first, until all files are in memory or the next one "
                       "does not fit into --memory. In a container, the page cache counts towards the memory limit of "
                       "the first reader. Changes nothing. DIR may be mounted read-only.",
@@ -194,7 +194,7 @@ cli::Command cache_warm_command() {
 cli::Command cache_gc_command() {
   return cli::make_command<dataset::CacheGcOptions, dataset::CacheGcResult>(
       {.name = "cache gc",
-       .summary = "evict the least recently used sets from a node cache until it fits a limit",
+       .summary = "evict least recently used sets until a limit is met",
        .description =
            "Removes expired leases, temporary files left by killed processes, and incomplete files without a lease. "
            "With --limit, then evicts whole sets. Never removes a set that is leased, is being staged or has no known "
@@ -253,7 +253,7 @@ cli::Command cache_renew_command() {
 cli::Command cache_hold_command() {
   return cli::make_command<dataset::CacheHoldOptions, dataset::CacheHoldResult>(
       {.name = "cache hold",
-       .summary = "lease a set until this process gets SIGTERM, for a sidecar container",
+       .summary = "lease a set until this process ends, for a sidecar",
        .description =
            "Takes a lease for DIR, renews it while it runs, and ends it on SIGTERM or Ctrl-C with exit code 0. "
            "The last `cache hold` of a job also ends the lease that the job's `shardctl stage` took. If the process "
@@ -272,8 +272,7 @@ cli::Command cache_rm_command() {
        .description = "Removes the files that stages copied to SET, also those of a stage that was killed, and nothing "
                       "else there. Exit code 1 if the set is leased or is being staged: try again later.",
        .examples = {{"shardctl cache rm /nvme/cache/train", "one set"},
-                    {"shardctl cache release /nvme/cache/train --all && shardctl cache rm /nvme/cache/train",
-                     "also if it is leased"}}},
+                    {"shardctl cache release /nvme/cache/train --all", "before that, if it is leased"}}},
       dataset::cache_rm, answer_cache_rm);
 }
 

@@ -28,7 +28,7 @@ cli::Answer answer_index(const dataset::IndexOptions& options, const dataset::In
 cli::Command index_command() {
   return cli::make_command<dataset::IndexOptions, dataset::IndexResult>(
       {.name = "index",
-       .summary = "write manifest and sample indexes for shards of other programs, and indexes for other readers",
+       .summary = "write manifest and indexes for shards made by other programs",
        .description =
            "Reads each shard once and writes .shardkit/<shard>.index with key, label, offset, size and checksum of "
            "every sample, then manifest.json. After that, verify checks every byte and stage verifies its copies. "

@@ -41,7 +41,8 @@ cli::Command plan_command() {
        .examples = {{"shardctl plan imagenet/train -o train.plan",
                      "shuffled, at most 5000 samples or 256 MiB per shard"},
                     {"shardctl plan imagenet/train -o train.plan --shards 512 --world 64 --workers 8",
-                     "a fixed number of shards, checked against the readers of the job"}}},
+                     "a fixed number of shards, checked against the readers of the job"}},
+       .main = {"output", "list", "size", "samples", "shards", "on-bad", "world", "workers", "threads"}},
       dataset::plan, answer_plan);
 }
 

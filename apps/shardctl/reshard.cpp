@@ -46,8 +46,9 @@ cli::Command reshard_command() {
                     {"shardctl reshard shards even --shards 64", "equal shards, as many as the loaders need"},
                     {"shardctl reshard shards sets --split train=0.9,val=0.1",
                      "sets/train and sets/val, samples chosen by a hash of their keys"},
-                    {"shardctl reshard 'laion-{00000..00041}.tar.gz' cats --key '*cat*' --drop-bad --rename jpeg=jpg",
+                    {"shardctl reshard 'laion-{00..41}.tar.gz' cats --key '*cat*' --drop-bad",
                      "a part of a set from another program, only with images that decode"}},
+       .main = {"size", "shards", "shuffle", "class", "key", "sample", "split", "drop-bad", "index", "part", "threads"},
        .resumable = true,
        .prometheus = true},
       dataset::reshard, answer_reshard);

@@ -41,7 +41,7 @@ cli::Answer answer_stat(const dataset::StatOptions&, const dataset::StatResult& 
 cli::Command stat_command() {
   return cli::make_command<dataset::StatOptions, dataset::StatResult>(
       {.name = "stat",
-       .summary = "count samples and classes of shards, and report how large a shuffle buffer they need",
+       .summary = "count samples and classes, and report the shuffle buffer they need",
        .description = "Takes any tar shards, also of other programs. Reads their indexes if they exist, otherwise tar "
                       "headers and labels. Reports how sizes are distributed, how balanced the classes are, how many "
                       "classes a shard contains, and how many samples a loader must buffer to mix them.",

@@ -28,7 +28,7 @@ cli::Answer answer_synth(const dataset::SynthOptions& options, const dataset::Sy
 cli::Command synth_command() {
   return cli::make_command(
       {.name = "synth",
-       .summary = "generate photo-like JPEGs that are as large and as costly to decode as those of ImageNet",
+       .summary = "generate photo-like JPEGs that decode like those of ImageNet",
        .description = "Generates DIR/<class>/<class>_<number>.JPEG for tests and benchmarks without real data. Sizes, "
                       "dimensions, subsampling and decode cost follow the distributions of ImageNet. Each image "
                       "depends only on the seed, its class and its number.\n\nThe same command again keeps complete "

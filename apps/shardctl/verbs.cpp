@@ -1,12 +1,13 @@
 #include "shardctl/verbs.hpp"
 
 #include "programs.hpp"
+#include "stores_topic.hpp"
 
 namespace shardkit::apps {
 
 cli::App shardctl_app() {
   return {.name = "shardctl",
-          .summary = "turn image folders into WebDataset shards; verify, reshard, inspect and stage them",
+          .summary = "turn image folders into WebDataset shards, verify and stage them",
           .commands = {synth_command(),       plan_command(),       convert_command(),       merge_command(),
                        verify_command(),      reshard_command(),    index_command(),         stat_command(),
                        ls_command(),          cat_command(),        extract_command(),       stage_command(),
@@ -38,7 +39,9 @@ cli::App shardctl_app() {
                     {"stat", "how-to/look-inside.md"},
                     {"extract", "explain/samples.md"},
                     {"stage", "explain/staging.md"},
-                    {"cache", "how-to/node-cache.md"}}};
+                    {"cache", "how-to/node-cache.md"},
+                    {"stores", "explain/staging.md"}},
+          .shared_topics = {stores_topic()}};
 }
 
 }  // namespace shardkit::apps

@@ -37,7 +37,7 @@ cli::Answer answer_verify(const dataset::VerifyOptions&, const dataset::VerifyRe
 cli::Command verify_command() {
   return cli::make_command(
       {.name = "verify",
-       .summary = "check shards: archives, names, samples, labels, checksums, images, and the set as a whole",
+       .summary = "check shards: archives, names, samples, labels, checksums and images",
        .description =
            "Takes any tar shards, also of other programs. Reports everything that causes trouble in some reader. "
            "Errors lose or confuse data. Warnings affect only some readers, and fail the command only with --strict. "
@@ -47,7 +47,8 @@ cli::Command verify_command() {
                     {"shardctl verify 'shards/x-{000000..000146}.tar' --depth structure", "reads only headers"},
                     {"shardctl verify shards/train --depth decode --junit report.xml",
                      "also decodes every image, for a CI job"},
-                    {"shardctl verify shards/train --against imagenet/train", "compares with the source tree"}}},
+                    {"shardctl verify shards/train --against imagenet/train", "compares with the source tree"}},
+       .main = {"depth", "strict", "against", "threads", "junit", "markdown"}},
       dataset::verify, answer_verify, verify_ci);
 }
 

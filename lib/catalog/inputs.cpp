@@ -26,7 +26,7 @@ bool is_near(std::string_view name) { return name.starts_with('.') || name.find(
 }  // namespace
 
 void StoreAccess::describe(FieldVisitor& v) {
-  v.topic("Object stores");
+  v.topic(kTopic);
   v.field({"profile", "profile of the AWS configuration files for credentials and settings", "NAME"}, profile);
   v.field({"endpoint-url",
            "endpoint of s3:// objects if not AWS: MinIO, Ceph, R2, AIStore; default: AWS_ENDPOINT_URL_S3, "

@@ -29,6 +29,8 @@ struct StoreAccess {
   bool virtual_hosts = false;
   std::string token_file = {};
 
+  static constexpr std::string_view kTopic = "Object stores";  ///< of all its options
+
   void describe(FieldVisitor& v);
 
   /// Repeated requests are reported to `ctx`, which outlives the stores.

@@ -13,6 +13,14 @@
 
 namespace shardkit::cli {
 
+/// Options that many verbs have. Documents of these verbs only refer to `PROGRAM help WORD`, which explains them once.
+struct SharedTopic {
+  std::string_view heading;      ///< as in FieldVisitor::topic(): "Object stores"
+  std::string_view word;         ///< "stores"; also in names of pages
+  std::string_view summary;      ///< one line, lower-case start, no final full stop
+  std::string_view description;  ///< paragraphs, separated by an empty line
+};
+
 /// A program: a name and its verbs.
 struct App {
   std::string_view name;
@@ -20,8 +28,12 @@ struct App {
   std::vector<Command> commands;
   /// Words that users try for a verb, and the verb.
   std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
-  /// Verbs, or groups of them, and the page of docs/ that explains them: {"cache", "how-to/node-cache.md"}.
+  /// Verbs, groups or words of shared topics, and the page of docs/ that explains them:
+  /// {"cache", "how-to/node-cache.md"}.
   std::vector<std::pair<std::string_view, std::string_view>> pages = {};
+  std::vector<SharedTopic> shared_topics = {};
+  /// Values of options that come from a table, for completion: {"preset", {"resnet50-h100", ...}}.
+  std::vector<std::pair<std::string_view, std::vector<std::string_view>>> option_values = {};
   /// Environment variable with a path to which verbs write their envelope, as to --json; null: none.
   const char* result_variable = nullptr;
 };

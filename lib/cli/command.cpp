@@ -65,10 +65,13 @@ void CommonOptions::describe(FieldVisitor& v, const Command* command) {
             markdown);
   }
   v.field({"log", "format of standard error: text, or one JSON object per line"}, log);
-  v.field({"quiet", "do not show progress"}, quiet);
-  if (command == nullptr || !command->text().streams) {
-    v.field({"verbose", "also print every field of the result, before the summary"}, verbose);
-  }
+  v.field({"quiet", "do not show progress", 'q'}, quiet);
+  const bool streams = command != nullptr && command->text().streams;
+  v.field({"verbose",
+           streams ? "print the summary to standard error also without a terminal"
+                   : "print all fields of the result, then the summary",
+           'v'},
+          verbose);
   if (command == nullptr || command->text().soft_fail) {
     v.field(
         {"soft-fail",

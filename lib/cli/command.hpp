@@ -25,17 +25,18 @@ struct Example {
 
 /// All texts about a verb. Literals.
 struct CommandText {
-  std::string_view name;         ///< one word, or two: "cache ls" is of the group "cache"
-  std::string_view summary;      ///< one line, lower-case start, no final full stop
-  std::string_view description;  ///< paragraphs, separated by an empty line
-  std::vector<Example> examples = {};
-  bool resumable = false;   ///< after an interruption, the same command continues
-  bool prometheus = false;  ///< takes --prometheus FILE
-  bool soft_fail = false;   ///< accepts --soft-fail, which turns failures into exit code 0
-  bool streams = false;     ///< writes to Context::output() while it works; has no final report
-  bool about_node = false;  ///< its answer ends with host, date, version and kernel
-  bool doubts = false;      ///< its answer is shown also if it has a result and an error
-  bool live = false;        ///< writes lines there while it works, instead of progress; its report follows them
+  std::string_view name;                    ///< one word, or two: "cache ls" is of the group "cache"
+  std::string_view summary;                 ///< one line, lower-case start, no final full stop
+  std::string_view description;             ///< paragraphs, separated by an empty line
+  std::vector<Example> examples = {};       ///< the most common first: -h shows kBriefExamples of them
+  std::vector<std::string_view> main = {};  ///< names of the options that -h shows; empty: all
+  bool resumable = false;                   ///< after an interruption, the same command continues
+  bool prometheus = false;                  ///< takes --prometheus FILE
+  bool soft_fail = false;                   ///< accepts --soft-fail, which turns failures into exit code 0
+  bool streams = false;                     ///< writes to Context::output() while it works; has no final report
+  bool about_node = false;                  ///< its answer ends with host, date, version and kernel
+  bool doubts = false;                      ///< its answer is shown also if it has a result and an error
+  bool live = false;  ///< writes lines there while it works, instead of progress; its report follows them
 };
 
 /// The color of a headline.
@@ -159,7 +160,7 @@ struct CommonOptions {
   bool verbose = false;
   bool soft_fail = false;
 
-  /// Those of `command`; all if there is none.
+  /// Those of `command`; all if there is none. Every command has --json, --log, --quiet and --verbose.
   void describe(FieldVisitor& v, const Command* command);
 };
 

@@ -225,9 +225,8 @@ class Binder final : public FieldVisitor {
   const std::string name = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
-  const bool is_verbose = name == "-v" && std::ranges::find(known, "--verbose") != known.end();
-  std::string meant = is_verbose ? "--verbose" : binder.meant_by(name);
-  if (meant.empty()) meant = closest(name.size() == 2 ? "-" + name : name, known);  // "-q" means "--quiet"
+  std::string meant = binder.meant_by(name);
+  if (meant.empty()) meant = closest(name.size() == 2 ? "-" + name : name, known);
   reject(name, meant.empty() ? "unknown option" : "unknown option; did you mean " + meant + "?");
 }
 
@@ -273,7 +272,8 @@ void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std
 ParseOutcome parse_options(const Command& command, Invocation& invocation, CommonOptions& common,
                            std::vector<std::string> args) {
   CLI::App app;
-  app.set_help_flag("-h,--help");
+  app.set_help_flag("-h");
+  app.set_help_all_flag("--help");
   app.allow_extras();
   Binder binder(app);
   common.describe(binder, &command);  // first, so that --json is known when a later option is wrong
@@ -284,7 +284,9 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
   try {
     app.parse(args);
   } catch (const CLI::CallForHelp&) {
-    return ParseOutcome::help;
+    return ParseOutcome::brief_help;
+  } catch (const CLI::CallForAllHelp&) {
+    return ParseOutcome::full_help;
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--size: 1 required TEXT missing", "quiet was given ..."
     const std::string name = text.substr(0, text.find_first_of(": "));

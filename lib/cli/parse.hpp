@@ -9,7 +9,8 @@
 /// The command line, with CLI11, which only parse.cpp uses.
 namespace shardkit::cli {
 
-enum class ParseOutcome { run, help };
+/// brief_help: -h; full_help: --help
+enum class ParseOutcome { run, brief_help, full_help };
 
 /// Fills the options of `command`'s `invocation` and `common` from `args`, without program and verb. Opens no file.
 /// Throws Error{usage} with the option, the given value and what was expected; `common` is filled as far as parsing

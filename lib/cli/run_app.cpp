@@ -247,9 +247,10 @@ class CommandRun {
     return text_.about_node ? text + node_line(report_) : text;
   }
 
-  /// For a user at a terminal while standard output takes data.
+  /// For a user at a terminal, or with --verbose, while standard output takes data.
   void say_answer() const {
-    if (!io_.err_is_terminal || common_.log == LogFormat::json || report_.outcome.failure) return;
+    const bool wanted = io_.err_is_terminal || (common_.verbose && text_.streams);
+    if (!wanted || common_.log == LogFormat::json || report_.outcome.failure) return;
     if (!text_.streams && !wants_json_stdout()) return;
     if (const std::optional<Answer> answer = invocation_.answer()) {
       io_.err << fmt::format("{}: {}\n", report_.program, answer_line(*answer, report_.elapsed_seconds));
@@ -274,9 +275,15 @@ class CommandRun {
 /// error is reported and becomes an exit code here.
 int run_command(const App& app, const Command& command, const std::vector<std::string>& args, const Io& io) {
   CommandRun run(app, command, io);
-  if (run.parse(args) == ParseOutcome::help) {
-    io.out << command_help(app, command, io.columns);
-    return 0;
+  switch (run.parse(args)) {
+    case ParseOutcome::brief_help:
+      io.out << brief_command_help(app, command, io.columns);
+      return 0;
+    case ParseOutcome::full_help:
+      io.out << command_help(app, command, io.columns);
+      return 0;
+    case ParseOutcome::run:
+      break;
   }
   return run.finish();
 }
@@ -344,17 +351,26 @@ bool is_terminal(int fd) { return isatty(fd) == 1 && environment("TERM", "") != 
 
 int run_app(const App& app, std::span<const std::string> args, const Io& io) {
   if (args.empty()) {
-    io.err << program_help(app, io.columns);
+    io.err << brief_program_help(app, io.columns);
     return kUsageExit;
   }
   const std::string& first = args.front();
-  if (asks_for_help(first) || (first == "help" && args.size() == 1)) {
+  if (first == "-h") {
+    io.out << brief_program_help(app, io.columns);
+    return 0;
+  }
+  if (first == "--help" || (first == "help" && args.size() == 1)) {
     io.out << program_help(app, io.columns);
     return 0;
   }
   if (first == "help") {  // "help cache ls" is "cache ls --help"
     if (args[1] == "exit-codes") {
       io.out << exit_code_help(io.columns);
+      return 0;
+    }
+    const auto topic = std::ranges::find(app.shared_topics, args[1], &SharedTopic::word);
+    if (topic != app.shared_topics.end()) {
+      io.out << topic_help(app, *topic, io.columns);
       return 0;
     }
     std::vector<std::string> asked(args.begin() + 1, args.end());

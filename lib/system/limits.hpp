@@ -48,9 +48,9 @@ unsigned usable_threads(const Probe& probe = live_probe());
 
 inline constexpr std::uint64_t kMostThreads = 4096;  ///< highest value of an option
 
-/// The option --threads; `help` describes their work and their default number.
+/// The option -j, --threads; `help` describes their work and their default number.
 constexpr Field threads_field(std::string_view help) {
-  return {"threads", Unit::count, help, "N", between(1, kMostThreads)};
+  return {"threads", Unit::count, help, "N", 'j', between(1, kMostThreads)};
 }
 
 /// Threads to work with: `asked`, 1 to kMostThreads, if given, else usable_threads().

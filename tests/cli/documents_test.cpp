@@ -1,9 +1,14 @@
 #include "cli/documents/documents.hpp"
 
+#include <algorithm>
+#include <map>
+#include <sstream>
+
 #include <doctest/doctest.h>
 
 #include "cli/app.hpp"
 #include "cli/fake_app.hpp"
+#include "cli/field_text.hpp"
 #include "programs.hpp"
 
 using namespace shardkit_test;
@@ -12,9 +17,68 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
 }  // namespace
 
-TEST_CASE("the help of a verb") {
+TEST_CASE("-h of a verb shows its operands, its main options and where the others are") {
+  CHECK(run_fake(succeed, {"work", "-h"}).out == R"(fake work: work on a folder
+
+Usage: fake work SRC [MORE...] [options]
+
+Operands:
+  SRC        folder to work on
+  [MORE...]  further folders
+
+Options:
+  --size SIZE                 close a shard before it passes this size
+  --depth structure|checksum  how deep to look (default: structure)
+  --trace FILE                write what was done
+  --json FILE                 write the result as JSON to FILE
+  -q, --quiet                 do not show progress
+  -v, --verbose               print all fields of the result, then the summary
+
+Examples:
+  # work on photos
+  fake work photos
+
+All options: fake work --help, or man fake-work
+)");
+  CHECK(run_fake(succeed, {"work", "photos", "--size", "1", "-h"}).exit_code == 0);
+}
+
+TEST_CASE("-h of a verb without main options shows all of them but the shared ones") {
+  const std::string text = run_fake(succeed, {"cache", "ls", "-h"}).out;
+  CHECK(contains(text, "\n  --recheck "));
+  CHECK_FALSE(contains(text, "--anonymous"));
+}
+
+TEST_CASE("options of a shared topic are explained once") {
+  CHECK(run_fake(succeed, {"help", "stores"}).out == R"(Objects need credentials.
+
+Stores:
+  --profile NAME  name of the credentials
+  --region TEXT   place of the store
+  --anonymous     send no credentials
+)");
+  const shardkit::cli::App app = fake_app(succeed);
+  const auto manual = shardkit::cli::manual_pages(app);
+  CHECK(manual.back().first == "fake-stores.1");
+  CHECK(contains(manual.back().second, "\\fB\\-\\-anonymous\\fR\nsend no credentials\n"));
+  CHECK(contains(manual[1].second, ".SS Stores\n\\-\\-profile, \\-\\-region, ...: see\n.BR fake\\-stores (1).\n"));
+  const auto reference = shardkit::cli::reference_pages({app});
+  CHECK(reference.back().first == "stores.md");
+  CHECK(contains(reference.back().second, "| `--anonymous` |  | send no credentials | `anonymous` |\n"));
+  CHECK(contains(reference.back().second, "Options of: [fake work](fake-work.md), [fake cache ls](fake-cache-ls.md)"));
+  CHECK(contains(reference[1].second, "`--profile, --region, ...`: see [Stores](stores.md).\n"));
+}
+
+TEST_CASE("--help of a verb") {
   CHECK(run_fake(succeed, {"work", "--help"}).out == R"(Usage: fake work SRC [MORE...] [options]
 
 Works on a folder, or pretends to.
@@ -35,9 +99,11 @@ Looking:
   --rules FILE                what to look for
 
 Output:
-  --index KINDS      indexes to write
-  -n, --name PREFIX  prefix of the shards' names (default: shard)
-  --trace FILE       write what was done
+  --index dali,wids,energon  indexes to write
+  -n, --name PREFIX          prefix of the shards' names (default: shard)
+  --trace FILE               write what was done
+
+Stores: --profile, --region, ...: see fake help stores
 
 Report and log:
   --json FILE        write the result as JSON to FILE; with -, standard output
@@ -46,12 +112,12 @@ Report and log:
                      Prometheus' node_exporter
   --log text|json    format of standard error: text, or one JSON object per line
                      (default: text)
-  --quiet            do not show progress
-  --verbose          also print every field of the result, before the summary
+  -q, --quiet        do not show progress
+  -v, --verbose      print all fields of the result, then the summary
   --soft-fail        exit 0 even if the command fails, for prologs that would
                      otherwise drain the node; the error and its exit code are
                      still reported
-  -h, --help         show this help
+  -h, --help         show this help; -h: only the main options
 
 Examples:
   # work on photos
@@ -74,7 +140,7 @@ TEST_CASE("help is asked for by word as well, and exit codes have a page of thei
 
 TEST_CASE("the reference has a page for each verb with every option, result field and nested field") {
   const auto pages = shardkit::cli::reference_pages({fake_app(succeed)});
-  REQUIRE(pages.size() == 4);
+  REQUIRE(pages.size() == 5);
   CHECK(pages[1].first == "fake-work.md");
   const std::string& page = pages[1].second;
   CHECK(contains(page, "# fake work\n"));
@@ -89,9 +155,12 @@ TEST_CASE("the reference has a page for each verb with every option, result fiel
   CHECK(contains(page, "| `cold_seconds` | object or null |  | time per read with cold caches |\n"));
 }
 
-TEST_CASE("there is a manual page per program and verb, and troff finds nothing odd in it") {
+TEST_CASE("there is a manual page per program, verb and group, and troff finds nothing odd in it") {
   const auto pages = shardkit::cli::manual_pages(fake_app(succeed));
-  REQUIRE(pages.size() == 4);
+  REQUIRE(pages.size() == 6);
+  CHECK(pages[4].first == "fake-cache.1");
+  CHECK(contains(pages[4].second, ".SH SYNOPSIS\n.B fake cache VERB"));
+  CHECK(contains(pages[4].second, "\\fBfake\\-cache\\-warm(1)\\fR\nread a cache into memory\n"));
   CHECK(pages[0].first == "fake.1");
   CHECK(pages[1].first == "fake-work.1");
   const std::string& page = pages[1].second;
@@ -134,12 +203,74 @@ TEST_CASE("an option that only some verbs have is not listed as one of every ver
       shardkit::cli::reference_pages({shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()})[0].second;
   const std::size_t some = text.find("Only some verbs have these:");
   REQUIRE(some != std::string::npos);
-  for (const char* option : {"--prometheus", "--junit", "--markdown", "--verbose", "--soft-fail"}) {
+  for (const char* option : {"--prometheus", "--junit", "--markdown", "--soft-fail"}) {
     CHECK(text.find(std::string("| `") + option) > some);
   }
-  CHECK(text.find("| `--json FILE` |") < some);
+  for (const char* option : {"--json FILE", "-q, --quiet", "-v, --verbose"}) {
+    CHECK(text.find(std::string("| `") + option) < some);
+  }
   CHECK(contains(text, "the error and its exit code are still reported | stage |\n"));
-  CHECK(contains(text, "before the summary | all but ls, cat |\n"));
+}
+
+TEST_CASE("brief help of both programs fits a terminal, and no line of any help is wider than 80 columns") {
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    CAPTURE(app.name);
+    const std::string brief = shardkit::cli::brief_program_help(app);
+    CHECK(lines_of(brief).size() <= shardkit::cli::kBriefProgramLines);
+    std::string all = brief + shardkit::cli::program_help(app) + shardkit::cli::exit_code_help();
+    for (const auto& topic : app.shared_topics) all += shardkit::cli::topic_help(app, topic);
+    for (const auto& word : shardkit::cli::first_words(app)) {
+      if (word.is_group) all += shardkit::cli::group_help(app, word);
+    }
+    for (const shardkit::cli::Command& command : app.commands) {
+      CAPTURE(command.text().name);
+      const std::string text = shardkit::cli::brief_command_help(app, command);
+      CHECK(lines_of(text).size() <= shardkit::cli::kBriefCommandLines);
+      CHECK(contains(lines_of(text).back(), "--help, or man "));
+      all += text + shardkit::cli::command_help(app, command);
+    }
+    for (const std::string& line : lines_of(all)) {
+      CAPTURE(line);
+      // A path is as long as the folder of the installation.
+      if (!line.starts_with("More: ")) CHECK(line.size() <= shardkit::cli::kHelpWidth);
+    }
+  }
+}
+
+TEST_CASE("-h shows only options that exist") {
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const shardkit::cli::Command& command : app.commands) {
+      CAPTURE(command.text().name);
+      const shardkit::cli::CommandDoc doc = shardkit::cli::document(command);
+      for (const std::string_view name : command.text().main) {
+        CAPTURE(name);
+        const auto has = [&](const shardkit::FieldNode& option) { return option.field.name == name; };
+        CHECK((std::ranges::any_of(doc.options, has) || std::ranges::any_of(doc.common, has)));
+      }
+    }
+  }
+}
+
+TEST_CASE("every verb with threads has -j, and all verbs describe shared options alike") {
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const shardkit::cli::Command& command : app.commands) {
+      CAPTURE(command.text().name);
+      std::map<std::string_view, std::string> shared;
+      for (const shardkit::FieldNode& option : shardkit::cli::document(command).options) {
+        if (option.field.name == "threads") CHECK(option.field.short_name == 'j');
+        if (shardkit::cli::shared_topic(app, option.topic) != nullptr) {
+          shared[option.topic] += shardkit::cli::option_spelling(option) + shardkit::cli::help_text(option);
+        }
+      }
+      for (const auto& [heading, texts] : shared) {
+        std::string once;
+        for (const auto& option : shardkit::cli::shared_options(app, *shardkit::cli::shared_topic(app, heading))) {
+          once += shardkit::cli::option_spelling(option) + shardkit::cli::help_text(option);
+        }
+        CHECK(texts == once);
+      }
+    }
+  }
 }
 
 TEST_CASE("the verbs of both programs keep the house rules for texts") {

@@ -27,13 +27,17 @@ void FakeOptions::describe(FieldVisitor& v) {
   v.topic("Looking");
   v.field({"depth", "how deep to look"}, depth);
   v.topic("Output");
-  v.field({"index", "indexes to write", "KINDS"}, index);
+  v.field({"index", "indexes to write", "dali,wids,energon"}, index);
   v.field({"name", "prefix of the shards' names", "PREFIX", 'n'}, name);
   v.topic("Looking");
   v.field({"recheck", "trust checksums only"}, recheck);
   v.field({"rules", "what to look for", Role::input_file}, rules);
   v.topic("Output");
   v.field({"trace", "write what was done", Role::output_file}, trace);
+  v.topic("Stores");
+  v.field({"profile", "name of the credentials", "NAME"}, profile);
+  v.field({"region", "place of the store"}, region);
+  v.field({"anonymous", "send no credentials"}, anonymous);
 }
 
 void FakeResult::describe(FieldVisitor& v) {
@@ -66,12 +70,15 @@ shardkit::cli::App fake_app(Behavior behavior) {
                                                     .summary = "work on a folder",
                                                     .description = "Works on a folder, or pretends to.",
                                                     .examples = {{"fake work photos", "work on photos"}},
+                                                    .main = {"size", "depth", "trace"},
                                                     .resumable = true,
                                                     .prometheus = true,
                                                     .soft_fail = true},
                                                    behavior),
                        cache_verb("cache ls", "list what a cache holds", behavior),
-                       cache_verb("cache warm", "read a cache into memory", behavior)}};
+                       cache_verb("cache warm", "read a cache into memory", behavior)},
+          .shared_topics = {{"Stores", "stores", "options for objects", "Objects need credentials."}},
+          .option_values = {{"profile", {"work", "home"}}}};
 }
 
 Ran run_fake(Behavior behavior, const std::vector<std::string>& args, const std::string& termination_log) {

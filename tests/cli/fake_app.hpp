@@ -39,6 +39,9 @@ struct FakeOptions {
   bool recheck = false;
   std::optional<std::string> rules;
   std::optional<std::string> trace;
+  std::string profile;
+  std::string region;
+  bool anonymous = false;
   void describe(shardkit::FieldVisitor& v);
 };
 
@@ -60,8 +63,8 @@ struct FakeResult {
 /// What "fake work" does; a function of the options and the context. Tests set it before they run the program.
 using Behavior = FakeResult (*)(const FakeOptions&, shardkit::Context&);
 
-/// Program "fake" with the verb "work", which is resumable and has --soft-fail, and the group "cache" with the
-/// verbs "cache ls" and "cache warm". All have --prometheus.
+/// Program "fake" with the verb "work", which is resumable and has --soft-fail, the group "cache" with the verbs
+/// "cache ls" and "cache warm", and the shared topic "stores". All have --prometheus.
 shardkit::cli::App fake_app(Behavior behavior);
 
 struct Ran {

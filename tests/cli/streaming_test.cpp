@@ -24,7 +24,8 @@ shardkit::cli::App streaming_app(Behavior behavior) {
           .summary = "pretend to work",
           .commands = {shardkit::cli::make_command(
               {.name = "stream", .summary = "write as it works", .description = "Writes as it works.", .streams = true},
-              behavior)}};
+              behavior,
+              [](const FakeOptions&, const FakeResult&) { return shardkit::cli::Answer{.headline = "3 lines"}; })}};
 }
 
 Ran run_streaming(Behavior behavior, const std::vector<std::string>& args) {
@@ -98,6 +99,13 @@ Ran run_into(int error_number) {
 }
 
 }  // namespace
+
+TEST_CASE("the answer of a verb whose output is data goes to standard error, without a terminal only with --verbose") {
+  CHECK(run_streaming(stream, {"stream", "x"}).err.empty());
+  const Ran verbose = run_streaming(stream, {"stream", "x", "-v"});
+  CHECK(verbose.out == "line\nline\nline\n");
+  CHECK(verbose.err.starts_with("fake: 3 lines"));
+}
 
 TEST_CASE("what is streamed is all that goes to standard output, and the result is not kept") {
   const Ran ran = run_streaming(stream, {"stream", "x"});

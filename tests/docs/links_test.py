@@ -86,6 +86,8 @@ class Installed(unittest.TestCase):
                     named += 1
                 self.assertNotRegex(text, r"(?<!/)docs/\S+\.md")  # a path of the source tree
         self.assertGreater(named, 20)
+        for program in ("shardctl", "iobench"):
+            self.assertIn(f"/share/man/man1/{program}.1", self.run_installed(program, "-h"))
         for manual in sorted(self.prefix.glob("share/man/man1/*.1")):
             for path in re.findall(r"share/doc/\S+", manual.read_text()):
                 self.assertTrue((self.prefix / path.replace("\\-", "-")).exists(), f"{manual.name}: {path}")

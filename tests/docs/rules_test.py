@@ -240,7 +240,9 @@ class Commands(unittest.TestCase):
         if words not in self.cache:
             done = subprocess.run([PROGRAMS / words[0], *words[1:], "--help"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
-            self.cache[words] = done.stdout
+            shared = re.findall(r"see (?:shardctl|iobench) help ([a-z]+)", done.stdout)
+            pages = [subprocess.run([PROGRAMS / words[0], "help", word], capture_output=True, text=True) for word in shared]
+            self.cache[words] = done.stdout + "".join(page.stdout for page in pages)
         return self.cache[words]
 
 

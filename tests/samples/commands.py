@@ -14,7 +14,9 @@ SAMPLES = CHECKOUT / "samples"
 
 @functools.cache
 def help_of(verb):
-    return run("shardctl", *verb.split(), "--help").stdout
+    text = run("shardctl", *verb.split(), "--help").stdout
+    shared = re.findall(r"see shardctl help ([a-z]+)", text)
+    return text + "".join(run("shardctl", "help", word).stdout for word in shared)
 
 
 def options_of(verb):

@@ -222,17 +222,17 @@ void CheckpointOptions::describe(FieldVisitor& v) {
           directory);
   v.topic("What is written");
   v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
-  v.field({"job", "seq-write: like fio's sequential write, 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s",
-           "NAME"},
+  v.field({"job", "like fio's sequential write: 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s", "seq-write"},
           job);
-  v.field({"model", "size of an MLPerf Storage checkpoint: llama3-8b, llama3-70b or llama3-405b", "NAME"}, model);
+  v.field({"model", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b"}, model);
   v.field({"scale", "share of the model's checkpoint, or of the files of the job, to write, such as 0.01", "SHARE",
            above(0, 1)},
           scale);
   v.field({"bytes", Unit::bytes, "size of a checkpoint, sum of all writers; default: 1GiB"}, bytes);
-  v.field({"writers", Unit::count,
-           "files written in parallel, one per rank; default: 1, with --model the 8 ranks of a node", between(1, 512)},
-          writers);
+  v.field(
+      {"writers", Unit::count,
+       "files written in parallel, one per rank; default: 1, with --model the 8 ranks of a node", 'j', between(1, 512)},
+      writers);
   v.topic("How it is written");
   v.field({"block", Unit::bytes, "bytes per write", between(4096, 1U << 30U)}, block);
   v.field({"direct", "bypass the page cache when writing (O_DIRECT)"}, direct);

@@ -237,9 +237,7 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"PATH", "shards, image files, or folders of either", Role::positional, kMayDiffer}, paths);
   v.topic("Decoding");
   v.field({"backend", "decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU"}, backend);
-  v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("decoding threads; default: CPUs available to the process"), threads);
   v.field({"crop", Unit::count, "decode only a random resized crop of this width and height in pixels", "PIXELS",
            between(1, kMostCrop)},
           crop);

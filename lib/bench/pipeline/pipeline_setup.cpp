@@ -136,7 +136,7 @@ void PipelineOptions::describe(FieldVisitor& v) {
           epochs);
   v.field({"prefetch", "batches prefetched per GPU; several values are measured one after the other", "N[,N...]"},
           prefetch);
-  v.field({"workers", Unit::count, "threads that decode and augment; default: CPUs available to the process",
+  v.field({"workers", Unit::count, "threads that decode and augment; default: CPUs available to the process", 'j',
            between(1, system::kMostThreads)},
           workers);
   v.field({"readers", Unit::count, "reading threads; default: at most 4 for shards, 16 for files",

@@ -14,12 +14,10 @@ void ReadOptions::describe(FieldVisitor& v) {
            "sequential: whole files in blocks; random: samples in random order (blocks with --block); imagefolder: "
            "folders of images, with each system call measured separately"},
           mode);
-  v.field({"job", "read like the fio job of this name: seq-read or rand-read; other options override it", "NAME"}, job);
-  v.field(
-      {"threads", Unit::count,
-       "reading threads; default: CPUs available to the process; for stores: maximum number of connections, default 64",
-       between(1, system::kMostThreads)},
-      threads);
+  v.field({"job", "read like the fio job of this name; other options override it", "seq-read|rand-read"}, job);
+  v.field(system::threads_field("reading threads; default: CPUs available to the process; for stores: maximum number "
+                                "of connections, default 64"),
+          threads);
   v.field({"block", Unit::bytes,
            "bytes per read; default: 256KiB for sequential, 8MiB for stores, whole samples for random",
            between(512, 1U << 30U)},

@@ -286,9 +286,7 @@ void RunOptions::describe(FieldVisitor& v) {
   v.topic("Training job");
   JobOptions::describe(v);
   v.topic("Loader");
-  v.field({"threads", Unit::count, "decoding threads; default: CPUs available to the process",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("decoding threads; default: CPUs available to the process"), threads);
   v.field({"workers", Unit::count, "loader processes per GPU; default: as many as the job needs and the CPUs allow",
            at_least(1)},
           workers);

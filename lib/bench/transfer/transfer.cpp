@@ -163,9 +163,8 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
 
 void TransferOptions::describe(FieldVisitor& v) {
   v.topic("Copies");
-  v.field({"kinds", "kinds of host memory, separated by commas", "LIST"}, kinds);
-  v.field({"directions", "h2d (host to device), d2h (device to host), both (at once); separated by commas", "LIST"},
-          directions);
+  v.field({"kinds", "kinds of host memory", "pageable,pinned,write-combined,registered"}, kinds);
+  v.field({"directions", "h2d (host to device), d2h (device to host), both (at once)", "h2d,d2h,both"}, directions);
   v.field({"bytes", "copy sizes, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST"}, bytes);
   v.field({"streams", "copies in flight in each direction, 1 to 8; several values are measured one after the other",
            "LIST"},
@@ -181,8 +180,7 @@ void TransferOptions::describe(FieldVisitor& v) {
   v.field({"gds", "measure how fast this file is read into GPU memory: with cuFile, and by reading and copying",
            Role::input_file},
           gds);
-  v.field({"threads", Unit::count, "threads that read the file of --gds; default: 4", between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("threads that read the file of --gds; default: 4"), threads);
 }
 
 void TransferDevice::describe(FieldVisitor& v) {

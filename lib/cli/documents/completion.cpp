@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,17 +31,56 @@ std::vector<FirstWord> groups(const App& app) {
   return words;
 }
 
-/// One branch of the bash function: the words for "--option <here>" if it has choices, else the verb's options.
-std::string bash_verb(const Command& command) {
+/// Values that are offered for an option.
+struct Values {
+  std::vector<std::string_view> words;
+  bool list = false;  ///< several may be given, separated by commas
+};
+
+/// The words of a placeholder: dali, wids and energon of "dali,wids,energon", auto of "I/N|auto".
+Values placeholder_words(const FieldNode& option) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  const std::string_view name = option.field.value_name;
+  Values values{{}, option.kind == FieldKind::texts || name.find(',') != std::string_view::npos};
+  for (std::size_t start = 0; start < name.size();) {
+    const std::size_t end = std::min(name.find_first_of("|,", start), name.size());
+    const std::string_view word = name.substr(start, end - start);
+    if (word == "FILE") return {};  // names of files are completed instead
+    if (!word.empty() && word.find_first_not_of(letters) == std::string_view::npos) values.words.push_back(word);
+    start = end + 1;
+  }
+  return values;
+}
+
+Values values_of(const App& app, const FieldNode& option) {
+  if (option.kind == FieldKind::choice) return {{option.choices.begin(), option.choices.end()}, false};
+  for (const auto& [name, words] : app.option_values) {
+    if (name == option.field.name) return {words, false};
+  }
+  return placeholder_words(option);
+}
+
+/// "-j", "--threads"
+std::vector<std::string> names_of(const FieldNode& option) {
+  std::vector<std::string> names{option.field.spelling()};
+  if (option.field.short_name != 0) names.insert(names.begin(), fmt::format("-{}", option.field.short_name));
+  return names;
+}
+
+/// One branch of the bash function: the words for "--option <here>" if it has some, else the verb's options.
+std::string bash_verb(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
-  std::vector<std::string> names;
+  std::vector<std::string> all;
   std::string choices;
   for (const FieldNode& option : all_options(doc)) {
-    names.push_back(fmt::format("--{}", option.field.name));
-    if (option.kind != FieldKind::choice) continue;
-    choices += fmt::format("        --{}) words='{}' ;;\n", option.field.name, fmt::join(option.choices, " "));
+    const std::vector<std::string> names = names_of(option);
+    all.insert(all.end(), names.begin(), names.end());
+    const Values values = values_of(app, option);
+    if (values.words.empty()) continue;
+    choices += fmt::format("        {}) words='{}'{} ;;\n", fmt::join(names, "|"), fmt::join(values.words, " "),
+                           values.list ? " list=1" : "");
   }
-  std::string out = fmt::format("    {})\n      options='{}'\n", verb_slug(doc.text.name), fmt::join(names, " "));
+  std::string out = fmt::format("    {})\n      options='{}'\n", verb_slug(doc.text.name), fmt::join(all, " "));
   if (!choices.empty()) out += fmt::format("      case \"$before\" in\n{}      esac\n", choices);
   return out + "      ;;\n";
 }
@@ -55,20 +96,24 @@ std::string bash_group(const FirstWord& group) {
       group.word, fmt::join(verbs, " "));
 }
 
-/// The words after a colon in a zsh specification: choices, files or nothing.
-std::string zsh_value(const FieldNode& option) {
+/// The words after a colon in a zsh specification: values, files or nothing.
+std::string zsh_value(const App& app, const FieldNode& option) {
   if (option.kind == FieldKind::flag) return {};
-  if (option.kind == FieldKind::choice) return fmt::format(":value:({})", fmt::join(option.choices, " "));
-  return fmt::format(":{}:_files", value_name(option));
+  const Values values = values_of(app, option);
+  if (values.words.empty()) return fmt::format(":{}:_files", value_name(option));
+  return values.list ? fmt::format(":value:_values -s , value {}", fmt::join(values.words, " "))
+                     : fmt::format(":value:({})", fmt::join(values.words, " "));
 }
 
-std::string zsh_verb(const Command& command) {
+std::string zsh_verb(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
   std::string out = fmt::format("    {})\n      _arguments \\\n", verb_slug(doc.text.name));
   for (const FieldNode& option : all_options(doc)) {
-    const std::string spec =
-        fmt::format("--{}[{}]{}", option.field.name, escaped(option.field.help, "[]:\\"), zsh_value(option));
-    out += fmt::format("        {} \\\n", shell_quoted(spec));
+    for (const std::string& name : names_of(option)) {
+      const std::string spec =
+          fmt::format("{}[{}]{}", name, escaped(option.field.help, "[]:\\"), zsh_value(app, option));
+      out += fmt::format("        {} \\\n", shell_quoted(spec));
+    }
   }
   return out + "        '*:file:_files'\n      ;;\n";
 }
@@ -105,8 +150,10 @@ std::string fish_verb(const App& app, const Command& command) {
     out += fmt::format("complete -c {0} -n '__{0}_in {1}' -l {2} -d {3}", app.name, doc.text.name, option.field.name,
                        fish_quoted(option.field.help));
     if (option.field.short_name != 0) out += fmt::format(" -s {}", option.field.short_name);
-    if (option.kind == FieldKind::choice) {
-      out += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+    const Values values = values_of(app, option);
+    if (!values.words.empty()) {
+      const std::string words = fmt::format("{}", fmt::join(values.words, " "));
+      out += fmt::format(" -x -a '{}'", values.list ? fmt::format("(__fish_append , {})", words) : words);
     } else if (option.kind != FieldKind::flag) {
       out += " -r";
     }
@@ -122,16 +169,18 @@ std::string bash_completion(const App& app) {
   for (const FirstWord& first : first_words(app)) words.push_back(first.word);
   std::string out = fmt::format(
       "# bash completion for {0}\n_{0}() {{\n  local word=\"${{COMP_WORDS[COMP_CWORD]}}\" "
-      "before=\"${{COMP_WORDS[COMP_CWORD-1]}}\" words='' options=''\n  local verb=\"${{COMP_WORDS[1]}}\"\n  "
+      "before=\"${{COMP_WORDS[COMP_CWORD-1]}}\" words='' list='' options='' done=''\n  local "
+      "verb=\"${{COMP_WORDS[1]}}\"\n  "
       "COMPREPLY=()\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '{1} --help --version' -- \"$word\"))\n"
       "    return\n  fi\n  [ \"$before\" = = ] && before=\"${{COMP_WORDS[COMP_CWORD-2]}}\"\n",
       app.name, fmt::join(words, " "));
   for (const FirstWord& group : groups(app)) out += bash_group(group);
   out += "  case \"$verb\" in\n";
-  for (const Command& command : app.commands) out += bash_verb(command);
+  for (const Command& command : app.commands) out += bash_verb(app, command);
   out += fmt::format(
-      "  esac\n  if [ -n \"$words\" ]; then\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+      "  esac\n  if [ -n \"$words\" ]; then\n    [[ -n \"$list\" && \"$word\" == *,* ]] && done=\"${{word%,*}},\"\n"
+      "    COMPREPLY=($(compgen -P \"$done\" -W \"$words\" -- \"${{word#\"$done\"}}\"))\n"
       "  elif [[ \"$word\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n  fi\n}}\n"
       "complete -o default -F _{0} {0}\n",
       app.name);
@@ -146,7 +195,7 @@ std::string zsh_completion(const App& app) {
       "    )\n    _describe verb verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n";
   for (const FirstWord& group : groups(app)) out += zsh_group(group);
   out += "  case $verb in\n";
-  for (const Command& command : app.commands) out += zsh_verb(command);
+  for (const Command& command : app.commands) out += zsh_verb(app, command);
   return out + fmt::format("  esac\n}}\n_{0} \"$@\"\n", app.name);
 }
 

@@ -33,6 +33,15 @@ struct Topic {
 /// Operands first, then options in the order in which their topics first appear; those without one are "Options".
 std::vector<Topic> topics(const std::vector<FieldNode>& options);
 
+/// The shared topic with this heading; null if only one verb explains it. Points into `app`.
+const SharedTopic* shared_topic(const App& app, std::string_view heading);
+
+/// The options of a shared topic, as the first verb that has them describes them.
+std::vector<FieldNode> shared_options(const App& app, const SharedTopic& topic);
+
+/// "--profile, --endpoint-url, ...": the first options of a topic.
+std::string first_options(const std::vector<FieldNode>& options);
+
 /// The folder of docs/ below the installation prefix; CMakeLists.txt installs it there.
 inline constexpr std::string_view kDocsFolder = "share/doc/shardkit/docs";
 
@@ -57,14 +66,28 @@ inline constexpr std::array kExitCodes = {
 /// Columns of help if there is no terminal width.
 inline constexpr std::size_t kHelpWidth = 80;
 
-/// `shardctl --help`: the program and its verbs.
+/// Lines and examples of brief help, which is read on a terminal without scrolling back.
+inline constexpr std::size_t kBriefProgramLines = 24;
+inline constexpr std::size_t kBriefCommandLines = 40;
+inline constexpr std::size_t kBriefExamples = 3;
+
+/// `shardctl -h`, and `shardctl` alone: verbs and groups, in kBriefProgramLines.
+std::string brief_program_help(const App& app, std::size_t width = kHelpWidth);
+
+/// `shardctl --help`: every verb.
 std::string program_help(const App& app, std::size_t width = kHelpWidth);
 
 /// `shardctl cache --help`: the verbs of a group.
 std::string group_help(const App& app, const FirstWord& group, std::size_t width = kHelpWidth);
 
-/// `shardctl convert --help`: synopsis, description, operands, options with defaults, examples.
+/// `shardctl convert -h`: synopsis, operands, CommandText::main and the first examples, in kBriefCommandLines.
+std::string brief_command_help(const App& app, const Command& command, std::size_t width = kHelpWidth);
+
+/// `shardctl convert --help`: synopsis, description, operands, all options with defaults, all examples.
 std::string command_help(const App& app, const Command& command, std::size_t width = kHelpWidth);
+
+/// `shardctl help stores`: the options of a shared topic.
+std::string topic_help(const App& app, const SharedTopic& topic, std::size_t width = kHelpWidth);
 
 /// `shardctl help exit-codes`: the meaning of the exit codes of all verbs.
 std::string exit_code_help(std::size_t width = kHelpWidth);
@@ -72,15 +95,15 @@ std::string exit_code_help(std::size_t width = kHelpWidth);
 /// A file's name and its text.
 using NamedText = std::pair<std::string, std::string>;
 
-/// docs/reference, in Markdown: README.md with what all verbs share, and "shardctl-convert.md" and so on with options
-/// and result fields of each verb.
+/// docs/reference, in Markdown: README.md with what all verbs share, "stores.md" and so on for shared topics, and
+/// "shardctl-convert.md" and so on with options and result fields of each verb.
 std::vector<NamedText> reference_pages(const std::vector<App>& apps);
 
 /// The JSON Schema (draft 2020-12) of the envelope of one verb. Groups of fields are "$defs".
 std::string envelope_schema(const App& app, const Command& command);
 
-/// Manual pages in section 1: one for the program, "shardctl.1", and one per verb, "shardctl-convert.1",
-/// "shardctl-cache-ls.1".
+/// Manual pages in section 1: one for the program, "shardctl.1", one per group, "shardctl-cache.1", one per verb,
+/// "shardctl-convert.1", "shardctl-cache-ls.1", and one per shared topic, "shardctl-stores.1".
 std::vector<NamedText> manual_pages(const App& app);
 
 /// Completion scripts, named as the shells look for them: bash "shardctl", zsh "_shardctl", fish "shardctl.fish".

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <ranges>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -28,6 +31,27 @@ std::vector<Topic> topics(const std::vector<FieldNode>& options) {
     topic->options.push_back(option);
   }
   return all;
+}
+
+const SharedTopic* shared_topic(const App& app, std::string_view heading) {
+  const auto found = std::ranges::find(app.shared_topics, heading, &SharedTopic::heading);
+  return found == app.shared_topics.end() ? nullptr : &*found;
+}
+
+std::vector<FieldNode> shared_options(const App& app, const SharedTopic& topic) {
+  for (const Command& command : app.commands) {
+    std::vector<FieldNode> options = document(command).options;
+    std::erase_if(options, [&](const FieldNode& option) { return option.topic != topic.heading; });
+    if (!options.empty()) return options;
+  }
+  return {};
+}
+
+std::string first_options(const std::vector<FieldNode>& options) {
+  constexpr std::size_t kFew = 2;
+  std::string names;
+  for (const FieldNode& option : options | std::views::take(kFew)) names += option.field.spelling() + ", ";
+  return names + "...";
 }
 
 namespace {
@@ -76,43 +100,104 @@ std::string paragraphs(std::string_view text, std::size_t width) {
   return out;
 }
 
-std::string example_lines(const CommandText& text) {
+/// Commands are not broken into lines, because a user copies them.
+std::string example_lines(std::span<const Example> examples, std::size_t width) {
   std::string out;
-  for (const Example& example : text.examples) {
-    out += fmt::format("  # {}\n  {}\n", example.explanation, example.command);
+  for (const Example& example : examples) {
+    for (const std::string& line : wrap(example.explanation, width - 4)) out += fmt::format("  # {}\n", line);
+    out += fmt::format("  {}\n", example.command);
   }
   return out.empty() ? out : "\nExamples:\n" + out;
 }
 
-/// The path of a page that was installed with the running program, or is in the source tree that it was built in. If
-/// neither exists, the page's name in the source tree.
-std::string page_to_read(std::string_view page) {
+/// The path of a file that was installed with the running program, below its prefix, or of one in the source tree that
+/// it was built in; empty if there is none.
+std::string installed_file(const std::vector<std::string>& candidates) {
   namespace fs = std::filesystem;
   std::error_code error;
   for (fs::path above = fs::read_symlink("/proc/self/exe", error); above.has_relative_path();) {
     above = above.parent_path();
-    for (const std::string_view docs : {kDocsFolder, std::string_view("docs")}) {
-      if (const fs::path path = above / docs / page; fs::exists(path, error)) return path.string();
+    for (const std::string& candidate : candidates) {
+      if (const fs::path path = above / candidate; fs::exists(path, error)) return path.string();
     }
   }
-  return fmt::format("docs/{} in the source of shardkit", page);
+  return {};
+}
+
+/// The path of a page of docs/. If it is neither installed nor in a source tree, its name in the source tree.
+std::string page_to_read(std::string_view page) {
+  const std::string path = installed_file({fmt::format("{}/{}", kDocsFolder, page), fmt::format("docs/{}", page)});
+  return path.empty() ? fmt::format("docs/{} in the source of shardkit", page) : path;
+}
+
+std::string more_line(std::string_view path) { return path.empty() ? "" : fmt::format("More: {}\n", path); }
+
+/// Where the manual page of the program and the documents are.
+std::string program_pages(const App& app) {
+  const std::string manual = fmt::format("share/man/man1/{}.1", app.name);
+  return more_line(installed_file({manual, manual + ".gz"})) +
+         (app.pages.empty() ? "" : more_line(page_to_read("README.md")));
+}
+
+/// What can follow "help".
+std::vector<Row> help_words(const App& app) {
+  std::vector<Row> rows{{fmt::format("{} help VERB", app.name), "all options of a verb"}};
+  for (const SharedTopic& topic : app.shared_topics) {
+    rows.push_back({fmt::format("{} help {}", app.name, topic.word), std::string(topic.summary)});
+  }
+  rows.push_back({fmt::format("{} help exit-codes", app.name), "the exit codes of all verbs"});
+  return rows;
+}
+
+std::string headline(const App& app) {
+  return fmt::format("{0}: {1}\n\nUsage: {0} VERB [operands] [options]\n", app.name, app.summary);
+}
+
+/// Where the first clause of an option's text ends. The colon in "cold: from disk" explains a value and ends none.
+std::size_t end_of_clause(std::string_view help) {
+  const std::size_t end = std::min({help.find("; "), help.find(". "), help.find(" ("), help.size()});
+  const std::size_t colon = help.find(": ");
+  return colon < end && help.substr(0, colon).find(' ') != std::string_view::npos ? colon : end;
+}
+
+/// The first clause of an option's text, and its default.
+std::string brief_text(const FieldNode& option) {
+  FieldNode brief = option;
+  brief.field.help = option.field.help.substr(0, end_of_clause(option.field.help));
+  return help_text(brief);
+}
+
+/// Whether -h shows the option of a verb.
+bool is_main(const App& app, const CommandText& text, const FieldNode& option) {
+  if (option.field.is_operand() || std::ranges::count(text.main, option.field.name) > 0) return true;
+  return text.main.empty() && shared_topic(app, option.topic) == nullptr;
+}
+
+/// Whether -h shows the option of all verbs.
+bool is_main_of_all(const CommandText& text, const FieldNode& option) {
+  constexpr auto names = std::to_array<std::string_view>({"json", "quiet", "verbose"});
+  return std::ranges::count(names, option.field.name) > 0 || std::ranges::count(text.main, option.field.name) > 0;
 }
 
 }  // namespace
 
+std::string brief_program_help(const App& app, std::size_t width) {
+  std::vector<Row> rows;
+  for (const FirstWord& word : first_words(app)) rows.push_back({std::string(word.word), word.summary()});
+  return headline(app) + "\n" + two_columns(rows, width) +
+         fmt::format("\n{0} VERB -h shows the main options of a verb, {0} VERB --help all.\n", app.name) +
+         program_pages(app);
+}
+
 std::string program_help(const App& app, std::size_t width) {
-  std::string out = fmt::format("{}: {}\n\nUsage: {} VERB [operands] [options]\n", app.name, app.summary, app.name);
   std::vector<Row> rows;
   for (const Command& command : app.commands) rows.push_back(row_of(command));
-  return out + section("Verbs", rows, width) +
+  return headline(app) + section("Verbs", rows, width) +
          section("Options",
-                 {{"-h, --help", "show this help; after a verb, the help of that verb"},
+                 {{"-h, --help", "show this help, -h only the most important; after a verb, the help of that verb"},
                   {"-V, --version", "show version and commit"}},
                  width) +
-         fmt::format(
-             "\n{0} help VERB and {0} VERB --help show a verb's options.\n{0} help exit-codes lists the exit codes.\n",
-             app.name) +
-         (app.pages.empty() ? std::string() : fmt::format("More: {}\n", page_to_read("README.md")));
+         section("Help", help_words(app), width) + "\n" + program_pages(app);
 }
 
 std::string group_help(const App& app, const FirstWord& group, std::size_t width) {
@@ -122,21 +207,56 @@ std::string group_help(const App& app, const FirstWord& group, std::size_t width
          section("Options", {{"-h, --help", "show this help; after a verb, its own"}}, width);
 }
 
+std::string brief_command_help(const App& app, const Command& command, std::size_t width) {
+  const CommandDoc doc = document(command);
+  std::vector<Row> operands;
+  std::vector<Row> options;
+  for (const FieldNode& option : doc.options) {
+    if (!is_main(app, doc.text, option)) continue;
+    (option.field.is_operand() ? operands : options).push_back({option_spelling(option), brief_text(option)});
+  }
+  for (const FieldNode& option : doc.common) {
+    if (is_main_of_all(doc.text, option)) options.push_back({option_spelling(option), brief_text(option)});
+  }
+  const std::size_t examples = std::min(doc.text.examples.size(), kBriefExamples);
+  return paragraphs(fmt::format("{} {}: {}", app.name, doc.text.name, doc.text.summary), width) +
+         fmt::format("\nUsage: {}\n", synopsis(app.name, doc.text.name, doc.options)) +
+         section("Operands", operands, width) + section("Options", options, width) +
+         example_lines(std::span(doc.text.examples).first(examples), width) +
+         fmt::format("\nAll options: {0} {1} --help, or man {0}-{2}\n", app.name, doc.text.name,
+                     verb_slug(doc.text.name));
+}
+
 std::string command_help(const App& app, const Command& command, std::size_t width) {
   const CommandDoc doc = document(command);
   std::string out = fmt::format("Usage: {}\n\n", synopsis(app.name, doc.text.name, doc.options)) +
                     paragraphs(doc.text.description, width);
   for (const auto* options : {&doc.options, &doc.common}) {
     for (const Topic& topic : topics(*options)) {
+      if (const SharedTopic* shared = shared_topic(app, topic.heading)) {
+        out += fmt::format("\n{}: {}: see {} help {}\n", topic.heading, first_options(topic.options), app.name,
+                           shared->word);
+        continue;
+      }
       std::vector<Row> rows;
       for (const FieldNode& option : topic.options) rows.push_back({option_spelling(option), help_text(option)});
-      if (options == &doc.common) rows.push_back({"-h, --help", "show this help"});
+      if (options == &doc.common) rows.push_back({"-h, --help", "show this help; -h: only the main options"});
       out += section(topic.heading, rows, width);
     }
   }
   const std::string_view page = page_of(app, doc.text.name);
-  return out + example_lines(doc.text) + fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
-         (page.empty() ? std::string() : fmt::format("More: {}\n", page_to_read(page)));
+  return out + example_lines(doc.text.examples, width) + fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
+         (page.empty() ? std::string() : more_line(page_to_read(page)));
+}
+
+std::string topic_help(const App& app, const SharedTopic& topic, std::size_t width) {
+  std::vector<Row> rows;
+  for (const FieldNode& option : shared_options(app, topic)) {
+    rows.push_back({option_spelling(option), help_text(option)});
+  }
+  const std::string_view page = page_of(app, topic.word);
+  return paragraphs(topic.description, width) + section(topic.heading, rows, width) +
+         (page.empty() ? std::string() : "\n" + more_line(page_to_read(page)));
 }
 
 std::string exit_code_help(std::size_t width) {

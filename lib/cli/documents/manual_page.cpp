@@ -74,6 +74,13 @@ std::string examples_section(const CommandText& text) {
   return out;
 }
 
+/// The page of the program, and the document about a verb, group or topic if there is one.
+std::string see_also(const App& app, std::string_view name) {
+  const std::string out = fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
+  const std::string_view page = page_of(app, name);
+  return page.empty() ? out : out + fmt::format(".PP\n.I {}/{}\n", kDocsFolder, troff(page));
+}
+
 std::string manual_page(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
   std::string out = heading(fmt::format("{}-{}", app.name, verb_slug(doc.text.name)), doc.text.summary);
@@ -84,22 +91,44 @@ std::string manual_page(const App& app, const Command& command) {
   for (const auto* options : {&doc.options, &doc.common}) {
     for (const Topic& topic : topics(*options)) {
       out += fmt::format(".SS {}\n", troff(topic.heading));
+      if (const SharedTopic* shared = shared_topic(app, topic.heading)) {
+        out += fmt::format("{}: see\n.BR {}\\-{} (1).\n", troff(first_options(topic.options)), app.name, shared->word);
+        continue;
+      }
       for (const FieldNode& option : topic.options) out += tagged(option_spelling(option), help_text(option));
     }
   }
   out += result_fields(doc) + exit_status() + examples_section(doc.text);
-  out += fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
-  const std::string_view page = page_of(app, doc.text.name);
-  return page.empty() ? out : out + fmt::format(".PP\n.I {}/{}\n", kDocsFolder, troff(page));
+  return out + see_also(app, doc.text.name);
+}
+
+std::string verb_row(const App& app, const Command& command) {
+  return tagged(fmt::format("{}-{}(1)", app.name, verb_slug(command.text().name)), command.text().summary);
 }
 
 std::string program_page(const App& app) {
   std::string out = heading(std::string(app.name), app.summary);
   out += fmt::format(".SH SYNOPSIS\n.B {} VERB [operands] [options]\n.SH VERBS\n", troff(app.name));
-  for (const Command& command : app.commands) {
-    out += tagged(fmt::format("{}-{}(1)", app.name, verb_slug(command.text().name)), command.text().summary);
+  for (const Command& command : app.commands) out += verb_row(app, command);
+  if (!app.shared_topics.empty()) out += ".SH TOPICS\n";
+  for (const SharedTopic& topic : app.shared_topics) {
+    out += tagged(fmt::format("{}-{}(1)", app.name, topic.word), topic.summary);
   }
   return out + exit_status();
+}
+
+std::string group_page(const App& app, const FirstWord& group) {
+  std::string out = heading(fmt::format("{}-{}", app.name, group.word), fmt::format("verbs: {}", group.summary()));
+  out += fmt::format(".SH SYNOPSIS\n.B {} {} VERB [operands] [options]\n.SH VERBS\n", troff(app.name), group.word);
+  for (const Command* command : group.commands) out += verb_row(app, *command);
+  return out + see_also(app, group.word);
+}
+
+std::string topic_page(const App& app, const SharedTopic& topic) {
+  std::string out = heading(fmt::format("{}-{}", app.name, topic.word), topic.summary);
+  out += ".SH DESCRIPTION\n" + paragraphs(topic.description) + ".SH OPTIONS\n";
+  for (const FieldNode& option : shared_options(app, topic)) out += tagged(option_spelling(option), help_text(option));
+  return out + see_also(app, topic.word);
 }
 
 }  // namespace
@@ -108,6 +137,12 @@ std::vector<NamedText> manual_pages(const App& app) {
   std::vector<NamedText> pages{{fmt::format("{}.1", app.name), program_page(app)}};
   for (const Command& command : app.commands) {
     pages.emplace_back(fmt::format("{}-{}.1", app.name, verb_slug(command.text().name)), manual_page(app, command));
+  }
+  for (const FirstWord& word : first_words(app)) {
+    if (word.is_group) pages.emplace_back(fmt::format("{}-{}.1", app.name, word.word), group_page(app, word));
+  }
+  for (const SharedTopic& topic : app.shared_topics) {
+    pages.emplace_back(fmt::format("{}-{}.1", app.name, topic.word), topic_page(app, topic));
   }
   return pages;
 }

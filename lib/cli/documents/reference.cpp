@@ -16,15 +16,25 @@ std::string cell(std::string_view text) { return escaped(text, "|"); }
 
 std::string code(std::string_view text) { return text.empty() ? std::string() : fmt::format("`{}`", cell(text)); }
 
-std::string option_tables(const std::vector<FieldNode>& options) {
+std::string option_table(const std::vector<FieldNode>& options) {
+  std::string out = "| option | default | meaning | JSON |\n|---|---|---|---|\n";
+  for (const FieldNode& option : options) {
+    out += fmt::format("| {} | {} | {} | {} |\n", code(option_spelling(option)), code(default_text(option)),
+                       cell(option.field.help), code(option.name));
+  }
+  return out + "\n";
+}
+
+std::string topic_page_name(const SharedTopic& topic) { return fmt::format("{}.md", topic.word); }
+
+std::string option_tables(const App& app, const std::vector<FieldNode>& options) {
   std::string out;
   for (const Topic& topic : topics(options)) {
-    out += fmt::format("### {}\n\n| option | default | meaning | JSON |\n|---|---|---|---|\n", topic.heading);
-    for (const FieldNode& option : topic.options) {
-      out += fmt::format("| {} | {} | {} | {} |\n", code(option_spelling(option)), code(default_text(option)),
-                         cell(option.field.help), code(option.name));
-    }
-    out += "\n";
+    const SharedTopic* shared = shared_topic(app, topic.heading);
+    out += fmt::format("### {}\n\n", topic.heading);
+    out += shared == nullptr ? option_table(topic.options)
+                             : fmt::format("{}: see [{}]({}).\n\n", code(first_options(topic.options)), topic.heading,
+                                           topic_page_name(*shared));
   }
   return out;
 }
@@ -92,7 +102,7 @@ std::string reference_page(const App& app, const Command& command) {
   std::string out = fmt::format("# {} {}\n\n{}`{}`\n\n{}\n\n", app.name, doc.text.name, kOrigin,
                                 synopsis(app.name, doc.text.name, doc.options), doc.text.description);
   out += examples_block(doc.text);
-  out += "## Options\n\n" + option_tables(doc.options);
+  out += "## Options\n\n" + option_tables(app, doc.options);
   out += "See also the options of [every verb](README.md)";
   if (doc.text.prometheus) out += ", `--prometheus FILE`";
   if (doc.findings) out += ", `--junit FILE`, `--markdown FILE`";
@@ -104,6 +114,37 @@ std::string reference_page(const App& app, const Command& command) {
   out += "\n## Result\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";
   append_rows(doc.result, "", out);
   return out;
+}
+
+/// "shardctl ls, shardctl cat, iobench read": the verbs with options of a shared topic.
+std::string verbs_of(const std::vector<App>& apps, const SharedTopic& topic) {
+  std::vector<std::string> verbs;
+  for (const App& app : apps) {
+    for (const Command& command : app.commands) {
+      const CommandDoc doc = document(command);
+      if (std::ranges::count(doc.options, topic.heading, &FieldNode::topic) == 0) continue;
+      verbs.push_back(fmt::format("[{} {}]({})", app.name, doc.text.name, page_name(app, doc.text)));
+    }
+  }
+  return fmt::format("{}", fmt::join(verbs, ", "));
+}
+
+std::string shared_page(const std::vector<App>& apps, const App& app, const SharedTopic& topic) {
+  return fmt::format("# {}\n\n{}{}\n\n{}Options of: {}.\n", topic.heading, kOrigin, topic.description,
+                     option_table(shared_options(app, topic)), verbs_of(apps, topic));
+}
+
+/// One page per shared topic; programs share the topics of the same word.
+std::vector<NamedText> shared_pages(const std::vector<App>& apps) {
+  std::vector<NamedText> pages;
+  for (const App& app : apps) {
+    for (const SharedTopic& topic : app.shared_topics) {
+      const std::string name = topic_page_name(topic);
+      if (std::ranges::count(pages, name, &NamedText::first) > 0) continue;
+      pages.emplace_back(name, shared_page(apps, app, topic));
+    }
+  }
+  return pages;
 }
 
 std::vector<FieldNode> common_options(const Command* command) {
@@ -141,7 +182,8 @@ std::string common_table(const std::vector<App>& apps, bool of_all) {
 std::string common_section(const std::vector<App>& apps) {
   std::string out =
       "## Every verb\n\nSizes are written `1000`, `256MiB`, `256MB` or `1.5G`; times `250ms`, `30s`, `5m`, `8h` or "
-      "`2d`. `VERB --help`\nshows the same text, `--version` the version and the commit.\n\n";
+      "`2d`. `VERB --help`\nshows the same text, `VERB -h` the main options, `--version` the version and the "
+      "commit.\n\n";
   out += common_table(apps, true) + "\nOnly some verbs have these:\n\n" + common_table(apps, false);
   out +=
       "\nThe JSON envelope is described by [schema](../schema)`/<program>-<verb>.json`.\n\nWith `--log json` each line "
@@ -174,6 +216,10 @@ std::vector<NamedText> reference_pages(const std::vector<App>& apps) {
       pages.emplace_back(name, reference_page(app, command));
     }
     overview += "\n";
+  }
+  for (NamedText& page : shared_pages(apps)) {
+    overview += fmt::format("Options of many verbs: [{0}]({0}).\n\n", page.first);
+    pages.push_back(std::move(page));
   }
   pages.front() = {"README.md", overview + common_section(apps)};
   return pages;

@@ -157,7 +157,7 @@ void describe_speed(FieldVisitor& v, StageOptions& options) {
   v.topic("Speed and memory");
   v.field({"concurrency", Unit::count,
            "maximum number of requests in flight; default: as many as move the most bytes, up to 128 (32 from folders)",
-           between(1, 1024)},
+           'j', between(1, 1024)},
           options.concurrency);
   v.field(
       {"memory", Unit::bytes,
@@ -179,8 +179,8 @@ void describe_speed(FieldVisitor& v, StageOptions& options) {
 
 void StageOptions::describe(FieldVisitor& v) {
   v.field({"SRC",
-           "what to stage, one or more of: a folder, s3://bucket/prefix, http(s)://host/folder, a file or its URL, a "
-           "brace pattern, a list of files (*.txt), a wids index (*.json), a manifest.json",
+           "shards or other files to stage: a folder, s3://bucket/prefix, http(s)://host/folder, a file or its URL, a "
+           "brace pattern, a list of files (*.txt), a wids index (*.json), a manifest.json; one or more of these",
            Role::positional},
           sources);
   v.field({"DST", "target folder on a local disk", Role::positional, kOutputFolder}, target);
