@@ -141,7 +141,7 @@ class Trees(FolderTest):
         listed = ("--list", self.folder / "labels.csv", "--path-column", "ImageID", "--label-column", "LabelName")
         self.convert("images", *listed)
         samples = self.read()
-        by_image = {sample["jpg"][4:]: sample for sample in samples.values()}
+        by_image = {sample["jpg"][3:-2]: sample for sample in samples.values()}
         self.assertEqual(sorted(by_image), [b"a1", b"b2"])
         self.assertEqual(json.loads(by_image[b"b2"]["json"]), [{"LabelName": "/m/01", "Confidence": "1"},
                                                                 {"LabelName": "/m/03", "Confidence": "0"}])

@@ -181,7 +181,7 @@ class TheirShards(FolderTest):
         with webdataset.ShardWriter(str(self.out / "s-%06d.tar"), maxcount=30, verbose=0) as writer:
             for number in range(100):
                 key = f"n{number % 7}/img-{number}"
-                self.written[key] = os.urandom(1 + number * 50)
+                self.written[key] = fake_jpeg(os.urandom(1 + number * 50))
                 writer.write({"__key__": key, "jpg": self.written[key], "cls": number % 7, "json": {"n": number}})
 
     def test_verify_reads_them_whole_and_names_only_their_pax_headers(self):

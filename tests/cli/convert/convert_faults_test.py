@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, SOAK, FolderTest, can_mount, fake_jpeg, had_time_to_stop, result_of, run, start, strace, tree, wait_until  # noqa: E402
+from program import (  # noqa: E402
+    PROGRAMS, SOAK, FolderTest, can_mount, fake_jpeg, fake_png, had_time_to_stop, result_of, run, start, strace, tree, wait_until)
 
 NOBODY = 65534
 
@@ -91,14 +93,38 @@ class Answers(FolderTest):
         self.assertIn("1 source file left out of the shards: 'class_0/link.jpg'", text)
         self.assertIn("has an extension of --primary (mp3); found .jpg, .txt", self.says(4, "b", "--primary", "mp3"))
 
-    def test_a_jpeg_that_may_be_cut_is_named(self):
-        run("shardctl", "synth", self.folder / "photos", "--classes", "2", "--per-class", "2")
-        victim = next((self.folder / "photos").rglob("*.JPEG"))
-        victim.write_bytes(victim.read_bytes()[:20_000])
-        finished = run("shardctl", "convert", self.folder / "photos", self.out, "--validate", "header", "--json", "-")
-        (accepted,) = result_of(finished)["result"]["accepted"]
-        self.assertEqual(accepted["paths"], [str(victim.relative_to(self.folder / "photos"))])
-        self.assertIn("may be cut off", " ".join(finished.stderr.split()))
+    def test_a_photo_that_is_cut_anywhere_never_passes_in_silence(self):
+        photos = self.folder / "photos"
+        run("shardctl", "synth", photos, "--classes", "2", "--per-class", "2")
+        victim = next(photos.rglob("*.JPEG"))
+        whole = victim.read_bytes()
+        for size in (1, 9_000, len(whole) - 2000):
+            with self.subTest(size):
+                victim.write_bytes(whole[:size])
+                for validate in ((), ("--validate", "header"), ("--validate", "decode")):
+                    refused = run("shardctl", "convert", photos, self.folder / "refused", *validate)
+                    self.assert_error(refused, 4, victim.name)
+                    shutil.rmtree(self.folder / "refused")
+                unchecked = self.folder / f"unchecked-{size}"
+                self.assertEqual(run("shardctl", "convert", photos, unchecked, "--validate", "none").returncode, 0)
+                verified = run("shardctl", "verify", unchecked, "--json", "-")
+                self.assertEqual(verified.returncode, 3)
+                (problem,) = result_of(verified)["result"]["problems"]
+                self.assertIn(problem["code"], ("image_not_an_image", "image_truncated"))
+                self.assertIn(victim.stem, problem["key"])
+
+    def test_a_photo_that_lacks_only_its_end_marker_is_accepted_and_named(self):
+        photos = self.folder / "photos"
+        run("shardctl", "synth", photos, "--classes", "2", "--per-class", "2")
+        victim = next(photos.rglob("*.JPEG"))
+        whole = victim.read_bytes()
+        for number, (content, code) in enumerate(((whole[:-2], "image_no_end"), (whole + b"more", "image_data_after_end"))):
+            victim.write_bytes(content)
+            out = self.folder / f"out-{number}"
+            (accepted,) = result_of(run("shardctl", "convert", photos, out, "--json", "-"))["result"]["accepted"]
+            self.assertEqual(accepted, {"code": code, "images": 1, "paths": [str(victim.relative_to(photos))]})
+            self.assertEqual(run("shardctl", "verify", out).returncode, 0)
+            self.assertEqual(run("shardctl", "verify", out, "--strict").returncode, 3)
 
     def test_a_plan_for_too_many_readers_advises_what_works(self):
         for world, advice in ((4, "use --multiple-of 4"), (100, "with only 8 samples, use fewer ranks or workers")):
@@ -168,10 +194,9 @@ class Names(FolderTest):
             (src / f"{name}.jpg").write_bytes(fake_jpeg(name.encode()))
         suffix = "." + "m" * 19 + ".png"  # the longest that is taken
         for number in (1, 2):
-            (src / f"class_0/{stem}{number}{suffix}").write_bytes(b"mask")
+            (src / f"class_0/{stem}{number}{suffix}").write_bytes(fake_png(b"mask"))
         out = self.folder / "out"
-        finished = run("shardctl", "convert", src, out, "--sidecar", suffix, "--no-shuffle",
-                       "--validate", "none")
+        finished = run("shardctl", "convert", src, out, "--sidecar", suffix, "--no-shuffle")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         rows = result_of(run("shardctl", "ls", out, "--json", "-"))["result"]["rows"]
         keys = sorted({row["key"] for row in rows})
@@ -188,19 +213,18 @@ class Names(FolderTest):
 
     def test_a_key_gives_way_to_a_declared_field_too(self):
         src, name = self.make_tree(classes=1, per_class=1), "class_0/" + "s" * 72
-        (src / f"{name}.jpg").write_bytes(b"image")
+        (src / f"{name}.jpg").write_bytes(fake_jpeg())
         (self.folder / "masks/class_0").mkdir(parents=True)
-        (self.folder / f"masks/{name}.png").write_bytes(b"mask")
+        (self.folder / f"masks/{name}.png").write_bytes(fake_png(b"mask"))
         out, field = self.folder / "out", "segmentation_masks.png"
-        finished = run("shardctl", "convert", src, out, "--field", field + "?=../masks/{dir}/{stem}.png",
-                       "--validate", "none")
+        finished = run("shardctl", "convert", src, out, "--field", field + "?=../masks/{dir}/{stem}.png")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         rows = result_of(run("shardctl", "ls", out, "--json", "-"))["result"]["rows"]
         self.assertEqual(max(len(row["name"]) for row in rows), 100)
         self.assertIn("class_0/img_000", {row["key"] for row in rows})
         self.assertEqual(run("shardctl", "verify", out, "--against", src).returncode, 0)
         self.assertEqual(run("shardctl", "extract", out, self.folder / "back").returncode, 0)
-        self.assertEqual((self.folder / f"back/masks/{name}.png").read_bytes(), b"mask")
+        self.assertEqual((self.folder / f"back/masks/{name}.png").read_bytes(), fake_png(b"mask"))
 
 
 class Targets(FolderTest):

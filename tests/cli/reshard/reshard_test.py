@@ -14,7 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import SOAK, FolderTest, can_mount, result_of, run, start, tree  # noqa: E402
+from program import SOAK, FolderTest, can_mount, fake_jpeg, result_of, run, start, tree  # noqa: E402
 from tars import write_tar  # noqa: E402
 
 
@@ -33,7 +33,8 @@ class ReshardTest(FolderTest):
     def samples(self, count, prefix="s"):
         random.seed(count)
         return [
-            (f"{prefix}{i:04}.{extension}", random.randbytes(random.randrange(3000)) if extension == "jpg" else b"%d" % (i % 5))
+            (f"{prefix}{i:04}.{extension}",
+             fake_jpeg(random.randbytes(random.randrange(3000))) if extension == "jpg" else b"%d" % (i % 5))
             for i in range(count)
             for extension in ("cls", "jpg")
         ]
