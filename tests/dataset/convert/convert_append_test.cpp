@@ -595,7 +595,7 @@ struct TwoAppends {
     run(source.options("old"));
     source.grow();
     for (const char* name : {"a", "b"})
-      write_file(source.dir.path(fmt::format("day2/class_3/{}.jpg", name)), kJpegStart + name);
+      write_file(source.dir.path(fmt::format("day2/class_3/{}.jpg", name)), fake_jpeg(name));
     other.source = source.dir.path("day2");
   }
   /// The set as it was at first.

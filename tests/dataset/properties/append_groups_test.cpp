@@ -83,7 +83,7 @@ class Clips {
       path = fmt::format("class_{}/c{}_{}.jpg", prng_.below(classes_), clip, frame);
       name = fmt::format("c{}", clip);
     }
-    write_file(dir_.path("src/" + path), kJpegStart + path);
+    write_file(dir_.path("src/" + path), fake_jpeg(path));
     clip_of_[path] = name;
     ever_[path] = name;
   }
