@@ -148,7 +148,7 @@ class Kills(FolderTest):
             process.send_signal(signal.SIGKILL)
             process.wait()
             for name, content in tree(out).items():
-                if not pathlib.Path(name).name.startswith("."):
+                if not pathlib.Path(name).name.startswith(".") and not name.endswith(".run"):
                     self.assertEqual(content, expected[name], name)
             if random.random() < 0.3 and (out / "shard-000003.tar").exists():
                 (out / "shard-000003.tar").unlink()  # so that there is always something left to do
@@ -264,7 +264,7 @@ class Targets(FolderTest):
             run("shardctl", "convert", src, self.folder / name, "--shuffle", shuffle)
         both = [start("shardctl", "convert", src, self.folder / "out", "--shuffle", seed) for seed in ("1", "2")]
         codes = sorted(process.wait(60) for process in both)
-        self.assertEqual(codes, [0, 4])
+        self.assertIn(codes, ([0, 1], [0, 4]))  # the other one was running, or had ended
         self.assertIn(tree(self.folder / "out"), (tree(self.folder / "one"), tree(self.folder / "two")))
 
 
