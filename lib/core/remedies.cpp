@@ -24,6 +24,8 @@ constexpr std::array kTable{
     Row{"shards", " --shards {}"},
     Row{"multiple_of", " --multiple-of {}"},
     Row{"convert", "shardctl convert {} DST{}"},
+    Row{"list_classes",
+        "find {} -mindepth 1 -maxdepth 1 -xtype d ! -name '.*' -printf '%f\\n' | LC_ALL=C sort -u >classes.txt"},
     Row{"plan", "shardctl plan {} -o {} --class-map FILE"},
     Row{"leave_out", " --on-bad skip"},
     Row{"max_bad", " --max-bad {}"},
@@ -83,6 +85,7 @@ std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
 std::string convert(const std::string& source, const std::string& options) {
   return filled("convert", {word(source, "SRC"), options});
 }
+std::string list_classes(const Named& folders) { return filled("list_classes", {words(folders)}); }
 std::string plan(const std::string& source, const std::string& output) {
   return filled("plan", {word(source, "SRC"), shell_word(output)});
 }

@@ -45,6 +45,8 @@ std::string reshard(const Named& shards, const Repairs& repairs = {});
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
 /// Writes all sets of a source. `options` are in the form of command_text().
 std::string convert(const std::string& source, const std::string& options);
+/// Writes the names of the class folders in local folders to classes.txt, for --class-map.
+std::string list_classes(const Named& folders);
 /// Plans one set of a source with a class map for all sets.
 std::string plan(const std::string& source, const std::string& output);
 /// Joins the parts of a set.

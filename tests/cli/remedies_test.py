@@ -427,6 +427,85 @@ class Dividing(RemedyTest):
 
     test_row_plan = test_row_convert  # its second command
 
+
+class SetsAsClasses(RemedyTest):
+    """Sources with folders that are named as sets, which convert and plan refuse: their commands, typed as they are."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = f"photos {AWKWARD}"
+
+    def make(self, *files):
+        for name in files:
+            path = self.folder / self.source / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(fake_jpeg(name.encode()))
+
+    def refused(self):
+        """The commands of the refusal, which is that of plan, too."""
+        commands = self.advised(self.call("shardctl", "convert", self.source, "DST"), 2)
+        self.assertEqual(self.advised(self.call("shardctl", "plan", self.source, "-o", "PLAN"), 2), commands)
+        self.assertFalse((self.folder / "DST").exists())
+        return commands
+
+    def labels(self):
+        """The label of each image that was converted, by its path."""
+        rows = self.shardctl("ls", "DST")["rows"]
+        shutil.rmtree(self.folder / "DST")
+        return {row["key"]: row["label"] for row in rows if row["name"].endswith(".jpg")}
+
+    def test_images_without_class_folders(self):
+        self.make("train2017/1.jpg", "train2017/2.jpg", "val2017/3.jpg")
+        (self.folder / self.source / "annotations").mkdir()
+        (self.folder / self.source / "annotations/instances.json").write_text("{}")
+        unlabeled, listed, *_ = self.refused()
+        self.follow(unlabeled)
+        self.assertEqual(self.labels(), {"1": None, "2": None})
+        (self.folder / "FILE.csv").write_text("path,NAME\n1.jpg,dog\n2.jpg,cat\n")
+        self.follow(listed)
+        self.assertEqual(self.labels(), {"cat/2": 0, "dog/1": 1})
+
+    def test_images_with_the_class_in_their_names(self):
+        self.make(*(f"train/{name}.{number}.jpg" for name in ("cat", "dog") for number in range(2)))
+        _, listed, *_ = self.refused()
+        (self.folder / "FILE.csv").write_text("path,NAME\n" + "".join(
+            f"{path.name},{path.name.partition('.')[0]}\n" for path in (self.folder / self.source / "train").iterdir()))
+        self.follow(listed)
+        self.assertEqual(sorted(self.labels().values()), [0, 0, 1, 1])
+
+    def test_row_list_classes(self):
+        for others in (("train/stray.jpg", "val/stray.jpg"), ("val/stray.jpg",), ("extra/1.jpg",)):
+            with self.subTest(others):
+                shutil.rmtree(self.folder / self.source, ignore_errors=True)
+                self.make("train/cat/1.jpg", "train/dog/2.jpg", "val/dog/3.jpg", *others)
+                classes, convert, *_ = self.refused()
+                self.follow(classes)
+                self.follow(convert)
+                self.assertEqual(self.labels(), {"cat/1": 0, "dog/2": 1})
+                self.follow(convert.replace("/train", "/val"))
+                self.assertEqual(self.labels(), {"dog/3": 1})
+
+    def test_one_set_is_converted_alone(self):
+        self.make("train/cat/1.jpg", "train/dog/2.jpg")
+        self.follow(self.refused()[0])
+        self.assertEqual(self.labels(), {"cat/1": 0, "dog/2": 1})
+
+    def test_a_class_that_is_named_as_a_set_needs_a_class_map(self):
+        self.make("bus/1.jpg", "train/2.jpg", "truck/3.jpg", ".hidden/4.jpg")
+        *_, classes, convert = self.refused()
+        self.follow(classes)
+        self.follow(convert)
+        self.assertEqual(self.labels(), {"bus/1": 0, "train/2": 1, "truck/3": 2})
+
+    def test_the_advice_without_a_command_works_too(self):
+        self.make("train/cat/1.jpg", "train/dog/2.jpg", "val/cat/3.jpg", "train/stray.jpg", "extra/4.jpg")
+        for stands_in_the_way in ("extra", "train/stray.jpg"):
+            refused = self.call("shardctl", "convert", self.source, "DST")
+            self.assertIn(stands_in_the_way, " ".join(refused.stderr.split()))
+            (self.folder / self.source / stands_in_the_way).rename(self.folder / pathlib.Path(stands_in_the_way).name)
+        self.shardctl("convert", self.source, "DST")
+        self.assertEqual(sorted(path.parent.name for path in (self.folder / "DST").glob("*/manifest.json")), ["train", "val"])
+
     def test_a_rename_that_makes_two_members_one_is_to_be_left_out(self):
         self.write_tar("y/a.tar", [("a.jpg", fake_jpeg(b"1")), ("a.png", fake_jpeg(b"2"))])
         self.assert_error(self.call("shardctl", "reshard", "y", "out", "--rename", "jpg=png"), 4, "leave out that --rename")
