@@ -95,10 +95,9 @@ std::vector<std::string> class_folders(const SourceFolder& source, const std::st
   return class_folders(source, folder, quiet, ignored);
 }
 
-/// The first image directly in a set that has class folders, where it would get no label; empty if there is none.
+/// The first image directly in one of the sets, which have class folders, so that it would get no label; else empty.
 std::string stray_image(const SourceFolder& source, const std::vector<std::string>& sets) {
   for (const std::string& set : sets) {
-    if (class_folders(source, set).empty()) continue;
     for (const ListedEntry& entry : entries_in(source, set)) {
       if (entry.kind == EntryKind::file && is_image_name(entry.name)) return io::join_path(set, entry.name);
     }
@@ -206,7 +205,6 @@ SourceFolder SourceFolder::below(const std::string& folder) const {
 
 SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled) {
   const std::vector<std::string> folders = class_folders(source, "");
-  const std::string train(kTrain);
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
       !std::ranges::binary_search(folders, kTrain)) {
     return {};
@@ -216,20 +214,21 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
     sets.names = folders;
     return sets;
   }
-  if (class_folders(source, train).empty() || !stray_image(source, folders).empty()) return {};
   std::vector<std::vector<std::string>> classes;
   for (const std::string& name : folders) {
     std::vector<std::string> here = class_folders(source, name);
-    if (here.empty()) {
-      ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
-               source.path_of(name));
-      continue;
-    }
+    if (here.empty()) continue;
     std::vector<std::string> all;
     std::ranges::set_union(sets.classes, here, std::back_inserter(all));
     sets.classes = std::move(all);
     sets.names.push_back(name);
     classes.push_back(std::move(here));
+  }
+  if (!std::ranges::binary_search(sets.names, kTrain) || !stray_image(source, sets.names).empty()) return {};
+  for (const std::string& name : folders) {
+    if (std::ranges::binary_search(sets.names, name)) continue;
+    ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
+             source.path_of(name));
   }
   for (std::size_t i = 0; i < sets.names.size(); ++i) {
     warn_of_absent_classes(source.path_of(sets.names[i]), classes[i], sets.classes, ctx);
@@ -289,12 +288,12 @@ std::string advice_for_unlabeled(const SourceFolder& source, const std::string& 
                      remedy::in_text(remedy::convert(folder, " --list FILE.csv --label-column NAME")));
 }
 
-/// What has to change so that `sets` are found.
+/// What has to change so that `sets` are found, of which `labeled` have class folders.
 std::string advice_for_names(const SourceFolder& source, const std::vector<std::string>& sets,
-                             const std::vector<std::string>& others) {
+                             const std::vector<std::string>& labeled, const std::vector<std::string>& others) {
   if (!others.empty()) return fmt::format("move '{}' away, or ", others.front());
   if (sets.size() > 1 && !std::ranges::all_of(sets, is_set_name)) return "rename them to train, val and test, or ";
-  const std::string stray = stray_image(source, sets);
+  const std::string stray = stray_image(source, labeled);
   if (!stray.empty())
     return fmt::format("move images such as '{}' to a class folder or away, or ", source.path_of(stray));
   return {};
@@ -316,8 +315,9 @@ void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled)
   std::ranges::copy_if(sets, std::back_inserter(with_classes),
                        [&](const std::string& set) { return !class_folders(source, set).empty(); });
   text += sets.size() == 1 ? ", which is not a class: " : ", which are not classes: ";
-  text += with_classes.empty() ? advice_for_unlabeled(source, sets.front())
-                               : advice_for_names(source, sets, others) + advice_for_labeled(source, with_classes);
+  text += with_classes.empty()
+              ? advice_for_unlabeled(source, sets.front())
+              : advice_for_names(source, sets, with_classes, others) + advice_for_labeled(source, with_classes);
   text += fmt::format(". If {}: {}", sets.size() == 1 ? "it is a class" : "they are classes",
                       with_class_map(source, {source.path}, source.path));
   throw Error(ErrorCode::usage, text, source.path);

@@ -252,10 +252,9 @@ void TarParser::on_trailer(Bytes bytes) {
   const std::string_view text = as_text(bytes);
   const std::size_t data = text.find_first_not_of('\0');
   if (data != std::string_view::npos) {
-    find(TarFault::data_after_end, wanted_.offset + data,
+    stop(TarFault::data_after_end, wanted_.offset + data,
          "data follows the end of the archive (were two tars put together?)");
-    if (after_end_ == AfterEnd::go_on) return on_header(bytes);
-    state_ = State::done;
+    if (after_end_ == AfterEnd::go_on) on_header(bytes);
     return;
   }
   if (state_ == State::second_zero && bytes.size() < kTarBlock) {

@@ -28,6 +28,12 @@ int set_lock(int fd, short type) {
   return 0;
 }
 
+/// Whether the open file is the one that `named` describes.
+bool is_same_file(const File& file, const struct stat& named) {
+  struct stat open {};
+  return ::fstat(file.fd(), &open) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 [[noreturn]] void refuse_without_locks(const std::string& path) {
   throw Error(ErrorCode::unsupported, At{path},
               "the file system of '{}' does not support locks; choose a folder on a local disk", path);
@@ -234,10 +240,8 @@ class PosixFileSystem final : public FileSystem {
 
   /// False if `path` is another file by now: the previous holder of the lock has renamed or removed it.
   static bool has_name(const File& file, const std::string& path) {
-    struct stat open {};
     struct stat named {};
-    return ::fstat(file.fd(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-           open.st_ino == named.st_ino;
+    return ::lstat(path.c_str(), &named) == 0 && is_same_file(file, named);
   }
 };
 
@@ -288,19 +292,6 @@ bool FolderLock::try_take(Hold hold) {
 
 void FolderLock::release() { set_lock(file_.fd(), F_UNLCK); }
 
-namespace {
-
-/// Whether the open file still has its name: it may have been replaced by another one.
-bool has_name(const File& file) {
-  struct stat opened {};
-  struct stat named {};
-  if (::fstat(file.fd(), &opened) != 0) throw system_error(errno, "stat", file.path());
-  if (::stat(file.path().c_str(), &named) != 0) return errno == ENOENT;  // gone: nobody holds it
-  return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-}
-
-}  // namespace
-
 bool is_locked(const std::string& path) {
   while (true) {
     const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
@@ -310,7 +301,8 @@ bool is_locked(const std::string& path) {
     other.l_type = F_WRLCK;
     if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
     if (other.l_type != F_UNLCK) return true;
-    if (has_name(file)) return false;
+    struct stat now {};  // another file may have replaced the opened one
+    if (::stat(path.c_str(), &now) == 0 && is_same_file(file, now)) return false;
   }
 }
 

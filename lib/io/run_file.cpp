@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <random>
 #include <utility>
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/prng.hpp"
 #include "core/text.hpp"
 #include "system/host.hpp"
 #include "system/storage.hpp"
@@ -23,11 +23,6 @@ constexpr std::string_view kEnding = ".run";
 constexpr std::string_view kMagic = "shardkit-run\t1\t";
 constexpr std::chrono::seconds kBeat{15};
 constexpr std::size_t kLongestFile = 4096;
-
-std::string random_name() {
-  std::random_device random;
-  return to_hex(std::uint64_t{random()} << 32U | random()).append(kEnding);
-}
 
 /// One line: magic, version, host, process, start, plan, XXH3-64 of everything before it.
 std::string text_of(const Run& run) {
@@ -102,7 +97,7 @@ LockReach lock_reach(const std::string& folder) {
 RunFile::RunFile(FileSystem& files, std::string folder)
     : files_(files),
       folder_(std::move(folder)),
-      path_(join_path(folder_, random_name())),
+      path_(join_path(folder_, to_hex(random_bits()).append(kEnding))),
       run_{system::this_host().hostname, static_cast<std::uint64_t>(::getpid()),
            system::rfc3339(system::system_clock().now()), ""} {
   announce();

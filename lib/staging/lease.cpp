@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/prng.hpp"
 #include "io/file.hpp"
 #include "staging/stage_journal.hpp"
 
@@ -231,10 +231,6 @@ std::string job_lease_id(const system::EnvironmentLookup& environment) {
   return job && !job->empty() ? "slurm-" + *job : std::string();
 }
 
-std::string random_lease_id() {
-  std::random_device random;
-  const std::uint64_t number = std::uint64_t{random()} << 32U | random();
-  return fmt::format("lease-{:012x}", number & 0xffff'ffff'ffffU);
-}
+std::string random_lease_id() { return fmt::format("lease-{:012x}", random_bits() & 0xffff'ffff'ffffU); }
 
 }  // namespace shardkit::staging

@@ -25,6 +25,11 @@ Hash128 file_hash(const std::string& path) {
   return hash.digest();
 }
 
+Error append_ended(const std::string& folder) {
+  return Error(ErrorCode::in_use, At{folder},
+               "another --append into '{}' ended while this command ran; run this command again", folder);
+}
+
 Hash128 plan_hash(const std::string& path) {
   io::FileSource file(path);
   return formats::PlanReader(file, path).hash();
@@ -130,6 +135,7 @@ std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
   const std::string state = state_path("");
   std::vector<io::Run> runs =
       run_ ? run_->others() : io::live_runs(state, io::lock_reach(state), system::system_clock().now());
+  if (runs.empty()) return runs;  // as nearly always: the plans need not be read
   std::set<std::string> here;
   for (std::uint64_t number = number_ - std::min<std::uint64_t>(number_, 1); number <= number_; ++number) {
     const std::string path = state_path(formats::plan_name(number));
@@ -172,10 +178,7 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
   if (difference.empty()) return plan_->check_bytes();
   refuse_runs_besides(to_hex(now.hash()), difference);
   const bool is_finished = now.head().inputs.empty() && this->is_finished(*plan_);
-  if (plan_->head().start && is_finished) {
-    throw Error(ErrorCode::in_use, At{folder_},
-                "another --append into '{}' ended while this command ran; run this command again", folder_);
-  }
+  if (plan_->head().start && is_finished) throw append_ended(folder_);
   if (plan_->head().start) {
     throw Error(ErrorCode::conflict, At{folder_},
                 "another --append into '{}' is not finished: {}; run it with the original source, or add --discard to "
@@ -232,10 +235,7 @@ void ShardTarget::discard_unless(const Hash128& plan) {
     const formats::PlanReader unfinished(file, plan_path());
     if (!(unfinished.hash() == plan)) {
       refuse_runs_besides({});
-      if (is_finished(unfinished)) {
-        throw Error(ErrorCode::in_use, At{folder_},
-                    "another --append into '{}' ended while this command ran; run this command again", folder_);
-      }
+      if (is_finished(unfinished)) throw append_ended(folder_);
       remove_unpublished(unfinished);
       has_discarded_ = true;
     }
@@ -336,6 +336,8 @@ formats::Manifest ShardTarget::whole_manifest(const std::optional<formats::Manif
   whole.skipped -= std::min(whole.skipped, start_->readmitted);
   return whole;
 }
+
+bool ShardTarget::has_plan() const { return !may_discard_ && std::filesystem::exists(plan_path()); }
 
 void ShardTarget::open_plan() {
   plan_file_ = std::make_unique<io::FileSource>(plan_path());

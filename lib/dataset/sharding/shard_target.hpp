@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -76,7 +75,7 @@ class ShardTarget {
                                    const formats::Manifest& added) const;
 
   /// Whether there is a current plan that this run has to follow.
-  bool has_plan() const { return !may_discard_ && std::filesystem::exists(plan_path()); }
+  bool has_plan() const;
   /// Opens the adopted plan, as merge does. Throws Error{not_found} if there is none.
   void open_plan();
   const formats::PlanReader& plan() const { return *plan_; }

@@ -149,8 +149,11 @@ class Verification {
   void check_shard(std::size_t shard, ImageCheck* images) {
     ShardReport& report = reports_[shard];
     std::vector<std::unique_ptr<MemberWatcher>> contents;
-    if (images != nullptr) contents.push_back(images->collector(shard));
-    if (images == nullptr && reads_all()) contents.push_back(std::make_unique<ImageEnds>(report.log, image_ends_));
+    if (images != nullptr) {
+      contents.push_back(images->collector(shard));
+    } else if (reads_all()) {
+      contents.push_back(std::make_unique<ImageEnds>(report.log, image_ends_));
+    }
     if (source_) contents.push_back(source_->comparer(report.log, expected_[shard].index_path));
     SampleFacts facts = facts_;
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
