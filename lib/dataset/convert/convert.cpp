@@ -132,8 +132,10 @@ class Conversion {
   void plan_shares(const SplitRule& rule) {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     expect_stages(1, rule.shares.size());
-    const ScannedSource source = scan(known_images(), {});
-    const DividedSamples divided = split_source(source, sharding_, rule, ctx_);
+    ScannedSource source = scan(known_images(), {});
+    find_groups(source, sharding_, rule, ctx_);
+    const auto known = [&](std::uint64_t group) { return earlier_.set_of(group); };
+    const DividedSamples divided = split_source(source, rule, known, ctx_);
     for (std::size_t i = 0; i < divided.sets.size(); ++i) {
       if (!job_.sets()[i].start()) refuse_empty_set(rule, i, divided);
     }

@@ -110,6 +110,7 @@ std::string sample_difference(const formats::PlanReader& before, const formats::
       reduce(was.image, identity);
       reduce(is.image, identity);
       if (was.image != is.image) return fmt::format("'{}' was modified since", path);
+      if (was.group != is.group) return fmt::format("'{}' belongs to another group", path);
       if (was.json != is.json) return fmt::format("the .json of '{}' is different: its row has changed", path);
       return fmt::format("the side-cars of '{}' are different", path);
     }
