@@ -92,13 +92,16 @@ std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
 /// Files copied by stages, `.shardkit/stage.journal` (formats.md, "Stage journal"): the set of the folder, then a
 /// line per file that got its name, after its bytes were made durable. Several processes append to it; the last line
-/// about a file counts, and a line cut by a power cut is ignored. Thread-safe.
+/// about a file counts. A line that was cut or has changed does not count, and the files before it have to be read
+/// again, because it may be about any of them. Thread-safe.
 class StageJournal {
  public:
   struct State {
     std::optional<StagedSetId> set;
     std::map<std::string, StagedFile> files;  ///< by name
     std::uint64_t read = 0;                   ///< bytes of the journal that this state reflects
+    bool sealed = false;                      ///< its lines have checksums
+    std::string last_file = {};               ///< that the last line describes; only then a line "seen" follows
   };
 
   /// Adds whole lines of a journal to `state`.
@@ -124,7 +127,7 @@ class StageJournal {
 
  private:
   void take_news();
-  void append(const std::string& line);
+  void append(std::vector<std::string> lines);
 
   const std::string path_;
   mutable std::mutex mutex_;
