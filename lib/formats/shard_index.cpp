@@ -308,10 +308,11 @@ bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSampl
   return true;
 }
 
-std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
+std::optional<std::size_t> class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
   const std::string_view folder = std::string_view(sample.path).substr(0, sample.path.find('/'));
   const auto found = folder.size() == sample.path.size() ? classes.end() : std::ranges::find(classes, folder);
-  return found == classes.end() ? 0 : static_cast<std::size_t>(found - classes.begin());
+  if (found == classes.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - classes.begin());
 }
 
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {

@@ -125,9 +125,9 @@ std::string moved_sample_identity(const MovedSample& sample);
 /// Reads the columns of a line; false if they are invalid. `sample` is overwritten.
 bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample);
 
-/// The class of the sample's path, as index into `classes`; 0 if the path has none. For classes to which a class map
-/// gave one label.
-std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
+/// The class of the sample's path, as index into `classes`; empty if the path has none of them. For classes to which a
+/// class map gave one label.
+std::optional<std::size_t> class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
 
 /// Size of the sample in a tar.
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);

@@ -13,6 +13,7 @@
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "staging/stage_journal.hpp"
 
 namespace shardkit::staging {
 
@@ -80,6 +81,12 @@ std::optional<PartRecord> read_part_log(std::string_view text) {
   if (!next_line(text, line) || !read_head(line, record.of)) return std::nullopt;
   while (next_line(text, line)) read_ranges(line, record.of.size, record.durable);
   return record;
+}
+
+std::uint64_t arrived_bytes(const std::string& path, const RangeSet& durable) {
+  const auto ranges = durable.ranges();
+  if (ranges.empty() || size_on_disk(path).value_or(0) < ranges.back().end) return 0;
+  return durable.total();
 }
 
 RangeSet PartLog::read(const PartialOf& of) const {

@@ -25,6 +25,9 @@ constexpr const char* kStagedMarkerLockPath = ".shardkit/staged.lock";
 constexpr const char* kStageJournalPath = ".shardkit/stage.journal";
 constexpr const char* kStageLockPath = ".shardkit/stage.lock";
 constexpr const char* kPartialFolderPath = ".shardkit/staging";
+/// Of a file in it without a final name, and of its log.
+constexpr const char* kPartialExtension = ".partial";
+constexpr const char* kPartLogExtension = ".parts";
 constexpr const char* kLeaseFolderPath = ".shardkit/leases";
 /// A byte for each stage that found the set complete and leased it; also the lock with which leases are extended.
 constexpr const char* kHitsPath = ".shardkit/leases/.hits";

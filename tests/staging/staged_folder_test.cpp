@@ -48,6 +48,28 @@ TEST_CASE("a staged folder tells what it holds, from where, and since when nobod
   CHECK(folder->leases.empty());
 }
 
+TEST_CASE("of incomplete files those bytes have arrived that their logs list") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {{"1.tar", "one"}}, false, "/src", 500, kNow}.make();
+  const std::string partial = dir.path("a/.shardkit/staging/x.partial");
+  const std::string log = dir.path("a/.shardkit/staging/x.parts");
+  const auto arrived = [&] { return look_at_staged(dir.path("a"))->arrived_bytes; };
+  write_file(partial, std::string(10'000, '\0'));  // reserved
+  CHECK(arrived() == 0);
+  const std::string head = "shardkit-parts 1\t10000\tv1\tx.tar\n";
+  write_file(log, head + "0-4096\t.\n0-4096\t5000-9000\t.\n0-96");
+  CHECK(arrived() == 8096);
+  std::filesystem::resize_file(partial, 9000);
+  CHECK(arrived() == 8096);
+  std::filesystem::resize_file(partial, 8999);
+  CHECK(arrived() == 0);
+  std::filesystem::remove(partial);
+  CHECK(arrived() == 0);
+  write_file(partial, std::string(10'000, '\0'));
+  write_file(log, "no log");
+  CHECK(arrived() == 0);
+}
+
 TEST_CASE("without a marker a copy is partial, or in progress while somebody holds the lock") {
   const TempDir dir;
   StagedSample{dir.path("a"), {{"1.tar", "one"}}, false, "/src", 500, kNow}.make();
