@@ -20,6 +20,7 @@
 #include "dataset/stage/stage.hpp"
 #include "dataset/stat/stat.hpp"
 #include "dataset/verify/verify.hpp"
+#include "support/fake_image.hpp"
 #include "support/files.hpp"
 #include "support/image_tree.hpp"
 #include "support/soak.hpp"
@@ -135,7 +136,7 @@ std::string verified(const std::string& folder) {
 void make_source(const std::string& folder, std::uint64_t first, std::uint64_t end) {
   for (std::uint64_t i = first; i < end; ++i) {
     for (const char* item : {"ant", "bee"})
-      write_file(fmt::format("{}/src/{}/{}.jpg", folder, item, i), kJpegStart + std::string(50 + i, item[0]));
+      write_file(fmt::format("{}/src/{}/{}.jpg", folder, item, i), fake_jpeg(std::string(50 + i, item[0])));
   }
 }
 
