@@ -178,11 +178,11 @@ TEST_CASE("the more metrics changed for sure, the less the others need to have c
   // One metric whose change needs a level between that of one metric and a sixth of it.
   const Runs base = around(1000);
   double level = 1000;
-  const auto doubtful = [&] { return MetricSamples{base, around(level), Better::higher, 0.0001}; };
-  while (judge_one(base, around(level), Better::higher).p_value.value() > 0.4 * kFalseAlarms) level -= 0.01;
+  const auto doubtful = [&] { return MetricSamples{base, around(level), Better::higher, 0.00001}; };
+  while (judge_one(base, around(level), Better::higher).p_value.value() > 0.25 * kFalseAlarms) level -= 0.01;
   CHECK(judge_one(base, around(level), Better::higher).p_value.value() > kFalseAlarms / 6);
 
-  std::vector<MetricSamples> six(6, {base, around(900), Better::higher, 0.0001});
+  std::vector<MetricSamples> six(6, {base, around(900), Better::higher, 0.00001});
   six.back() = doubtful();
   for (const Change& change : judge_changes(six)) CHECK(change.verdict == ChangeVerdict::regressed);
   for (std::size_t i = 0; i < 5; ++i) six[i].changed = base;

@@ -289,7 +289,7 @@ TEST_CASE("runs are judged while at least half of each side are undisturbed, and
       const std::string calm = write_repetitions(dir, "calm", {});
       const std::string mixed = write_repetitions(dir, "mixed", {.rate = 0.5e9});
       for (int i = 0; i < disturbed; ++i)
-        write_file(fmt::format("{}/{:02}.json", mixed, i), read_envelope({.rate = 1e8, .warnings = kShared}));
+        write_file(fmt::format("{}/{:02}.json", mixed, i), read_envelope({.rate = 1e8 + i, .warnings = kShared}));
       const CompareResult result = of_base ? compare_paths(mixed, calm) : compare_paths(calm, mixed);
       const ChangeVerdict half_the_rate = of_base ? ChangeVerdict::improved : ChangeVerdict::regressed;
       CHECK(result.verdict == (disturbed <= 5 ? half_the_rate : ChangeVerdict::inconclusive));

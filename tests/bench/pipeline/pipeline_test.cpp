@@ -89,7 +89,7 @@ TEST_CASE("each stage's shares sum up to one") {
 
 TEST_CASE("each stage has the time of its threads: what it works, what it waits for and what holds it back") {
   using enum Activity;
-  PipelineRun run;
+  PipelineRun run{{}, {}, StepLog(0), {}, {}, {}, {}};
   run.loader.readers = 3;
   run.loader.workers = 4;
   run.tally.decoded = 10;
