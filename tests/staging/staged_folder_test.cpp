@@ -8,7 +8,9 @@
 
 #include "core/error.hpp"
 #include "io/file_system.hpp"
+#include "staging/file_copy.hpp"
 #include "support/errors.hpp"
+#include "support/files.hpp"
 #include "support/staged_folder.hpp"
 #include "support/temp_dir.hpp"
 
@@ -56,8 +58,14 @@ TEST_CASE("of incomplete files those bytes have arrived that their logs list") {
   const auto arrived = [&] { return look_at_staged(dir.path("a"))->arrived_bytes; };
   write_file(partial, std::string(10'000, '\0'));  // reserved
   CHECK(arrived() == 0);
-  const std::string head = "shardkit-parts 1\t10000\tv1\tx.tar\n";
-  write_file(log, head + "0-4096\t.\n0-4096\t5000-9000\t.\n0-96");
+  const auto files = posix_file_system();
+  RangeSet durable;
+  durable.add({0, 4096});
+  PartLog record(*files, log);
+  record.record({"x.tar", "v1", 10'000}, durable);
+  durable.add({5000, 9000});
+  record.record({"x.tar", "v1", 10'000}, durable);
+  write_file(log, read_file(log) + "0-96");  // a line that a power cut left half
   CHECK(arrived() == 8096);
   std::filesystem::resize_file(partial, 9000);
   CHECK(arrived() == 8096);
