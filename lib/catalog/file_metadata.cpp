@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "catalog/image_folder.hpp"
+#include "formats/tar_header.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/adaptive_workers.hpp"
@@ -163,6 +164,22 @@ void drop_unreadable(ImageFolderScan& scan) {
   std::ranges::sort(scan.problems, {}, &ScanProblem::path);
 }
 
+/// A sample with a file that no header of a portable tar can describe is a bad one, whole.
+void mark_large(const SourceFolder& source, ImageFolderScan& scan) {
+  const auto mark_if_large = [&](ScannedClass& owner, ScannedFile& image, const ScannedFile& file) {
+    if (file.size < formats::kTarSizeLimit || image.mtime_ns == kUnreadable) return;
+    const std::string path = source.path_of(owner.path_of(file));
+    const Error error(ErrorCode::corrupt, At{path},
+                      "'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", path, file.size);
+    scan.problems.push_back({owner.path_of(image), error});
+    image.mtime_ns = kUnreadable;
+  };
+  for (ScannedClass& owner : scan.classes) {
+    for (ScannedFile& file : owner.files) mark_if_large(owner, file, file);
+    for (const ScannedMember& member : owner.members) mark_if_large(owner, owner.files[member.image], member.file);
+  }
+}
+
 }  // namespace
 
 void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work) {
@@ -180,6 +197,7 @@ void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std
 
 void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx) {
   MetadataReader(source, scan, ctx).run(cores);
+  mark_large(source, scan);
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }
 

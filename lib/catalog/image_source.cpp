@@ -30,7 +30,8 @@ std::vector<ListedEntry> list_folder(const std::string& folder) {
 }
 
 bool is_system_folder(std::string_view name) {
-  constexpr std::array<std::string_view, 3> made_by_systems = {"@eaDir", "__MACOSX", "lost+found"};
+  constexpr auto made_by_systems = std::to_array<std::string_view>(
+      {"$RECYCLE.BIN", "@eaDir", "System Volume Information", "__MACOSX", "lost+found"});
   return name.starts_with('.') || std::ranges::find(made_by_systems, name) != made_by_systems.end();
 }
 
@@ -83,9 +84,10 @@ std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::strin
   return entries;
 }
 
-constexpr std::array<std::string_view, 6> kSetNames = {"dev", "test", "train", "val", "valid", "validation"};
-constexpr std::string_view kTrain = "train";
+constexpr auto kSetNames =
+    std::to_array<std::string_view>({"dev", "test", "train", "training", "val", "valid", "validation"});
 
+bool is_train(std::string_view name) { return name == "train" || name == "training"; }
 bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, name) != kSetNames.end(); }
 
 /// The class folders of a set; none if it contains only files. The scan warns of hidden ones.
@@ -205,8 +207,7 @@ SourceFolder SourceFolder::below(const std::string& folder) const {
 
 SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled) {
   const std::vector<std::string> folders = class_folders(source, "");
-  if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
-      !std::ranges::binary_search(folders, kTrain)) {
+  if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) || std::ranges::none_of(folders, is_train)) {
     return {};
   }
   SetFolders sets;
@@ -224,7 +225,7 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
     sets.names.push_back(name);
     classes.push_back(std::move(here));
   }
-  if (!std::ranges::binary_search(sets.names, kTrain) || !stray_image(source, sets.names).empty()) return {};
+  if (std::ranges::none_of(sets.names, is_train) || !stray_image(source, sets.names).empty()) return {};
   for (const std::string& name : folders) {
     if (std::ranges::binary_search(sets.names, name)) continue;
     ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",

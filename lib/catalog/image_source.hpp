@@ -81,7 +81,7 @@ void add_known_file(const std::string& name, const FileState& state, std::vector
 std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder);
 
 /// True for folders that never contain data: hidden ones, and system folders: __MACOSX (archives of macOS), @eaDir
-/// (Synology), lost+found (ext4).
+/// (Synology), lost+found (ext4), $RECYCLE.BIN and System Volume Information (Windows).
 bool is_system_folder(std::string_view name);
 
 /// Warns of a system folder that is skipped; `torchvision` is what torchvision would do.

@@ -78,6 +78,13 @@ class FieldFinder {
     });
     folders_.list();
     drop_fields_of_others();
+    if (shared_ > 0) {
+      ctx_.warn(
+          "field_shared",
+          "a '*' of --field gives {} to a further sample, first '{}': make the template narrower if a file belongs "
+          "to one sample only",
+          format_count(shared_, "file"), source_.path_of(first_shared_));
+    }
     add_members();
     for (std::size_t field = 0; field < found_.size(); ++field) {
       if (found_[field] == 0) refuse_unmatched(options_.fields[field]);
@@ -121,11 +128,15 @@ class FieldFinder {
       for (const ScannedMember& member : owner.members) taken.insert(hash_of(owner, member.file));
     }
     std::unordered_set<std::uint64_t> claimed;
-    for_each_file([&](const ScannedClass& owner, std::uint32_t image, std::size_t, const std::string& folder,
+    for_each_file([&](const ScannedClass& owner, std::uint32_t image, std::size_t field, const std::string& folder,
                       const io::ObjectInfo& file) {
       const std::string path = io::join_path(folder, file.name);
       const std::uint64_t hash = xxh3_64(as_bytes(path));
-      if (path == owner.path_of(owner.files[image]) || !claimed.insert(hash).second) return;
+      if (path == owner.path_of(owner.files[image])) return;
+      if (!claimed.insert(hash).second) {
+        if (options_.fields[field].several() && shared_++ == 0) first_shared_ = path;
+        return;
+      }
       if (!path.starts_with(kParent) && !taken.contains(hash)) uncount_ignored(scan_.ignored, path);
     });
     for (ScannedClass& owner : scan_.classes) {
@@ -183,6 +194,8 @@ class FieldFinder {
   FieldFolders folders_;
   std::size_t first_ = 0;             ///< of the declared fields in scan_.fields
   std::vector<std::uint64_t> found_;  ///< files of each declared field
+  std::uint64_t shared_ = 0;          ///< files that a '*' gives to a sample although another one has them
+  std::string first_shared_;
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include <unistd.h>
+
 namespace shardkit {
 
 ErrorCode error_code_of(int error_number) {
@@ -59,9 +61,22 @@ std::string_view remedy_of(int error_number) {
   return {};
 }
 
+/// What the link `path` names; empty if it is no link.
+std::string link_target(const std::string& path) {
+  std::array<char, 4096> target{};
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
 }  // namespace
 
 Error system_error(int error_number, std::string_view action, const std::string& path) {
+  if (error_number == ENOENT) {
+    if (const std::string target = link_target(path); !target.empty()) {
+      return Error(ErrorCode::not_found, At{path}, "cannot {} '{}': it is a link to '{}', which does not exist", action,
+                   path, target);
+    }
+  }
   return Error(error_code_of(error_number), At{path}, "cannot {} '{}': {}{}", action, path,
                std::generic_category().message(error_number), remedy_of(error_number));
 }

@@ -33,7 +33,7 @@ constexpr std::array kTable{
     Row{"index", "shardctl index {}"},
     Row{"index_reader", " --{}"},
     Row{"index_replace", "shardctl index {} --replace"},
-    Row{"move_away", "mkdir -p OUT && mv {} OUT"},
+    Row{"move_away", "mkdir -p EXTRA && mv {} EXTRA"},
     Row{"evict", "shardctl cache gc {} --limit 0"},
     Row{"release", "shardctl cache release {} {}"},
     Row{"check_repair", "shardctl cache check {} --repair"},

@@ -121,6 +121,20 @@ std::string image_key(KeyRule rule, std::string_view class_name, std::string_vie
   return cut_to(kTarNameLimit - 1 - longest_field - of_mark);
 }
 
+std::string uncut_key(std::string_view key, std::string_view path) {
+  const std::size_t mark = key.rfind('-' + to_hex(xxh3_64(as_bytes(path))));
+  if (mark == std::string_view::npos) return std::string(key);
+  // Folders in the path may be the class, be below another class, or be left out of flat keys.
+  const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  const std::string_view first = key.substr(0, key.find('/'));
+  const std::string below = nested_key({}, path, false);
+  for (const std::string& whole :
+       {below, fmt::format("{}/{}", first, below), fmt::format("{}/{}", first, nested_key({}, name, false))}) {
+    if (whole.starts_with(key.substr(0, mark))) return whole;
+  }
+  return std::string(key);
+}
+
 std::string marked_key(const std::string& key, std::string_view path) {
   return key + '-' + to_hex(xxh3_64(as_bytes(path))).substr(0, 8);
 }

@@ -30,6 +30,10 @@ enum class KeyMark : std::uint8_t { none, hash, extension };
 std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark = KeyMark::none,
                       std::size_t longest_field = 0);
 
+/// The key of the image at `path` without marks, as it was before image_key() or portable_moved_key() cut it; `key` if
+/// it was not cut, or `path` does not tell how it was.
+std::string uncut_key(std::string_view key, std::string_view path);
+
 /// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for samples whose keys are equal.
 std::string marked_key(const std::string& key, std::string_view path);
 

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <string_view>
 
+#include <fcntl.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 
@@ -106,6 +108,11 @@ std::uint64_t free_bytes(const std::string& folder) {
   struct statvfs info {};
   if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "get the free space of", path);
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+void require_writable(const std::string& folder) {
+  const std::string path = nearest_folder(folder);
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) != 0) throw system_error(errno, "write to", path);
 }
 
 BlockDevice device_of(const Mount& mount, const Probe& probe) {

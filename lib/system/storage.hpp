@@ -37,6 +37,9 @@ std::string nearest_folder(const std::string& folder);
 /// Bytes that this user may still write to the file system where `folder` is, or will be. Throws Error{denied, io}.
 std::uint64_t free_bytes(const std::string& folder);
 
+/// Throws Error{denied} if this user cannot create files in `folder`, or it where it does not exist yet.
+void require_writable(const std::string& folder);
+
 /// The storage of a path.
 struct StorageFacts {
   std::string file_system;  ///< "ext4", "nfs4", "fuse.sshfs", ...; empty if /proc is not available

@@ -1,11 +1,14 @@
 """--dry-run of convert, reshard and stage: nothing is written, and what is said comes true."""
 
+import os
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
 from program import FolderTest, result_of, run, tree  # noqa: E402
+
+NOBODY = 65534
 
 
 class DryRun(FolderTest):
@@ -88,6 +91,18 @@ class DryRun(FolderTest):
             with self.subTest(args):
                 self.assertEqual(run("shardctl", *args, "--dry-run", cwd=self.folder).returncode, code)
                 self.assertFalse((self.folder / "out").exists())
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to become another user")
+    def test_a_target_that_cannot_be_written_fails(self):
+        self.call("convert", "src", "shards")
+        self.folder.chmod(0o755)
+        (self.folder / "shards/.shardkit").chmod(0o755)
+        for verb, source in (("convert", "src"), ("reshard", "shards"), ("stage", "shards")):
+            with self.subTest(verb):
+                refused = run("shardctl", verb, source, "out", "--dry-run", cwd=self.folder, user=NOBODY, group=NOBODY,
+                              extra_groups=[])
+                self.assertEqual(refused.returncode, 4, refused.stderr)
+                self.assertIn("cannot write to '", refused.stderr)
 
 
 if __name__ == "__main__":

@@ -867,7 +867,15 @@ class Table(RemedyTest):
                 (command,) = self.found(self.shards)
                 self.follow(command)
                 self.sound(self.shards)
-                self.assertEqual((self.folder / f"OUT/{name}.tar").read_bytes(), shard.read_bytes())
+                self.assertEqual((self.folder / f"EXTRA/{name}.tar").read_bytes(), shard.read_bytes())
+
+    def test_a_shard_of_something_else_is_moved_away_and_not_written_into_the_set(self):
+        shards = self.converted()
+        with tarfile.open(shards[0].with_name("foreign.tar"), "w") as foreign:
+            foreign.add(self.folder / "src", "src")
+        (command,) = self.found(self.shards)
+        self.follow(command)
+        self.sound(self.shards)
 
     def test_row_reshard_writes_indexes_again(self):
         shards = self.converted()

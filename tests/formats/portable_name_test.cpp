@@ -54,6 +54,21 @@ TEST_CASE("a long key is cut and distinguished by its path") {
   CHECK(marked_key(one, "c/one.jpg").size() + 1 + 10 == 100);
 }
 
+TEST_CASE("the whole of a key that was cut is known from its path") {
+  const std::string name = "clip_with_a_long_name_" + std::string(70, 'x') + "_0042";
+  for (const KeyRule rule : {KeyRule::flat, KeyRule::nested}) {
+    for (const KeyMark mark : {KeyMark::none, KeyMark::hash}) {
+      CHECK(uncut_key(image_key(rule, "c", "c/" + name + ".jpg", mark), "c/" + name + ".jpg") == "c/" + name);
+      CHECK(uncut_key(image_key(rule, "c", "other/" + name + ".jpg", mark), "other/" + name + ".jpg") ==
+            (rule == KeyRule::flat ? "c/" + name : "c/other/" + name));
+    }
+  }
+  CHECK(uncut_key("c/short", "c/short.jpg") == "c/short");
+  CHECK(uncut_key("elsewhere", "") == "elsewhere");
+  const std::string cut = image_key(KeyRule::flat, "c", "c/" + name + ".jpg");
+  CHECK(uncut_key(cut, "another/path.jpg") == cut);
+}
+
 TEST_CASE("a key is portable whatever the bytes of the name") {
   for (int c = 1; c < 256; ++c) {
     const std::string name(3, static_cast<char>(c));

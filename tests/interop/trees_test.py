@@ -83,20 +83,29 @@ class Trees(FolderTest):
         self.assertEqual(extracted.returncode, 0, extracted.stderr)
         self.assert_round_trip("cs/leftImg8bit/val", out="out/val", restored="cs")
 
-    def test_ade20k_has_several_masks_an_image_and_long_names(self):
+    def test_ade20k_has_several_masks_an_image_in_folders_of_sets(self):
         scene = "urban/street_with_a_name_that_goes_on_and_on_until_no_tar_header_of_a_hundred_bytes_can_hold_all_of_it/"
         files = {}
-        for i in range(3):
-            files[f"ade/{scene}ADE_{i}.jpg"] = fake_jpeg(bytes([i]))
-            files[f"ade/{scene}ADE_{i}_seg.png"] = fake_png(bytes([i]))
-            for part in range(i):
-                files[f"ade/{scene}ADE_{i}_parts_{part + 1}.png"] = fake_png(bytes([i, part]))
+        for folder, short in (("training", "train"), ("validation", "val")):
+            for i in range(3):
+                stem = f"images/ADE/{folder}/{scene}ADE_{short}_{i}"
+                files[f"{stem}.jpg"] = fake_jpeg(bytes([i]))
+                files[f"{stem}.json"] = b"{}"
+                files[f"{stem}_seg.png"] = fake_png(bytes([i]))
+                for part in range(i):
+                    files[f"{stem}_parts_{part + 1}.png"] = fake_png(bytes([i, part]))
+                    files[f"{stem}/instance_{part:03}_ADE_{short}_{i}.png"] = fake_png(bytes([i, part, 0]))
         self.write(files)
-        self.convert("ade", "--field", "seg.png={dir}/{stem}_seg.png", "--field", "parts.png?={dir}/{stem}_parts_*.png")
-        fields = sorted((sorted(sample) for sample in self.read().values()), key=len)
-        self.assertEqual(fields, [["cls", "jpg", "seg.png"], ["cls", "jpg", "parts.0.png", "seg.png"],
-                                  ["cls", "jpg", "parts.0.png", "parts.1.png", "seg.png"]])
-        self.assert_round_trip("ade")
+        self.convert("images/ADE", "--field", "seg.png={dir}/{stem}_seg.png", "--field",
+                     "parts.png?={dir}/{stem}_parts_*.png", "--field", "instance.png?={dir}/{stem}/instance_*.png")
+        for folder in ("training", "validation"):
+            fields = sorted((sorted(sample) for sample in self.read(f"out/{folder}").values()), key=len)
+            self.assertEqual(fields, [["cls", "jpg", "json", "seg.png"],
+                                      ["cls", "instance.0.png", "jpg", "json", "parts.0.png", "seg.png"],
+                                      ["cls", "instance.0.png", "instance.1.png", "jpg", "json", "parts.0.png", "parts.1.png",
+                                       "seg.png"]])
+            verified = run("shardctl", "verify", self.folder / "out" / folder, "--against", self.folder / "images/ADE" / folder)
+            self.assertEqual(verified.returncode, 0, verified.stdout)
 
     def test_voc_has_masks_and_boxes_in_folders_beside_the_images(self):
         files = {}
@@ -105,14 +114,15 @@ class Trees(FolderTest):
             files[f"VOC2012/Annotations/2007_{i}.xml"] = b"<annotation/>" + bytes([i])
             if i % 2:
                 files[f"VOC2012/SegmentationClass/2007_{i}.png"] = fake_png(bytes([i]))
+                files[f"VOC2012/SegmentationObject/2007_{i}.png"] = fake_png(bytes([i, i]))
         self.write(files)
         result = self.convert("VOC2012", "--unlabeled", "--field", "xml=Annotations/{stem}.xml", "--field",
-                              "png?=SegmentationClass/{stem}.png")
-        self.assertEqual([warning["code"] for warning in result["warnings"]], ["field_missing"])
+                              "png?=SegmentationClass/{stem}.png", "--field", "object.png?=SegmentationObject/{stem}.png")
+        self.assertEqual([warning["code"] for warning in result["warnings"]], ["field_missing"] * 2)
         samples = self.read()
         self.assertEqual(sorted(samples), [f"JPEGImages/2007_{i}" for i in range(4)])
         self.assertEqual(samples["JPEGImages/2007_3"],
-                         {"jpg": fake_jpeg(b"\3"), "png": fake_png(b"\3"), "xml": b"<annotation/>\3"})
+                         {"jpg": fake_jpeg(b"\3"), "png": fake_png(b"\3"), "object.png": fake_png(b"\3\3"), "xml": b"<annotation/>\3"})
         self.assert_round_trip("VOC2012")
 
     def test_samples_that_are_kept_without_a_required_field_are_counted(self):

@@ -26,6 +26,7 @@
 #include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -84,9 +85,16 @@ bool holds_compressed_data(const std::string& path) {
 
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
-    if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
-    throw Error(ErrorCode::usage, At{folder},
-                "'{}' is both input and output; write to another folder, then remove this one", folder);
+    const fs::path input = fs::weakly_canonical(folder);
+    const fs::path output = fs::weakly_canonical(target);
+    if (input == output) {
+      throw Error(ErrorCode::usage, At{folder},
+                  "'{}' is both input and output; write to another folder, then remove this one", folder);
+    }
+    if (system::is_below(output, input)) {
+      throw Error(ErrorCode::usage, At{target},
+                  "the target '{}' is inside the input '{}'; choose a folder outside of it", target, folder);
+    }
   }
 }
 

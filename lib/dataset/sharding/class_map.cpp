@@ -11,10 +11,24 @@
 namespace shardkit::dataset {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 using Labels = std::map<std::string, std::uint64_t>;
 
 [[noreturn]] void bad(const std::string& path, const std::string& why) {
   throw Error(ErrorCode::corrupt, At{path}, "class map '{}': {}", path, why);
+}
+
+/// An array has the names in the order of their labels, as a list of lines has.
+Labels from_json_array(const nlohmann::json& json, const std::string& path) {
+  Labels labels;
+  for (const nlohmann::json& name : json) {
+    if (!name.is_string() || name.get_ref<const std::string&>().empty())
+      bad(path, fmt::format("element {} of the array is not the name of a class", labels.size() + 1));
+    if (!labels.emplace(name, labels.size()).second)
+      bad(path, fmt::format("element {} repeats '{}'", labels.size() + 1, name.get_ref<const std::string&>()));
+  }
+  return labels;
 }
 
 Labels from_json(const std::string& text, const std::string& path) {
@@ -26,7 +40,8 @@ Labels from_json(const std::string& text, const std::string& path) {
     return true;
   };
   const nlohmann::json json = nlohmann::json::parse(text, count, false);
-  if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
+  if (json.is_array()) return from_json_array(json, path);
+  if (!json.is_object()) bad(path, "is neither a JSON object {\"class\": label} nor an array of names");
   for (const auto& [name, label] : json.items()) {
     const auto number = json_count(label);
     if (!number || *number > formats::kLargestLabel) {
@@ -57,10 +72,11 @@ Labels from_lines(std::string_view text, const std::string& path) {
 
 Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
   if (path.empty()) return {};
-  const std::string text = inputs.text(path, 64U * 1024U * 1024U);
+  std::string text = inputs.text(path, 64U * 1024U * 1024U);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) bad(path, "is empty");
-  Labels labels = text[first] == '{' ? from_json(text, path) : from_lines(text, path);
+  Labels labels = text[first] == '{' || text[first] == '[' ? from_json(text, path) : from_lines(text, path);
   if (labels.empty()) bad(path, "names no class");
   return labels;
 }

@@ -266,11 +266,6 @@ formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t c
   const std::string_view first = scan.listed ? std::string_view(path) : owner.name_of(file);
   const std::string_view stem = formats::split_extension(first).stem;
   const auto planned = [&](const catalog::ScannedFile& member) {
-    if (member.size >= formats::kTarSizeLimit) {
-      const std::string large = owner.path_of(member);
-      throw Error(ErrorCode::unsupported, At{large},
-                  "'{}' has {} bytes; members of portable shards must be smaller than 8 GiB", large, member.size);
-    }
     return formats::PlannedFile{owner.state_of(member), {}};
   };
   formats::PlannedSample sample{0, file.mark, std::string(stem), planned(file), {}};

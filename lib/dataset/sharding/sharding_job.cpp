@@ -213,6 +213,7 @@ void ShardingJob::resume(WrittenSets& result, std::uint64_t unpacked) {
     all += set.shards.size();
   }
   if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
+  if (dry_run_) system::require_writable(target_);
   const std::uint64_t free = require_space(target_, missing, unpacked, dry_run_);
   if (!dry_run_) return;
   const std::size_t shards = all - kept;

@@ -22,6 +22,7 @@
 #include "core/prng.hpp"
 #include "core/text.hpp"
 #include "dataset/sharding/scanned_source.hpp"
+#include "formats/portable_name.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -41,9 +42,10 @@ SampleGroup parse_group(const std::string& text) {
   }
   const std::string pattern = text.substr(kKeyPrefix.size());
   try {
-    return [pattern, regex = std::regex(pattern)](std::string_view key, std::string_view) {
-      std::match_results<std::string_view::const_iterator> found;
-      if (std::regex_search(key.begin(), key.end(), found, regex) && found.size() > 1) return found[1].str();
+    return [pattern, regex = std::regex(pattern)](std::string_view cut_key, std::string_view path) {
+      const std::string key = formats::uncut_key(cut_key, path);
+      std::smatch found;
+      if (std::regex_search(key, found, regex) && found.size() > 1) return found[1].str();
       throw usage_error(
           "--group-by: the pattern '{}' {} the key '{}'; use a pattern with a (group) that matches all keys", pattern,
           found.empty() ? "does not match" : "has no (group) for", key);
@@ -110,7 +112,7 @@ void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
   v.field({"split",
            "divide the samples into folders NAME of the target with a manifest each, such as train=0.9,val=0.1; chosen "
            "by a hash of the key (or its group) and --seed",
-           "NAME=RATIO,...", kPlanned},
+           "NAME=RATIO,...", kPlanned, Elsewhere{"val"}},
           split);
   v.field({"group-by",
            of_shards ? "keep samples of one group in one set: dir (folder of the file) or key:REGEX (first (group) of "
@@ -252,6 +254,9 @@ void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
 
 namespace {
 
+/// The group of an image whose cell is empty: its own. No value of a table contains a zero byte.
+std::string alone(std::string_view path) { return std::string(1, '\0').append(path); }
+
 /// --group-by column:NAME: the table's value for each image.
 SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
                             Context& ctx) {
@@ -275,6 +280,7 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
       }
       group = text;
     }
+    if (group && group->empty()) return alone(path);
     if (group) return *group;
     throw usage_error("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path);
   };

@@ -243,6 +243,7 @@ class Stage {
 
   /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
   StageResult dry_run_result() {
+    system::require_writable(target_.folder());
     const staging::StageJournal::State journal = this->journal();
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {

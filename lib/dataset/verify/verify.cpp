@@ -224,6 +224,11 @@ class Verification {
 
   /// `index_fits`: no sample's content can differ, only headers and padding.
   void collect(ProblemLog& log, bool index_fits = false) {
+    if (log.has(ProblemCode::extra_shard)) {  // what a shard of something else contains is not this set's concern
+      for (const ProblemKind& kind : problem_kinds()) {
+        if (kind.code != ProblemCode::extra_shard) log.drop(kind.code);
+      }
+    }
     // The further pieces of samples lack what the first has. More than there are pieces have another cause.
     for (const ProblemCode code : {ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
                                    ProblemCode::differing_members}) {

@@ -189,6 +189,42 @@ TEST_CASE("images of a folder, of a part of the key or of a value in a table sta
   CHECK(contains(refusal(options, ErrorCode::usage), "--metadata"));
 }
 
+TEST_CASE("images whose cell of the group's column is empty are each a group of their own") {
+  Fixture f;
+  std::string table = "path,clip\n";
+  for (int i = 0; i < 60; ++i) {
+    write_file(fmt::format("{}/walk/{}.jpg", f.tree.root, i), fake_jpeg());
+    table += fmt::format("walk/{}.jpg,\n", i);
+  }
+  write_file(f.dir.path("rows.csv"), table);
+  ConvertOptions options = f.options("out");
+  options.split = {"train=0.5", "val=0.5"};
+  options.group_by = "column:clip";
+  options.sharding.metadata = f.dir.path("rows.csv");
+  run(options);
+  CHECK(f.samples("out/train").size() > 15);
+  CHECK(f.samples("out/val").size() > 15);
+}
+
+TEST_CASE("a group by the key sees keys as they were before they were cut") {
+  Fixture f;
+  const std::string name(90, 'n');
+  for (int i = 0; i < 60; ++i)
+    write_file(fmt::format("{}/walk/{}_{}_clip{}.jpg", f.tree.root, name, i, i % 4), fake_jpeg());
+  ConvertOptions options = f.options("out");
+  options.split = {"train=0.5", "val=0.5"};
+  options.group_by = "key:(clip[0-9]|img)";
+  run(options);
+  std::map<std::string, std::set<std::string>> sets;
+  for (const char* set : {"train", "val"}) {
+    for (const auto& [path, label] : f.samples(fmt::format("out/{}", set))) {
+      if (path.starts_with("walk")) sets[path.substr(path.find("clip"))].insert(set);
+    }
+  }
+  CHECK(sets.size() == 4);
+  for (const auto& [clip, of_clip] : sets) CHECK(of_clip.size() == 1);
+}
+
 TEST_CASE("a split works in parts, resumes, and refuses other ratios") {
   Fixture f;
   f.tree.make();

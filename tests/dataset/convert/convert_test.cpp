@@ -424,6 +424,71 @@ TEST_CASE("side-cars and labels of a class map are in the shard") {
   CHECK(tar.find("{\"a\":1}") != std::string::npos);
 }
 
+std::vector<formats::ManifestClass> classes_of(const std::string& target) {
+  const std::string path = target + "/manifest.json";
+  return formats::read_manifest(read_file(path), path).classes;
+}
+
+TEST_CASE(
+    "a class map may start with a byte order mark, and may be a JSON array of names in the order of their labels") {
+  const Fixture f;
+  const auto labels_by = [&](const std::string& text) {
+    write_file(f.dir.path("map"), text);
+    ConvertOptions options = f.options(fmt::format("out-{}", xxh3_64(as_bytes(text))));
+    options.sharding.class_map = f.dir.path("map");
+    run(options);
+    std::map<std::string, std::uint64_t> labels;
+    for (const auto& item : classes_of(options.target)) labels[item.name] = item.label;
+    return labels;
+  };
+  const std::map<std::string, std::uint64_t> expected = {{"class_0", 2}, {"class_1", 0}, {"class_2", 1}};
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const std::string& text :
+       {std::string("class_1\nclass_2\nclass_0\n"), std::string(R"(["class_1", "class_2", "class_0"])"),
+        std::string(R"({"class_0": 2, "class_1": 0, "class_2": 1})")}) {
+    CHECK(labels_by(text) == expected);
+    CHECK(labels_by(mark + text) == expected);
+  }
+  for (const char* bad :
+       {R"(["class_0", 1, "class_2"])", R"(["class_0", "class_0"])", R"(["class_0", ""])", "[]", "\"class_0\""}) {
+    write_file(f.dir.path("map"), bad);
+    ConvertOptions options = f.options("refused");
+    options.sharding.class_map = f.dir.path("map");
+    CHECK_THROWS_AS(run(options), Error);
+  }
+}
+
+TEST_CASE("folders that Windows makes are no classes") {
+  const Fixture f;
+  for (const char* folder : {"$RECYCLE.BIN", "System Volume Information"})
+    write_file(fmt::format("{}/{}/1.jpg", f.tree.root, folder), fake_jpeg());
+  run(f.options("out"));
+  CHECK(classes_of(f.dir.path("out")).size() == 3);
+}
+
+TEST_CASE("a file that is too large for a tar is a bad one, also as a field of a sample") {
+  const Fixture f;
+  write_file(f.tree.path(0, 0), "");
+  std::filesystem::resize_file(f.tree.path(0, 0), std::uint64_t{8} << 30U);
+  ConvertOptions options = f.options("out");
+  CHECK(contains(failure(options).what(), "smaller than 8 GiB"));
+  options.sharding.on_bad = OnBad::skip;
+  const ConvertResult left = run(options);
+  CHECK(left.skipped == 1);
+  std::filesystem::rename(f.tree.path(0, 0), f.tree.root + "/class_0/img_001.mask");
+  options = f.options("masks");
+  options.sharding.on_bad = OnBad::skip;
+  options.sharding.fields = {"mask?={dir}/{stem}.mask"};
+  const ConvertResult without = run(options);
+  CHECK(without.skipped == 1);
+}
+
+TEST_CASE("a link that leads nowhere is called so") {
+  const Fixture f;
+  std::filesystem::create_symlink("/gone/1.jpg", f.tree.root + "/class_0/link.jpg");
+  CHECK(contains(failure(f.options("out")).what(), "it is a link to '/gone/1.jpg', which does not exist"));
+}
+
 TEST_CASE("a source that changed after its plan was made is refused, also where bad files are skipped") {
   const Fixture f;
   PlanOptions planning;
