@@ -24,9 +24,10 @@ constexpr std::string_view kMagic = "shardkit-run\t1\t";
 constexpr std::chrono::seconds kBeat{15};
 constexpr std::size_t kLongestFile = 4096;
 
-/// One line: magic, version, host, process, start, plan, XXH3-64 of everything before it.
+/// One line: magic, version, host, process, start, plan, part, XXH3-64 of everything before it.
 std::string text_of(const Run& run) {
-  const std::string text = fmt::format("{}{}\t{}\t{}\t{}\t", kMagic, run.host, run.process, run.started_at, run.plan);
+  const std::string text =
+      fmt::format("{}{}\t{}\t{}\t{}\t{}\t", kMagic, run.host, run.process, run.started_at, run.plan, run.part);
   return text + to_hex(xxh3_64(as_bytes(text))) + '\n';
 }
 
@@ -41,8 +42,8 @@ Run parse_run(std::string_view text) {
     begin = end + 1;
   }
   std::uint64_t process = 0;
-  if (columns.size() != 8 || !parse_number(columns[3], process)) return unreadable();
-  Run run{std::string(columns[2]), process, std::string(columns[4]), std::string(columns[5])};
+  if (columns.size() != 9 || !parse_number(columns[3], process)) return unreadable();
+  Run run{std::string(columns[2]), process, std::string(columns[4]), std::string(columns[5]), std::string(columns[6])};
   return text_of(run) == text ? run : unreadable();
 }
 
@@ -121,6 +122,12 @@ RunFile::~RunFile() {
 void RunFile::follow(std::string plan) {
   const std::scoped_lock lock(mutex_);
   run_.plan = std::move(plan);
+  announce();
+}
+
+void RunFile::take(std::string part) {
+  const std::scoped_lock lock(mutex_);
+  run_.part = std::move(part);
   announce();
 }
 

@@ -22,6 +22,7 @@ struct Run {
   std::uint64_t process = 0;  ///< its number on that host, or in its container
   std::string started_at;     ///< RFC 3339
   std::string plan;           ///< what it works on: only runs with equal ones may work together; empty: not decided
+  std::string part = {};      ///< which share of it, such as "2/16"; empty: all of it, or not decided
 };
 
 /// "process 4711 on host 'node3', since 2026-01-02T03:04:05Z"
@@ -48,6 +49,8 @@ class RunFile {
 
   /// Announces the plan.
   void follow(std::string plan);
+  /// Announces the share of the plan.
+  void take(std::string part);
   /// The other live runs, in no order.
   std::vector<Run> others() const;
   /// Throws Error{in_use} if another process removed the file, because this one gave no sign of life: its plan may have

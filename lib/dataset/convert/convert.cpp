@@ -36,6 +36,7 @@ class Conversion {
 
   ConvertResult run() {
     plan_sets();
+    job_.settle_part();
     if (!options_.dry_run) {
       for (std::size_t i = 0; i < amendments_.size(); ++i) job_.reopen(job_.sets()[i], amendments_[i].reopened());
     }

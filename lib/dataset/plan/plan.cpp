@@ -40,8 +40,9 @@ void PlanOptions::describe(FieldVisitor& v) {
   sharding.describe(v);
   v.topic("Parts and plans");
   v.field({"parts", Unit::count,
-           "number of parts of the converts, for --part auto where the scheduler does not provide it (Kubernetes)", "N",
-           at_least(1)},
+           "number of parts of the converts, for --part auto: ids of array tasks are then 0 to N-1 (LSF: 1 to N), also "
+           "if some tasks are submitted again without the others",
+           "N", at_least(1)},
           parts);
   v.topic("Training job");
   v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);

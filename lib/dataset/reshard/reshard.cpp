@@ -131,6 +131,7 @@ class Resharding {
       for (TargetSet& set : job_.sets()) set.remove_if_empty();
       throw;
     }
+    job_.settle_part();
     resume();
     if (options_.dry_run) return std::move(result_);
     for (TargetSet& set : job_.sets()) write_set(set);

@@ -131,6 +131,26 @@ void ShardTarget::follow_plan() {
               folder_);
 }
 
+void ShardTarget::announce_part(const Part& part) {
+  if (run_) run_->take(part_text(part));
+}
+
+std::optional<Division> ShardTarget::division() const {
+  if (!std::filesystem::exists(division_path())) return std::nullopt;
+  std::optional<Division> division = parse_division(io::read_text_file(division_path()));
+  if (division) return division;
+  throw Error(ErrorCode::corrupt, At{division_path()},
+              "'{}' is damaged, so --part auto does not know the parts of '{}'; use --part I/N", division_path(),
+              folder_);
+}
+
+Division ShardTarget::record_division(const Division& division) {
+  if (dry_run_) return this->division().value_or(division);
+  io::AtomicFile file(files_, division_path());
+  file.write(as_bytes(division_text(division)));
+  return file.commit_new() ? division : *this->division();
+}
+
 std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
   const std::string state = state_path("");
   std::vector<io::Run> runs =
@@ -262,6 +282,7 @@ void ShardTarget::remove_unpublished(const formats::PlanReader& plan) const {
            std::filesystem::directory_iterator(state_path("")), std::filesystem::directory_iterator())) {
     if (part.path().filename().string().starts_with("part-")) files_.remove(part.path());
   }
+  files_.remove(division_path());
   files_.remove(earlier_manifest_path());
   files_.sync_directory(folder_);
   files_.sync_directory(state_path(""));

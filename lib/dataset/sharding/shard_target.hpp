@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataset/sharding/part.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
@@ -48,6 +49,13 @@ class ShardTarget {
   void require_run() const {
     if (run_) run_->require();
   }
+
+  /// Announces the part that this run writes. After follow_plan(); nothing in a dry run.
+  void announce_part(const Part& part);
+  /// How array jobs divide the current plan, as their first task recorded it; empty: none has. Throws Error{corrupt}.
+  std::optional<Division> division() const;
+  /// Records the division unless another task did; in a dry run nothing is recorded. Returns the one that is valid.
+  Division record_division(const Division& division);
 
   /// --append: the next adopt_plan() adds a plan behind those of the set, where the set is finished; an unfinished one
   /// is continued, or with `discard` replaced if it is that of an --append and another one. Throws Error{conflict} for
@@ -104,6 +112,7 @@ class ShardTarget {
                                                          const std::vector<formats::IndexSkip>& skipped) const;
 
   std::string plan_path() const { return state_path(formats::plan_name(number_)); }
+  std::string division_path() const { return plan_path() + ".division"; }
   std::string earlier_manifest_path() const;
   void keep_earlier_manifest() const;
   void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
 #include "system/storage.hpp"
@@ -17,87 +16,8 @@ namespace {
 
 constexpr std::size_t kMostListed = 1000;
 
-std::optional<std::uint64_t> number(const system::EnvironmentLookup& environment, const char* name) {
-  const std::optional<std::string> text = environment(name);
-  if (!text || text->empty()) return std::nullopt;
-  std::uint64_t value = 0;
-  if (!parse_number(*text, value)) {
-    throw usage_error("--part auto: {}='{}' is not a number", name, *text);
-  }
-  return value;
-}
-
-std::optional<Part> rank_and_size(const system::EnvironmentLookup& environment, const char* rank, const char* size) {
-  const auto index = number(environment, rank);
-  const auto count = number(environment, size);
-  if (!index || !count) return std::nullopt;
-  return Part{*index, *count};
-}
-
-/// A batch script has SLURM_PROCID=0 and SLURM_NTASKS of its whole job, but runs once; a step that srun started runs
-/// once per task.
-bool is_batch_script(const system::EnvironmentLookup& environment) {
-  return environment("SLURM_JOB_ID") && !environment("SLURM_STEP_ID") && !environment("SLURM_STEP_NUM_TASKS");
-}
-
-std::optional<Part> slurm_step(const system::EnvironmentLookup& environment) {
-  if (const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")) return step;
-  const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_NTASKS");
-  if (!step || step->count == 1 || !is_batch_script(environment)) return step;
-  if (environment("SLURM_ARRAY_TASK_ID")) return std::nullopt;  // one process per array task
-  throw usage_error("--part auto: this batch script has {} tasks but runs once; start the command with srun",
-                    step->count);
-}
-
-std::optional<Part> slurm(const system::EnvironmentLookup& environment) {
-  const std::optional<Part> step = slurm_step(environment);
-  const auto task = number(environment, "SLURM_ARRAY_TASK_ID");
-  if (!task) return step;
-  const std::uint64_t first = number(environment, "SLURM_ARRAY_TASK_MIN").value_or(0);
-  const std::uint64_t stride = number(environment, "SLURM_ARRAY_TASK_STEP").value_or(1);
-  const auto count = number(environment, "SLURM_ARRAY_TASK_COUNT");
-  if (!count || stride == 0 || *task < first || (*task - first) % stride != 0) {
-    throw usage_error("--part auto: SLURM_ARRAY_TASK_ID, _MIN, _STEP and _COUNT do not fit together; use --part I/N");
-  }
-  const Part array{(*task - first) / stride, *count};
-  if (!step) return array;
-  return Part{array.index * step->count + step->index, array.count * step->count};
-}
-
-std::optional<Part> kubernetes(const system::EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
-  const auto index = number(environment, "JOB_COMPLETION_INDEX");
-  if (!index) return std::nullopt;
-  if (!parts) {
-    throw usage_error(
-        "--part auto: Kubernetes provides JOB_COMPLETION_INDEX but not the number of parts; add --parts N (the "
-        "Job's completions), here or to `shardctl plan`");
-  }
-  return Part{*index, *parts};
-}
-
-Part from_environment(const system::EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
-  if (const auto part = rank_and_size(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return *part;
-  if (const auto part = slurm(environment)) return *part;
-  if (const auto part = rank_and_size(environment, "PMI_RANK", "PMI_SIZE")) return *part;
-  if (const auto part = kubernetes(environment, parts)) return *part;
-  if (const auto part = rank_and_size(environment, "RANK", "WORLD_SIZE")) return *part;
-  throw usage_error(
-      "--part auto: the variables of no scheduler are set (Open MPI, Slurm, PMI, Kubernetes Indexed Job, RANK and "
-      "WORLD_SIZE); use --part I/N");
-}
-
-Part from_text(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  Part part;
-  if (slash == std::string::npos || !parse_number(std::string_view(text).substr(0, slash), part.index) ||
-      !parse_number(std::string_view(text).substr(slash + 1), part.count)) {
-    throw usage_error("--part '{}': expected I/N, such as 0/4, or auto", text);
-  }
-  return part;
-}
-
 /// If the scheduler gives a number but not the count, the plan may have it.
-std::optional<Part> choose_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
+std::optional<PartClaim> claim_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
   if (!options.in_parts()) return std::nullopt;
   const bool automatic = options.part.empty() || options.part == "auto";
   const std::optional<std::uint64_t> parts = options.parts || !automatic ? options.parts : planned;
@@ -130,46 +50,11 @@ IndexKinds kinds_of_set(const IndexKinds& asked, const std::string& folder,
 
 }  // namespace
 
-Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
-                const system::EnvironmentLookup& environment) {
-  const Part part = text == "auto" ? from_environment(environment, parts) : from_text(text);
-  if (part.index >= part.count) {
-    throw usage_error("part {} of {}: {}", part.index, part.count,
-                      part.count == 0 ? "N must be at least 1"
-                                      : fmt::format("parts count from 0, so the last is {}", part.count - 1));
-  }
-  if (parts && *parts != part.count) {
-    throw usage_error("--parts or the plan has {} parts, but --part has {}", *parts, part.count);
-  }
-  return part;
-}
-
-std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shards) {
-  const std::size_t each = shards / part.count;
-  const std::size_t extra = shards % part.count;
-  const auto start = [&](std::uint64_t index) { return index * each + std::min<std::size_t>(index, extra); };
-  return {start(part.index), start(part.index + 1)};
-}
-
-std::string part_file_name(const Part& part) { return fmt::format("part-{:05}-of-{:05}.json", part.index, part.count); }
-
-std::optional<Part> parse_part_file_name(const std::string& name) {
-  constexpr std::string_view kStart = "part-", kMiddle = "-of-", kEnd = ".json";
-  const std::string_view text(name);
-  const std::size_t middle = text.find(kMiddle);
-  if (!text.starts_with(kStart) || !text.ends_with(kEnd) || middle == std::string_view::npos) return std::nullopt;
-  Part part;
-  const std::size_t count = middle + kMiddle.size();
-  const bool read = parse_number(text.substr(kStart.size(), middle - kStart.size()), part.index) &&
-                    parse_number(text.substr(count, text.size() - kEnd.size() - count), part.count);
-  return read && name == part_file_name(part) ? std::optional(part) : std::nullopt;
-}
-
 ShardingJob::ShardingJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
                          io::FileSystem& files, Context& ctx)
     : target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
-      part_(choose_part(options, parts)),
+      claim_(claim_part(options, parts)),
       recheck_(options.recheck),
       dry_run_(options.dry_run),
       cores_(system::thread_count(options.threads)),
@@ -185,6 +70,30 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
                 "'{}' is the folder of one set of shards; choose another folder for several sets", target_);
   }
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
+}
+
+void ShardingJob::settle_part() {
+  if (!claim_) return;
+  const ArrayTask* task = std::get_if<ArrayTask>(&*claim_);
+  part_ = task != nullptr ? part_of_task(*task) : std::get<Part>(*claim_);
+  for (TargetSet& set : sets_) set.announce_part(*part_);
+}
+
+/// One division for all sets: the first that is recorded, or what this task knows.
+Part ShardingJob::part_of_task(const ArrayTask& task) {
+  std::optional<Division> recorded;
+  for (const TargetSet& set : sets_) {
+    if (!recorded) recorded = set.division();
+  }
+  const Division division = recorded ? *recorded : division_of(task);
+  const Part part = part_of(task, division, target_);
+  for (TargetSet& set : sets_) {
+    if (!(set.record_division(division) == division)) {
+      throw Error(ErrorCode::conflict, At{set.folder()},
+                  "another array job divides '{}' into other parts than this one; use --part I/N", set.folder());
+    }
+  }
+  return part;
 }
 
 std::uint64_t ShardingJob::find_finished() {

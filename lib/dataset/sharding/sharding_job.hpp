@@ -5,43 +5,18 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/checks/dry_run.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
+#include "dataset/sharding/part.hpp"
 #include "dataset/sharding/shard_target.hpp"
 #include "dataset/sharding/shard_writer.hpp"
 #include "dataset/sharding/sharding_options.hpp"
-#include "system/probe.hpp"
 
 namespace shardkit::dataset {
-
-/// Part `index` of `count`; parts count from 0.
-struct Part {
-  std::uint64_t index = 0;
-  std::uint64_t count = 1;
-  bool operator==(const Part&) const = default;
-};
-
-/// Reads "I/N", or for "auto" what the scheduler says, in this order:
-///   OMPI_COMM_WORLD_RANK, _SIZE (Open MPI; right also inside sbatch, where Slurm's own variables are not);
-///   SLURM_ARRAY_TASK_ID, _MIN, _STEP, _COUNT, combined with SLURM_PROCID and SLURM_NTASKS inside a step;
-///   SLURM_PROCID, SLURM_NTASKS;  PMI_RANK, PMI_SIZE;
-///   JOB_COMPLETION_INDEX with N from `parts` (Kubernetes does not set it);  RANK, WORLD_SIZE (torchrun).
-/// Throws Error{usage} for text that is not a part, when nothing says which part this is, or when `parts` contradicts
-/// it.
-Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
-                const system::EnvironmentLookup& environment);
-
-/// The shards of a part: a contiguous run, [first, second) of `shards`; the runs of all parts differ by at most one.
-std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shards);
-
-/// The name in .shardkit of the manifest of a part, "part-00000-of-00003.json", and back; empty for another name.
-std::string part_file_name(const Part& part);
-std::optional<Part> parse_part_file_name(const std::string& name);
 
 /// One folder of shards: the target, or one of its sets such as train and val.
 struct WrittenSet {
@@ -102,8 +77,8 @@ struct TargetSet : ShardTarget {
 };
 
 /// The common part of convert, reshard and merge, which differ in how plans are made and where samples come from. Order
-/// of calls: add the sets and adopt a plan for each, resume(), then write() each set. merge looks for finished shards
-/// and publishes. Used by one thread; borrows files and context.
+/// of calls: add the sets and adopt a plan for each, settle_part(), resume(), then write() each set. merge looks for
+/// finished shards and publishes. Used by one thread; borrows files and context.
 class ShardingJob {
  public:
   /// `target` is the folder of the set or sets. `parts` is the number of parts that a plan names, for schedulers that
@@ -118,6 +93,10 @@ class ShardingJob {
   std::deque<TargetSet>& sets() { return sets_; }
   /// Threads that work at the same time.
   unsigned cores() const { return cores_; }
+
+  /// Ends the choice of the part: an array task takes it from the division that the sets have, or records it there.
+  /// Throws Error{usage} as division_of() and part_of() do.
+  void settle_part();
 
   /// Finds the shards of this part that are finished; returns the bytes of the others.
   std::uint64_t find_finished();
@@ -144,12 +123,14 @@ class ShardingJob {
   std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:
+  Part part_of_task(const ArrayTask& task);
   ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
                                 std::uint64_t may_skip);
 
   const std::string target_;
   const IndexKinds kinds_;
-  const std::optional<Part> part_;  ///< all shards without one
+  const std::optional<PartClaim> claim_;
+  std::optional<Part> part_;  ///< after settle_part(); all shards without one
   const bool recheck_;
   const bool dry_run_;
   const unsigned cores_;

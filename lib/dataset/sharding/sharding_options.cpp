@@ -266,11 +266,15 @@ std::map<std::string, std::string> plan_texts(ShardingOptions options) {
 void WriteOptions::describe(FieldVisitor& v) {
   v.topic("Parts and plans");
   v.field({"part",
-           "write only part I of N, counted from 0; auto: as set by the scheduler (Slurm, Kubernetes Indexed Job, "
-           "MPI). `shardctl merge` joins the parts, with several sets in each of their folders",
+           "write only part I of N, counted from 0; auto: as set by the scheduler (Slurm, Flux, PBS, LSF, AWS Batch, "
+           "Kubernetes Indexed Job, Volcano, MPI). `shardctl merge` joins the parts, with several sets in each of "
+           "their folders",
            "I/N|auto"},
           part);
-  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", "N"}, parts);
+  v.field(
+      {"parts", Unit::count,
+       "number of parts, for --part auto where the scheduler does not provide it (Kubernetes, PBS, LSF, Volcano)", "N"},
+      parts);
   v.topic("Output");
   v.field({"recheck", "read finished shards again and compare their checksums"}, recheck);
   v.field({"index",
