@@ -471,7 +471,7 @@ TEST_CASE("a file that is too large for a tar is a bad one, also as a field of a
   write_file(f.tree.path(0, 0), "");
   std::filesystem::resize_file(f.tree.path(0, 0), std::uint64_t{8} << 30U);
   ConvertOptions options = f.options("out");
-  CHECK(contains(failure(options).what(), "smaller than 8 GiB"));
+  CHECK(says(failure(options), "smaller than 8 GiB"));
   options.sharding.on_bad = OnBad::skip;
   const ConvertResult left = run(options);
   CHECK(left.skipped == 1);
@@ -486,7 +486,7 @@ TEST_CASE("a file that is too large for a tar is a bad one, also as a field of a
 TEST_CASE("a link that leads nowhere is called so") {
   const Fixture f;
   std::filesystem::create_symlink("/gone/1.jpg", f.tree.root + "/class_0/link.jpg");
-  CHECK(contains(failure(f.options("out")).what(), "it is a link to '/gone/1.jpg', which does not exist"));
+  CHECK(says(failure(f.options("out")), "it is a link to '/gone/1.jpg', which does not exist"));
 }
 
 TEST_CASE("a source that changed after its plan was made is refused, also where bad files are skipped") {
