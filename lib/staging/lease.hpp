@@ -17,8 +17,7 @@
 namespace shardkit::staging {
 
 struct Lease {
-  std::string owner;  ///< id of the job
-  std::string purpose;
+  std::string owner;          ///< id of the job
   system::WallTime taken_at;  ///< or renewed
   system::WallTime expires_at;
   std::string holder = {};  ///< random name of the running process that renews it; empty: no process does
@@ -35,7 +34,7 @@ struct LeaseFile {
   bool lives_at(system::WallTime now) const { return !lease || now < lease->expires_at; }
 };
 
-/// "leased by job-7 (training) until 2026-01-02T03:04:05Z"; "leased by job-7 while its `cache hold` runs, now until
+/// "leased by job-7 until 2026-01-02T03:04:05Z"; "leased by job-7 while its `cache hold` runs, now until
 /// ..."
 std::string describe(const LeaseFile& lease);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -249,6 +250,27 @@ TEST_CASE("-h shows only options that exist") {
       }
     }
   }
+}
+
+TEST_CASE("a verb shows at most 40 options, and both programs have at most 150 names of options") {
+  constexpr std::size_t kMostOfVerb = 40;
+  constexpr std::size_t kMostNames = 150;
+  std::set<std::string_view> names;
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const shardkit::cli::Command& command : app.commands) {
+      CAPTURE(command.text().name);
+      const shardkit::cli::CommandDoc doc = shardkit::cli::document(command);
+      std::size_t shown = doc.common.size();
+      for (const shardkit::FieldNode& option : doc.options) {
+        if (option.field.is_operand()) continue;
+        names.insert(option.field.name);
+        if (shardkit::cli::shared_topic(app, option.topic) == nullptr) ++shown;
+      }
+      for (const shardkit::FieldNode& option : doc.common) names.insert(option.field.name);
+      CHECK(shown <= kMostOfVerb);
+    }
+  }
+  CHECK(names.size() <= kMostNames);
 }
 
 TEST_CASE("every verb with threads has -j, and all verbs describe shared options alike") {

@@ -14,9 +14,6 @@ void describe_filters(FieldVisitor& v, ReshardOptions& options) {
            "repeated: one match is enough",
            "GLOB", kPlanned},
           options.keys);
-  v.field(
-      {"min-size", Unit::bytes, "keep only samples with at least this many bytes in all members together", kPlanned},
-      options.min_size);
   v.field({"max-size", Unit::bytes, "keep only samples with at most this many bytes in all members together", kPlanned},
           options.max_size);
   v.field({"sample",

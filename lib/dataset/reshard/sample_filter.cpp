@@ -12,13 +12,8 @@
 #include "formats/portable_name.hpp"
 
 namespace shardkit::dataset {
-namespace {}  // namespace
-
 SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes)
-    : globs_(options.keys),
-      min_size_(options.min_size.value_or(0)),
-      max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
-  if (min_size_ > max_size_) throw usage_error("--min-size is above --max-size: no sample would be left");
+    : globs_(options.keys), max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
   for (const std::string& wanted : options.classes) {
     bool found = false;
     for (const formats::ManifestClass& item : classes) {
@@ -56,7 +51,7 @@ bool SampleFilter::keeps(const formats::MovedSample& sample) const {
   if (!globs_.empty() && std::ranges::none_of(globs_, matches)) return false;
   std::uint64_t bytes = 0;
   for (const formats::IndexMember& member : sample.members) bytes += member.size;
-  return min_size_ <= bytes && bytes <= max_size_;
+  return bytes <= max_size_;
 }
 
 void SampleFilter::require_labels() const {

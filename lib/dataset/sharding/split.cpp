@@ -118,17 +118,11 @@ void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
                        "REGEX in the key), or column:NAME (a column of --list or --metadata)",
            of_shards ? "dir|key:REGEX" : "dir|key:REGEX|column:NAME"},
           group_by);
-  v.field(
-      {"stratify",
-       "accepted without effect: each class is divided by the same ratios, but at random, so that a set may have no "
-       "sample of a small class"},
-      stratify);
   v.field({"seed", of_shards ? "seed of --split and --sample" : "seed of --split", "SEED", kPlanned}, seed);
 }
 
 SplitRule split_rule(const SplitOptions& options) {
   SplitRule rule{parse_split(options.split), options.seed};
-  if (rule.shares.empty() && options.stratify) throw usage_error("--stratify needs --split");
   if (options.group_by.empty()) return rule;
   if (rule.shares.empty()) throw usage_error("--group-by needs --split");
   if (options.group_by.starts_with(kColumnPrefix) && options.group_by.size() > kColumnPrefix.size()) {
@@ -238,7 +232,8 @@ void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
   };
   if (!divided.labels_moved.empty()) {
     ctx.warn("class_without_training_sample",
-             "with this --seed, '{0}' would have no sample of some classes; one sample or group of each was moved there: {1}",
+             "with this --seed, '{0}' would have no sample of some classes; one sample or group of each was moved "
+             "there: {1}",
              rule.shares.front().name, named(divided.labels_moved));
   }
   for (std::size_t i = 0; i < divided.labels_absent.size(); ++i) {

@@ -30,7 +30,7 @@ class Converting(CompatibilityTest):
 
     def test_a_split_is_refused_because_its_rule_is_another(self):
         before = tree(self.folder / "split")
-        refused = self.program("shardctl", "convert", "src", "split", "--split", "train=0.7,val=0.3", "--stratify")
+        refused = self.program("shardctl", "convert", "src", "split", "--split", "train=0.7,val=0.3")
         self.assert_error(refused, 4, "'split/train'", "no --group-by", "asks for --group-by key", "empty folder")
         self.assertEqual(tree(self.folder / "split"), before)
 
@@ -179,7 +179,7 @@ class NodeCache(CompatibilityTest):
 
     def test_gc_evicts_all_but_the_leased_set(self):
         finished = self.program("shardctl", "cache", "gc", "cache", "--limit", "1")
-        self.assert_error(finished, 5, "evicted 2 folders", "leased by job-1 (training)", "shardctl cache release")
+        self.assert_error(finished, 5, "evicted 2 folders", "leased by job-1", "shardctl cache release")
         self.assertEqual(sorted(self.sets()), ["leased"])
 
     def test_a_released_set_is_evicted(self):

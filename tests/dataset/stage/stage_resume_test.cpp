@@ -193,7 +193,7 @@ TEST_CASE("a power cut at any moment leaves no marker over less than the whole, 
 TEST_CASE("the same with several requests at a time, whose ranges of one file come in any order") {
   const Shards shards;
   FakeSource source = shards.fake();
-  const CopyLimits limits{3, 3, 16 * 1024, {32 * 1024, false}};
+  const CopyLimits limits{3, 3, 16 * 1024, {32 * 1024}};
   std::uint64_t reused = 0;
   for (std::uint64_t moment = 1;; moment += 2) {
     CAPTURE(moment);
