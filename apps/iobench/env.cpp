@@ -279,8 +279,7 @@ cli::Command env_command() {
            "and what to do. With --workers and a batch size, compares free space in /dev/shm with what that loader "
            "needs.\n\nRuns no benchmark and writes nothing. GPU data comes from NVML if it is installed. Leaves out "
            "devices that this user or container cannot see. Findings are advice: exit code 0. With --strict, errors "
-           "and "
-           "warnings give exit code 3.",
+           "and warnings give exit code 3.",
        .examples = {{"iobench env /data/train", "is this node set up well for this data?"},
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256",
                      "is /dev/shm large enough for this loader?"},

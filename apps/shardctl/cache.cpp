@@ -118,6 +118,10 @@ cli::Answer answer_cache_warm(const dataset::CacheWarmOptions& options, const da
   return answer;
 }
 
+std::string leases_that_stay(std::uint64_t held) {
+  return held == 0 ? "" : fmt::format("{} of a running `cache hold` of this job", format_count(held, "lease"));
+}
+
 cli::Answer answer_cache_release(const dataset::CacheReleaseOptions& options,
                                  const dataset::CacheReleaseResult& result) {
   cli::Answer answer;
@@ -127,6 +131,7 @@ cli::Answer answer_cache_release(const dataset::CacheReleaseOptions& options,
                                       format_count(result.folders, "staged folder"));
   answer.subject = options.folder;
   if (result.released > 0) answer.facts = {{"job", result.owner}};
+  answer.facts.emplace_back("stay", leases_that_stay(result.held));
   return answer;
 }
 
@@ -142,6 +147,7 @@ cli::Answer answer_cache_hold(const dataset::CacheHoldOptions& options, const da
   cli::Answer answer;
   answer.headline = "released by " + result.lease_id;
   answer.subject = options.folder;
+  answer.facts = {{"stay", leases_that_stay(result.held)}};
   return answer;
 }
 
@@ -222,7 +228,8 @@ cli::Command cache_release_command() {
        .description =
            "`shardctl stage` takes a lease for its pod or Slurm job, or with a random id that it prints. Run this in "
            "the same job, or with --lease-id, when the set is no longer needed. Otherwise the lease expires. A missing "
-           "lease is not an error. A running `cache hold` ends its leases itself.",
+           "lease is not an error. A running `cache hold` ends its leases itself; those of one that was killed end "
+           "here.",
        .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
                     {"shardctl cache release /nvme/cache --lease-id slurm-1234",
                      "all leases of a job, in a Slurm epilog"},

@@ -10,6 +10,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "io/publish.hpp"
@@ -94,10 +95,14 @@ std::vector<std::string> class_folders(const SourceFolder& source, const std::st
   return class_folders(source, folder, quiet, ignored);
 }
 
-bool holds_images(const SourceFolder& source, const std::string& folder) {
-  return std::ranges::any_of(entries_in(source, folder), [](const ListedEntry& entry) {
-    return entry.kind == EntryKind::file && is_image_name(entry.name);
-  });
+/// The first image directly in one of the sets, which have class folders, so that it would get no label; else empty.
+std::string stray_image(const SourceFolder& source, const std::vector<std::string>& sets) {
+  for (const std::string& set : sets) {
+    for (const ListedEntry& entry : entries_in(source, set)) {
+      if (entry.kind == EntryKind::file && is_image_name(entry.name)) return io::join_path(set, entry.name);
+    }
+  }
+  return {};
 }
 
 void warn_of_absent_classes(const std::string& set, const std::vector<std::string>& here,
@@ -200,7 +205,6 @@ SourceFolder SourceFolder::below(const std::string& folder) const {
 
 SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled) {
   const std::vector<std::string> folders = class_folders(source, "");
-  const std::string train(kTrain);
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
       !std::ranges::binary_search(folders, kTrain)) {
     return {};
@@ -210,20 +214,21 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
     sets.names = folders;
     return sets;
   }
-  if (class_folders(source, train).empty() || holds_images(source, train)) return {};
   std::vector<std::vector<std::string>> classes;
   for (const std::string& name : folders) {
     std::vector<std::string> here = class_folders(source, name);
-    if (here.empty()) {
-      ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
-               source.path_of(name));
-      continue;
-    }
+    if (here.empty()) continue;
     std::vector<std::string> all;
     std::ranges::set_union(sets.classes, here, std::back_inserter(all));
     sets.classes = std::move(all);
     sets.names.push_back(name);
     classes.push_back(std::move(here));
+  }
+  if (!std::ranges::binary_search(sets.names, kTrain) || !stray_image(source, sets.names).empty()) return {};
+  for (const std::string& name : folders) {
+    if (std::ranges::binary_search(sets.names, name)) continue;
+    ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
+             source.path_of(name));
   }
   for (std::size_t i = 0; i < sets.names.size(); ++i) {
     warn_of_absent_classes(source.path_of(sets.names[i]), classes[i], sets.classes, ctx);
@@ -233,14 +238,65 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
 
 namespace {
 
-/// "Train", "training", "val2017", "test_set"
-bool resembles_set(std::string_view name) {
+/// "Train", "train2017", "trainval", "test-dev", "val_images", "training_set": made of such words and numbers only.
+bool is_named_as_set(std::string_view name) {
+  constexpr auto kSets = std::to_array<std::string_view>({"validation", "validating", "training", "testing", "train",
+                                                          "valid", "test", "val", "dev", "evaluation", "eval"});
+  constexpr auto kOthers =
+      std::to_array<std::string_view>({"dataset", "data", "set", "split", "images", "image", "imgs", "img"});
   std::string text = lower_case(name);
-  const auto cut = [&](std::string_view characters) { text.erase(text.find_last_not_of(characters) + 1); };
-  cut("0123456789");
-  if (text.ends_with("set")) text.resize(text.size() - 3);
-  cut("_-. ");
-  return is_set_name(text) || text == "training" || text == "testing";
+  bool is_set = false;
+  for (std::string_view left = text; !left.empty();) {
+    const auto starts = [&](std::string_view word) { return left.starts_with(word); };
+    const auto* set = std::ranges::find_if(kSets, starts);
+    const auto* other = std::ranges::find_if(kOthers, starts);
+    if (set != kSets.end()) {
+      is_set = true;
+      left.remove_prefix(set->size());
+    } else if (other != kOthers.end()) {
+      left.remove_prefix(other->size());
+    } else if (std::string_view("0123456789_-. ").find(left.front()) != std::string_view::npos) {
+      left.remove_prefix(1);
+    } else {
+      return false;
+    }
+  }
+  return is_set;
+}
+
+/// How to convert these class folders with labels of one file.
+std::string with_class_map(const SourceFolder& source, const remedy::Named& folders, const std::string& first) {
+  const std::string convert = remedy::in_text(remedy::convert(first, " --class-map classes.txt"));
+  if (source.store) return fmt::format("list the class folders in classes.txt, one per line, then {}", convert);
+  return fmt::format("{}, then {}", remedy::in_text(remedy::list_classes(folders)), convert);
+}
+
+/// What to do with sets that have class folders, `labeled` of them.
+std::string advice_for_labeled(const SourceFolder& source, const std::vector<std::string>& labeled) {
+  const std::string first = source.path_of(labeled.front());
+  if (labeled.size() == 1) return fmt::format("convert it alone: {}", remedy::in_text(remedy::convert(first, "")));
+  remedy::Named folders;
+  for (const std::string& name : labeled) folders.push_back(source.path_of(name));
+  return fmt::format("convert each with the classes of all: {}, and so on", with_class_map(source, folders, first));
+}
+
+/// What to do with sets of images without class folders.
+std::string advice_for_unlabeled(const SourceFolder& source, const std::string& set) {
+  const std::string folder = source.path_of(set);
+  return fmt::format("{}, or with labels from a table {}, because it has no class folders",
+                     remedy::in_text(remedy::convert(folder, " --unlabeled")),
+                     remedy::in_text(remedy::convert(folder, " --list FILE.csv --label-column NAME")));
+}
+
+/// What has to change so that `sets` are found, of which `labeled` have class folders.
+std::string advice_for_names(const SourceFolder& source, const std::vector<std::string>& sets,
+                             const std::vector<std::string>& labeled, const std::vector<std::string>& others) {
+  if (!others.empty()) return fmt::format("move '{}' away, or ", others.front());
+  if (sets.size() > 1 && !std::ranges::all_of(sets, is_set_name)) return "rename them to train, val and test, or ";
+  const std::string stray = stray_image(source, labeled);
+  if (!stray.empty())
+    return fmt::format("move images such as '{}' to a class folder or away, or ", source.path_of(stray));
+  return {};
 }
 
 }  // namespace
@@ -248,23 +304,22 @@ bool resembles_set(std::string_view name) {
 void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled) {
   std::vector<std::string> sets;
   std::vector<std::string> others;
-  for (const std::string& name : class_folders(source, "")) {
-    const bool is_set = resembles_set(name) && !(labeled && class_folders(source, name).empty()) &&
-                        !(labeled && holds_images(source, name));
-    (is_set ? sets : others).push_back(name);
-  }
+  for (const std::string& name : class_folders(source, "")) (is_named_as_set(name) ? sets : others).push_back(name);
   if (sets.size() < (labeled ? 1 : 2)) return;
-  const bool alone = others.empty() && sets.size() == 1;
-  std::string text = fmt::format("'{}' contains {}the {} {}", source.path, alone ? "only " : "",
-                                 sets.size() == 1 ? "set" : "sets", fmt::join(sets, " and "));
+  std::string text =
+      fmt::format("'{}' contains the {} {}", source.path, sets.size() == 1 ? "set" : "sets", fmt::join(sets, " and "));
   if (!others.empty()) text += fmt::format(", and also '{}'", others.front());
   if (!labeled)
     return ctx.warn("sets_joined", text + ": all samples go into one set; to keep them apart, convert each");
-  text += alone ? ", which would become a class: " : ", which would become classes: ";
-  if (!others.empty()) text += fmt::format("move '{}' away, or ", others.front());
-  if (others.empty() && sets.size() > 1) text += "rename them to train, val and test, or ";
-  text +=
-      "convert each set on its own, all with one --class-map. If these folders are classes, list them in a --class-map";
+  std::vector<std::string> with_classes;
+  std::ranges::copy_if(sets, std::back_inserter(with_classes),
+                       [&](const std::string& set) { return !class_folders(source, set).empty(); });
+  text += sets.size() == 1 ? ", which is not a class: " : ", which are not classes: ";
+  text += with_classes.empty()
+              ? advice_for_unlabeled(source, sets.front())
+              : advice_for_names(source, sets, with_classes, others) + advice_for_labeled(source, with_classes);
+  text += fmt::format(". If {}: {}", sets.size() == 1 ? "it is a class" : "they are classes",
+                      with_class_map(source, {source.path}, source.path));
   throw Error(ErrorCode::usage, text, source.path);
 }
 

@@ -54,13 +54,13 @@ struct SetFolders {
 /// least one other, and train contains folders. As classes they would give every image of a set the same label. A set
 /// without class folders, such as the test images of ImageNet, is left out with a warning. A set that lacks classes of
 /// another one causes a warning, because torchvision would number its classes differently. Throws like
-/// scan_image_folder() for folders that cannot be listed. Without `labeled`, sets need no class folders: images
-/// directly in them are enough.
+/// scan_image_folder() for folders that cannot be listed. A set with class folders and images beside them makes none.
+/// Without `labeled`, sets need no class folders: images directly in them are enough.
 SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled = true);
 
-/// Throws Error{usage} if a folder of the source is named like a set and contains folders, as "train" or "Val2017", but
-/// find_set_folders() found no sets: as classes, each set would get one label. Without `labeled` several of them are a
-/// warning.
+/// Throws Error{usage} if a folder of the source is named as a set, such as "train", "Val2017" or "trainval", but
+/// find_set_folders() found no sets: as a class, all of a set would get one label. For sources without a class map,
+/// which lists the folders that are classes. Without `labeled` several such folders are a warning.
 void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled);
 
 enum class EntryKind { folder, file };

@@ -140,7 +140,8 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
   watcher.require_space(source->size(), 0);
   Packed packed{*source};
   const Reader reader = open_raw(packed, path);
-  formats::TarFeed feed(watcher, std::uint64_t{1} << 62U);  // its size is known when it ends
+  const auto after_end = salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
+  formats::TarFeed feed(watcher, std::uint64_t{1} << 62U, after_end);  // its size is known when it ends
   std::uint64_t checked = 0;
   while (bytes_ < watcher.members_end() + kMostPadding) {
     ctx.throw_if_stopped();

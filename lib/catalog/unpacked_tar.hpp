@@ -26,8 +26,9 @@ class UnpackedTar {
   /// bomb, Error{no_space} like require_space_to_unpack(), Error{cancelled}.
   UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
       : UnpackedTar(std::make_unique<io::FileSource>(path), path, folder, files, ctx) {}
-  /// The same for any compressed tar, local or remote; `path` is for messages. With `salvage`, keeps everything before
-  /// the place where the compressed data or the tar in it is damaged or cut, unless that is its start.
+  /// The same for any compressed tar, local or remote; `path` is for messages. With `salvage`, unpacks tars that were
+  /// put together, and keeps everything before the place where the compressed data or the tar in it is damaged or cut,
+  /// unless that is its start.
   UnpackedTar(std::unique_ptr<ByteSource> packed, const std::string& path, const std::string& folder,
               io::FileSystem& files, Context& ctx, bool salvage = false);
 

@@ -33,6 +33,13 @@ std::string soft_fail_text(const Outcome& outcome) {
   return fmt::format("--soft-fail: exit code 0 instead of {}", outcome.exit_code);
 }
 
+std::vector<FieldNode> chosen(std::vector<FieldNode> nodes, const auto& is_chosen) {
+  std::erase_if(nodes, [&](const FieldNode& node) { return !is_chosen(node); });
+  return nodes;
+}
+
+bool holds_more(FieldKind kind) { return kind == FieldKind::group || kind == FieldKind::list; }
+
 constexpr std::size_t kMostWarnings = 20;
 constexpr std::string_view kRed = "\x1b[31m";
 constexpr std::string_view kYellow = "\x1b[33m";
@@ -119,10 +126,17 @@ std::string Messages::json_stop(int signal, int exit_code, std::string_view text
                {"text", go_on.empty() ? std::string(text) : fmt::format("{}; {}", text, go_on)}});
 }
 
-void Messages::done(const Outcome& outcome, double elapsed_seconds) const {
+void Messages::done(const Report& report) const {
   if (!json_) return;
-  const Json members{
-      {"status", outcome.status()}, {"exit_code", outcome.exit_code}, {"elapsed_seconds", elapsed_seconds}};
+  Json members{{"status", report.outcome.status()},
+               {"exit_code", report.outcome.exit_code},
+               {"elapsed_seconds", report.elapsed_seconds}};
+  members["operands"] =
+      fields_json(chosen(report.options, [](const FieldNode& node) { return node.field.is_operand(); }));
+  if (!report.outcome.failure || report.failed_with_result) {
+    members["result"] =
+        fields_json(chosen(report.result, [](const FieldNode& node) { return !holds_more(node.kind); }));
+  }
   io_.err << line("info", "done", members);
 }
 

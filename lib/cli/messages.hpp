@@ -20,6 +20,8 @@
 /// Sentences about the end of a command, shared by standard error, its JSON form and the termination message.
 namespace shardkit::cli {
 
+struct Report;
+
 /// {"code","text","path","offset"}; null for a missing path or offset.
 nlohmann::ordered_json failure_json(const Failure& failure);
 
@@ -45,8 +47,9 @@ class Messages final : public Log {
   /// failure.
   void failure(const Outcome& outcome, int signal) const;
 
-  /// The "done" event; in text form the report has this role.
-  void done(const Outcome& outcome, double elapsed_seconds) const;
+  /// The "done" event with the operands and, if there is one, the result without its lists; in text form the report
+  /// has this role.
+  void done(const Report& report) const;
 
   /// The last message before the process ends without waiting for the command. From any thread.
   std::string forced_end(int signal) const;

@@ -42,9 +42,8 @@ int exit_code(ErrorCode code, int signal) {
 
 std::string system_error_text(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
-  return "the system allows no more threads or processes; use a lower --threads or --concurrency, or raise the limit "
-         "on "
-         "processes (ulimit -u, pids.max of the container)";
+  return "the system allows no more threads; raise the limit of processes (ulimit -u, pids.max of the container) or of "
+         "memory";
 }
 
 }  // namespace

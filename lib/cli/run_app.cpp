@@ -80,7 +80,7 @@ class CommandRun {
     write_reports();
     if (has_error()) write_termination();
     say_answer();
-    messages_->done(report_.outcome, report_.elapsed_seconds);
+    messages_->done(report_);
     return report_.outcome.softened ? 0 : report_.outcome.exit_code;
   }
 

@@ -49,13 +49,23 @@ SignalWatch::SignalWatch(std::stop_source stop, LastWords last_words)
   signals_ = checked(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "watch");
   end_ = checked(eventfd(0, EFD_CLOEXEC), "watch");
   pthread_sigmask(SIG_BLOCK, &set, &before_);
-  thread_ = std::jthread([this] { watch(); });
+  try {
+    thread_ = std::jthread([this] { watch(); });
+    stopper_ = std::jthread([this] { stop_when_woken(); });
+  } catch (...) {
+    end_threads();
+    throw;
+  }
 }
 
-SignalWatch::~SignalWatch() {
+SignalWatch::~SignalWatch() { end_threads(); }
+
+void SignalWatch::end_threads() {
+  wake_stopper_.release();
+  if (stopper_.joinable()) stopper_.join();  // while the deadline still holds
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(end_, &one, sizeof one);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   close(signals_);
   close(end_);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -74,8 +84,7 @@ void SignalWatch::watch() {
   signalfd_siginfo info{};
   if (read(signals_, &info, sizeof info) != sizeof info) return;
   signal_.store(static_cast<int>(info.ssi_signo));
-  // A stop callback of the command may hang; the deadline must still hold.
-  const std::jthread stopper([this] { stop_.request_stop(); });
+  wake_stopper_.release();
   const auto start = std::chrono::steady_clock::now();
   const auto passed_ms = [&] {
     const auto passed = std::chrono::steady_clock::now() - start;
@@ -87,6 +96,11 @@ void SignalWatch::watch() {
     if (wake == Wake::timeout || passed_ms() >= kSameSignalMs) end_process();
     [[maybe_unused]] const auto taken = read(signals_, &info, sizeof info);
   }
+}
+
+void SignalWatch::stop_when_woken() {
+  wake_stopper_.acquire();
+  if (signal_.load() != 0) stop_.request_stop();
 }
 
 void SignalWatch::end_process() const {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <semaphore>
 #include <stop_token>
 #include <thread>
 
@@ -30,6 +31,10 @@ class SignalWatch {
   enum class Wake { signal, end, timeout };
 
   void watch();
+  /// Requests the stop on a thread of its own: a stop callback of the command may hang, and the deadline must still
+  /// hold.
+  void stop_when_woken();
+  void end_threads();
   /// The first of: a signal, the end of this watch, `timeout_ms` passing (-1: never).
   Wake wait(int timeout_ms) const;
   [[noreturn]] void end_process() const;
@@ -40,6 +45,8 @@ class SignalWatch {
   sigset_t before_{};
   int signals_ = -1;  ///< signalfd
   int end_ = -1;      ///< eventfd, readable when the watch has ended
+  std::counting_semaphore<2> wake_stopper_{0};
+  std::jthread stopper_;  ///< exists before a signal, because later the system may refuse another thread
   std::jthread thread_;
 };
 

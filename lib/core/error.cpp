@@ -20,6 +20,8 @@ ErrorCode error_code_of(int error_number) {
     case EDQUOT:
     case EFBIG:
       return ErrorCode::no_space;
+    case ENOMEM:
+      return ErrorCode::out_of_memory;
     case ENOTSUP:
     case ENOSYS:
       return ErrorCode::unsupported;
@@ -51,7 +53,7 @@ namespace {
 /// Hints for errors whose kernel text does not say what to change.
 std::string_view remedy_of(int error_number) {
   if (error_number == EMFILE)
-    return "; raise the limit of open files with 'ulimit -n', or use a lower --threads or --concurrency";
+    return "; raise the hard limit of open files (ulimit -n, LimitNOFILE of a service, --ulimit of a container)";
   if (error_number == ENFILE) return "; raise the system limit of open files, fs.file-max";
   if (error_number == EFBIG) return "; raise the limit of file sizes with 'ulimit -f unlimited'";
   return {};

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <random>
 
 namespace shardkit {
 namespace {
@@ -18,6 +19,11 @@ std::uint64_t split_mix(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
   return value ^ (value >> 31);
+}
+
+std::uint64_t random_bits() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32U | random();
 }
 
 Prng::Prng(std::uint64_t seed) : state_{} {

@@ -11,6 +11,9 @@ namespace shardkit {
 /// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): spreads the bits of `value` over all 64.
 std::uint64_t split_mix(std::uint64_t value);
 
+/// 64 bits from the system's source of chance, for seeds and for names that nobody else chooses. Thread-safe.
+std::uint64_t random_bits();
+
 /// xoshiro256** 1.0 (Blackman and Vigna, 2018, prng.di.unimi.it), its four state words seeded from one 64-bit seed
 /// by SplitMix64. The sequence is part of shardkit's file formats: a shuffle depends on it and must never change.
 /// Not for secrets. Not thread-safe.

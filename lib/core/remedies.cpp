@@ -24,14 +24,15 @@ constexpr std::array kTable{
     Row{"shards", " --shards {}"},
     Row{"multiple_of", " --multiple-of {}"},
     Row{"convert", "shardctl convert {} DST{}"},
+    Row{"list_classes",
+        "find {} -mindepth 1 -maxdepth 1 -xtype d ! -name '.*' -printf '%f\\n' | LC_ALL=C sort -u >classes.txt"},
     Row{"plan", "shardctl plan {} -o {} --class-map FILE"},
     Row{"leave_out", " --on-bad skip"},
     Row{"max_bad", " --max-bad {}"},
     Row{"merge", "shardctl merge {}"},
-    Row{"forget_parts", "rm -f {}/.shardkit/part-*-of-{}.json"},
     Row{"index", "shardctl index {}"},
     Row{"index_reader", " --{}"},
-    Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index {}/.shardkit/plan*"},
+    Row{"index_replace", "shardctl index {} --replace"},
     Row{"move_away", "mkdir -p OUT && mv {} OUT"},
     Row{"evict", "shardctl cache gc {} --limit 0"},
     Row{"release", "shardctl cache release {} {}"},
@@ -84,26 +85,22 @@ std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
 std::string convert(const std::string& source, const std::string& options) {
   return filled("convert", {word(source, "SRC"), options});
 }
+std::string list_classes(const Named& folders) { return filled("list_classes", {words(folders)}); }
 std::string plan(const std::string& source, const std::string& output) {
   return filled("plan", {word(source, "SRC"), shell_word(output)});
 }
 std::string merge(const std::string& folder) { return filled("merge", {shell_word(folder)}); }
-
-std::string forget_parts(const std::string& folder, std::uint64_t parts) {
-  return filled("forget_parts", {shell_word(folder), fmt::format("{:05}", parts)});
-}
 
 std::string index(const Named& shards, std::string_view reader) {
   const std::string command = filled("index", {words(shards)});
   return reader.empty() ? command : command + filled("index_reader", {std::string(reader)});
 }
 
+std::string index_replace(const std::string& folder) { return filled("index_replace", {shell_word(folder)}); }
+
 std::string move_away(const Named& files) { return filled("move_away", {words(files)}); }
 
 std::string evict(const std::string& folder) { return filled("evict", {shell_word(folder)}); }
-std::string forget_set(const std::string& folder) {
-  return filled("forget_set", {shell_word(folder), shell_word(folder), shell_word(folder)});
-}
 std::string release(const std::string& folder, const std::string& lease_id) {
   return filled("release", {shell_word(folder), lease_id.empty() ? "--all" : "--lease-id " + shell_word(lease_id)});
 }

@@ -45,16 +45,16 @@ std::string reshard(const Named& shards, const Repairs& repairs = {});
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
 /// Writes all sets of a source. `options` are in the form of command_text().
 std::string convert(const std::string& source, const std::string& options);
+/// Writes the names of the class folders in local folders to classes.txt, for --class-map.
+std::string list_classes(const Named& folders);
 /// Plans one set of a source with a class map for all sets.
 std::string plan(const std::string& source, const std::string& output);
 /// Joins the parts of a set.
 std::string merge(const std::string& folder);
-/// Removes the records of a set's parts, for one number of parts; finished shards stay.
-std::string forget_parts(const std::string& folder, std::uint64_t parts);
 /// Creates manifest and indexes for shards of other programs; with `reader` ("wids") that reader's indexes.
 std::string index(const Named& shards, std::string_view reader = {});
-/// Removes the files of a convert or reshard about the tars in `folder`, so that they can be indexed as they are.
-std::string forget_set(const std::string& folder);
+/// Indexes the tars in `folder` as they are, instead of what a convert or reshard wrote about them.
+std::string index_replace(const std::string& folder);
 /// Moves files to a folder that the user chooses.
 std::string move_away(const Named& files);
 /// Evicts a staged folder.

@@ -31,24 +31,26 @@ bool parse_class(std::string_view column, std::size_t classes, std::optional<std
   return true;
 }
 
-/// Columns: "+" class marked stem image sidecar... json. Only the last starts with a brace or a bracket, as JSON does.
-/// A column behind a side-car that starts with '=' is its path.
+/// Columns: "+" class marked stem [group] image sidecar... json. Only the last starts with a brace or a bracket, as
+/// JSON does. A column behind a side-car that starts with '=' is its path.
 bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& head, PlannedSample& sample) {
-  if (columns.size() < 5 || columns[0] != "+" || !parse_class(columns[1], head.classes.size(), sample.class_index) ||
-      (!sample.class_index && !head.listed)) {
+  const std::size_t image = head.grouped ? 5 : 4;
+  if (columns.size() <= image || columns[0] != "+" ||
+      !parse_class(columns[1], head.classes.size(), sample.class_index) || (!sample.class_index && !head.listed)) {
     return false;
   }
   std::uint64_t mark = 0;
   if (!parse_number(columns[2], mark) || mark > (head.keys == KeyRule::nested ? 2U : 1U)) return false;
   sample.mark = static_cast<KeyMark>(mark);
-  if (!unescape(columns[3], sample.stem) || !parse_file(columns[4], sample.image)) return false;
+  if (!unescape(columns[3], sample.stem) || !parse_file(columns[image], sample.image)) return false;
+  if (head.grouped && !parse_hex(columns[4], sample.group)) return false;
   std::size_t end = columns.size();
   sample.json.clear();
   const bool has_json = columns.back().starts_with('{') || columns.back().starts_with('[');
   if (has_json && !unescape(columns[--end], sample.json)) return false;
-  if (end < 5) return false;
+  if (end <= image) return false;
   sample.sidecars.clear();
-  for (std::size_t i = 5; i < end; ++i) {
+  for (std::size_t i = image + 1; i < end; ++i) {
     const bool is_path = columns[i].starts_with('=');
     if (is_path && (sample.sidecars.empty() || !unescape(columns[i].substr(1), sample.sidecars.back().path)))
       return false;
@@ -108,6 +110,8 @@ void PlanReader::read_head() {
       ok = head_.listed = true;
     } else if (columns[0] == "paths" && columns.size() == 1) {
       ok = head_.paths = true;
+    } else if (columns[0] == "grouped" && columns.size() == 1) {
+      ok = head_.grouped = true;
     } else if (columns[0] == "start" && columns.size() == 4) {
       PlanStart& start = head_.start.emplace();
       ok = parse_number(columns[1], start.shards) && parse_hex(columns[2], start.plan) &&
@@ -268,7 +272,8 @@ std::string_view planned_value(std::string_view name, std::string_view value) {
   return name == "on_bad" && value == "skip" ? "fail" : value;
 }
 
-PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
+PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head)
+    : sink_(sink), label_digits_(label_digits(head)), grouped_(head.grouped) {
   const bool is_new = head.keys == KeyRule::nested || head.paths || head.start;
   const std::string_view plan = head.start ? kAppendedPlanMagic : is_new ? kNewPlanMagic : kPlanMagic;
   const std::string_view magic = head.inputs.empty() ? plan : head.paths ? kNewReshardMagic : kReshardMagic;
@@ -277,6 +282,7 @@ PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), labe
   std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
   if (head.paths) text += "paths\n";
+  if (head.grouped) text += "grouped\n";
   if (head.start) {
     text += fmt::format("start\t{}\t{}\t{}\n", head.start->shards, to_hex(head.start->plan), head.start->readmitted);
   }
@@ -321,6 +327,7 @@ void PlanWriter::add(const PlannedSample& sample) {
   line_ = fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-",
                       static_cast<unsigned>(sample.mark));
   append_escaped(line_, sample.stem);
+  if (grouped_) line_ += '\t' + to_hex(sample.group);
   identity_text_ = line_;
   const auto add_file = [&](const PlannedFile& file) {
     std::string column = "\t";

@@ -54,6 +54,7 @@ struct PlannedSample {
   PlannedFile image;
   std::vector<PlannedFile> sidecars;  ///< the sample's other files; `extension` of one with a path is its field's name
   std::string json = {};              ///< text of a .json member without a file; at most kLongestPlannedJson bytes
+  std::uint64_t group = 0;            ///< XXH3-64 of the name of its group, in a plan of groups
   bool operator==(const PlannedSample&) const = default;
 };
 
@@ -86,6 +87,7 @@ struct PlanHead {
   bool objects = false;                        ///< its images are objects of a store and have versions: version 2
   KeyRule keys = KeyRule::flat;                ///< as the option "keys" says; nested: version 3
   bool paths = false;                          ///< indexes contain the paths of members: version 3, for a reshard 2
+  bool grouped = false;                        ///< its samples have groups
   std::optional<PlanStart> start = {};         ///< of a plan that --append made: version 4
   std::optional<std::uint64_t> parts =
       {};  ///< number of parts; for schedulers that do not provide it, not part of the hash
@@ -127,6 +129,7 @@ class PlanWriter {
   Xxh3Stream checksum_;
   std::vector<PlanShard> shards_;
   std::vector<std::size_t> label_digits_;
+  const bool grouped_;
   std::uint64_t offset_ = 0;
   std::string line_;
   std::string identity_text_;

@@ -26,8 +26,7 @@ constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 
 
 [[noreturn]] void damaged(const std::string& name, std::uint64_t offset, std::string_view why) {
   throw Error(ErrorCode::corrupt, At{name, offset},
-              "shard index '{}' is damaged at byte {}: {}; remove it and run the command that created it again", name,
-              offset, why);
+              "shard index '{}' is damaged at byte {}: {}; run the command that created it again", name, offset, why);
 }
 
 void parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {

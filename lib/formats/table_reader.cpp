@@ -86,6 +86,34 @@ std::optional<RowFault> wrong_count(TableKind kind, std::size_t fields, std::siz
                   0};
 }
 
+/// A number of JSON that would not be stored as it is written: a whole one beyond 64 bits, which the parser makes a
+/// double of, or a decimal that it rounds to 0.
+std::optional<RowFault> number_fault(std::string_view number, std::size_t at) {
+  if (number.find_first_of(".eE") != std::string_view::npos) {
+    if (parse_decimal(number)) return std::nullopt;
+    return RowFault{"a number is too small; write it as a string", at};
+  }
+  std::int64_t negative = 0;
+  std::uint64_t positive = 0;
+  if (number.starts_with('-') ? parse_number(number, negative) : parse_number(number, positive)) return std::nullopt;
+  return RowFault{"a whole number is too large for 64 bits; write it as a string", at};
+}
+
+/// Looks at the numbers of valid JSON.
+std::optional<RowFault> find_changed_number(std::string_view json) {
+  bool in_string = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++at;
+    if (in_string || (c != '-' && (c < '0' || c > '9'))) continue;
+    const std::size_t end = std::min(json.find_first_not_of("+-.0123456789Ee", at), json.size());
+    if (auto fault = number_fault(json.substr(at, end - at), at)) return fault;
+    at = end - 1;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 /// Splits text into the records of a CSV file (RFC 4180; TableKind lists further rules). Reuses its memory.
@@ -228,7 +256,7 @@ std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
         fmt::format("not JSON from byte {} of the line onwards; a line contains one whole object", error.byte), at};
   }
   if (!row.is_object()) return RowFault{"not a JSON object; a line contains one object, {\"name\": value, ...}"};
-  return std::nullopt;
+  return find_changed_number(text);
 }
 
 std::optional<TableKind> table_kind(std::string_view file_name) {

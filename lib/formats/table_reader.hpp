@@ -23,7 +23,8 @@ struct RowFault {
 
 /// Reads `text` as one JSON object (RFC 8259) into `row`, whose names keep their order. Stricter than the parser: also
 /// refuses text that is not an object, a name twice in one object, more than 10,000 names in one, bytes that are not
-/// UTF-8, a number beyond a double's range, and more than 100 nested objects and lists. Returns the fault, or nothing.
+/// UTF-8, a whole number beyond 64 bits, a decimal beyond a double's range, and more than 100 nested objects and lists.
+/// Returns the fault, or nothing.
 std::optional<RowFault> read_json_row(std::string_view text, nlohmann::ordered_json& row);
 
 /// How a table of rows is written.
@@ -54,7 +55,7 @@ struct TableRow {
 /// The fields of a row are an object in the order of the columns, or of the line. In csv and tsv all values are strings
 /// with the bytes of the file, UTF-8 or not, because paths may be any bytes. dump() throws for one that is not UTF-8,
 /// so check first when writing JSON (is_utf8 in core/text.hpp) or replace them (dump's error handler). In jsonl values
-/// keep their types; whole numbers beyond 64 bits become doubles.
+/// keep their types.
 ///
 /// Every method throws Error{corrupt} with path, byte and line for an invalid table, and the errors of the source. One
 /// thread at a time, except for row_at.

@@ -149,14 +149,13 @@ std::string_view compression_name(Bytes start) {
     std::string_view bytes;
     std::string_view name;
   };
-  static constexpr std::array<Magic, 6> kMagics{{{"\x1f\x8b"sv, "gzip"},
+  static constexpr std::array<Magic, 5> kMagics{{{"\x1f\x8b"sv, "gzip"},
                                                  {"\x28\xb5\x2f\xfd"sv, "zstd"},
                                                  {"\xfd"
                                                   "7zXZ\0"sv,
                                                   "xz"},
                                                  {"BZh"sv, "bzip2"},
-                                                 {"\x04\x22\x4d\x18"sv, "lz4"},
-                                                 {"PK\x03\x04"sv, "zip"}}};
+                                                 {"\x04\x22\x4d\x18"sv, "lz4"}}};
   const auto found = std::find_if(kMagics.begin(), kMagics.end(),
                                   [&](const Magic& magic) { return as_text(start).starts_with(magic.bytes); });
   return found == kMagics.end() ? std::string_view() : found->name;

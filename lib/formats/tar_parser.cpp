@@ -15,8 +15,9 @@ constexpr std::size_t kTrailerRead = 64U * 1024U;
 
 }  // namespace
 
-TarParser::TarParser(std::uint64_t archive_bytes)
-    : archive_bytes_(std::min<std::uint64_t>(archive_bytes, std::numeric_limits<std::int64_t>::max())) {
+TarParser::TarParser(std::uint64_t archive_bytes, AfterEnd after_end)
+    : archive_bytes_(std::min<std::uint64_t>(archive_bytes, std::numeric_limits<std::int64_t>::max())),
+      after_end_(after_end) {
   if (archive_bytes_ == 0) {
     stop(TarFault::empty, 0, "the file is empty");
   } else {
@@ -123,7 +124,9 @@ void TarParser::on_bad_checksum(Bytes block) {
     return stop(TarFault::compressed, 0,
                 fmt::format("this is {} data: readers cannot seek in it and offsets are meaningless", compression));
   }
-  stop(TarFault::not_a_tar, 0, "the first block is not a tar header");
+  const bool is_zip = as_text(block).starts_with("PK\x03\x04");
+  stop(TarFault::not_a_tar, 0,
+       is_zip ? "this is a zip archive: unpack it and give the folder" : "the first block is not a tar header");
 }
 
 void TarParser::on_extension_header(const TarHeader& header) {
@@ -249,13 +252,15 @@ void TarParser::on_trailer(Bytes bytes) {
   const std::string_view text = as_text(bytes);
   const std::size_t data = text.find_first_not_of('\0');
   if (data != std::string_view::npos) {
-    return stop(TarFault::data_after_end, wanted_.offset + data,
-                "data follows the end of the archive (were two tars put together?)");
+    stop(TarFault::data_after_end, wanted_.offset + data,
+         "data follows the end of the archive (were two tars put together?)");
+    if (after_end_ == AfterEnd::go_on) on_header(bytes);
+    return;
   }
   if (state_ == State::second_zero && bytes.size() < kTarBlock) {
     return archive_ended(State::second_zero, wanted_.offset);
   }
-  want(State::trailer, wanted_.offset + bytes.size(), kTrailerRead);
+  want(State::trailer, wanted_.offset + bytes.size(), after_end_ == AfterEnd::stop ? kTrailerRead : kTarBlock);
 }
 
 }  // namespace shardkit::formats

@@ -62,13 +62,20 @@ enum class TarFault {
   truncated,            ///< the archive ends within a header or a member
   missing_end,          ///< no end-of-archive block
   short_end,            ///< one end-of-archive block instead of two
-  data_after_end,       ///< something other than zeros follows the end-of-archive blocks
+  data_after_end,       ///< something other than zeros follows the end-of-archive blocks; without AfterEnd::go_on it
+                        ///< ends the reading
 };
 
 struct TarFinding {
   TarFault fault = TarFault::empty;
   std::uint64_t offset = 0;
   std::string text;  ///< what was found and its effect on readers
+};
+
+/// What a reader does about data after the end-of-archive blocks.
+enum class AfterEnd {
+  stop,   ///< as all readers of shards
+  go_on,  ///< reads the members of further archives there, as of tars that were put together; the finding comes first
 };
 
 class TarParser {
@@ -86,7 +93,7 @@ class TarParser {
   /// The largest range that is requested.
   static constexpr std::size_t kMostWanted = 1U << 20U;
 
-  explicit TarParser(std::uint64_t archive_bytes);
+  explicit TarParser(std::uint64_t archive_bytes, AfterEnd after_end = AfterEnd::stop);
 
   /// The next step. Ranges are requested in ascending order, never overlap and never pass archive_bytes. Findings on
   /// the way to an entry come before it.
@@ -129,6 +136,7 @@ class TarParser {
   void on_trailer(Bytes bytes);
 
   std::uint64_t archive_bytes_;
+  AfterEnd after_end_;
   State state_ = State::done;
   Range wanted_;
   bool entry_ready_ = false;

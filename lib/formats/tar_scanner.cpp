@@ -12,8 +12,8 @@ constexpr std::size_t kContentPiece = 256U * 1024U;
 
 }  // namespace
 
-TarScanner::TarScanner(ByteSource& source, OnFinding on_finding)
-    : source_(source), on_finding_(std::move(on_finding)), parser_(source.size()), buffer_(kReadAhead) {}
+TarScanner::TarScanner(ByteSource& source, OnFinding on_finding, AfterEnd after_end)
+    : source_(source), on_finding_(std::move(on_finding)), parser_(source.size(), after_end), buffer_(kReadAhead) {}
 
 bool TarScanner::next(TarEntry& entry) {
   while (true) {

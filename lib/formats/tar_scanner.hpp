@@ -32,7 +32,7 @@ class TarScanner {
   using OnFinding = std::function<void(const TarFinding&)>;
   /// The caller keeps `source`. Faults of the archive are passed to `on_finding`.
   explicit TarScanner(
-      ByteSource& source, OnFinding on_finding = [](const TarFinding&) {});
+      ByteSource& source, OnFinding on_finding = [](const TarFinding&) {}, AfterEnd after_end = AfterEnd::stop);
 
   /// The next member; false at the end. Throws the errors of the source.
   bool next(TarEntry& entry);
@@ -61,7 +61,8 @@ std::uint64_t read_tar(ByteSource& source, TarHandler& handler, const std::funct
 class TarFeed {
  public:
   /// The caller keeps `handler`.
-  TarFeed(TarHandler& handler, std::uint64_t archive_bytes) : handler_(handler), parser_(archive_bytes) {}
+  TarFeed(TarHandler& handler, std::uint64_t archive_bytes, AfterEnd after_end = AfterEnd::stop)
+      : handler_(handler), parser_(archive_bytes, after_end) {}
 
   void feed(Bytes bytes);
   /// The end of the input: what is missing now is reported as truncated.

@@ -3,23 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include <fmt/format.h>
-
-#include "core/text.hpp"
+#include "image/byte_order.hpp"
 
 namespace shardkit::image {
 namespace {
-
-inline std::uint32_t byte_at(Bytes bytes, std::size_t at) { return std::to_integer<std::uint32_t>(bytes[at]); }
-
-inline std::uint32_t big_u16(Bytes bytes, std::size_t at) { return byte_at(bytes, at) << 8U | byte_at(bytes, at + 1); }
-inline std::uint32_t big_u32(Bytes bytes, std::size_t at) { return big_u16(bytes, at) << 16U | big_u16(bytes, at + 2); }
-inline std::uint32_t little_u16(Bytes bytes, std::size_t at) {
-  return byte_at(bytes, at + 1) << 8U | byte_at(bytes, at);
-}
-inline std::uint32_t little_u32(Bytes bytes, std::size_t at) {
-  return little_u16(bytes, at + 2) << 16U | little_u16(bytes, at);
-}
 
 constexpr unsigned kSof0 = 0xC0;
 constexpr unsigned kDht = 0xC4;
@@ -177,50 +164,6 @@ std::optional<ImageSize> jpeg_size(Bytes file) {
   return ImageSize{read.header.width, read.header.height};
 }
 
-/// The kind that an extension promises; unknown when it promises none.
-ImageKind promised_kind(std::string_view extension) {
-  if (extension.starts_with('.')) extension.remove_prefix(1);
-  const std::string lower = lower_case(extension);
-  struct Promise {
-    std::string_view extension;
-    ImageKind kind;
-  };
-  constexpr std::array promises{
-      Promise{"jpg", ImageKind::jpeg}, Promise{"jpeg", ImageKind::jpeg}, Promise{"png", ImageKind::png},
-      Promise{"gif", ImageKind::gif},  Promise{"webp", ImageKind::webp}, Promise{"bmp", ImageKind::bmp},
-      Promise{"tif", ImageKind::tiff}, Promise{"tiff", ImageKind::tiff}, Promise{"ppm", ImageKind::pnm},
-      Promise{"pgm", ImageKind::pnm},  Promise{"pbm", ImageKind::pnm},
-  };
-  const auto* found =
-      std::find_if(promises.begin(), promises.end(), [&](const Promise& p) { return p.extension == lower; });
-  return found == promises.end() ? ImageKind::unknown : found->kind;
-}
-
-/// The fault in the structure of a JPEG, found by a walk over its markers and its end-of-image marker.
-std::optional<ImageProblem> jpeg_problem(Bytes file) {
-  const JpegHeaderResult read = read_jpeg_header(file);
-  if (read.status == JpegHeaderStatus::truncated) {
-    return ImageProblem{ImageFlaw::truncated,
-                        fmt::format("the JPEG ends after {} bytes, within its header", file.size())};
-  }
-  if (read.status != JpegHeaderStatus::ok) {
-    return ImageProblem{ImageFlaw::corrupt_header, "the JPEG's header is damaged before its first scan"};
-  }
-  if (!has_end_of_image(file, read.header.scan_offset)) {
-    // Of a progressive one scans may be missing; Pillow waits for the marker and refuses it.
-    return ImageProblem{read.header.progressive ? ImageFlaw::truncated : ImageFlaw::no_end,
-                        fmt::format("the JPEG ends after {} bytes without an end-of-image marker", file.size())};
-  }
-  return std::nullopt;
-}
-
-/// Whether the bytes end before the end that the file declares; only kinds whose end is known without a walk.
-bool ends_early(Bytes file, ImageKind kind) {
-  if (kind == ImageKind::png) return as_text(file).rfind("IEND") == std::string_view::npos;
-  if (kind == ImageKind::webp) return file.size() < std::uint64_t{little_u32(file, 4)} + 8;
-  return false;
-}
-
 }  // namespace
 
 JpegHeaderResult read_jpeg_header(Bytes file) {
@@ -250,9 +193,12 @@ JpegHeaderResult read_jpeg_header(Bytes file) {
   return ended(result.header.components == 0 ? JpegHeaderStatus::corrupt : JpegHeaderStatus::ok);
 }
 
-bool has_end_of_image(Bytes file, std::size_t scan_offset) {
-  if (scan_offset >= file.size()) return false;
-  return as_text(file.subspan(scan_offset)).rfind("\xFF\xD9") != std::string_view::npos;
+std::optional<std::size_t> end_of_image(Bytes file, std::size_t scan_offset) {
+  constexpr std::string_view kMarker = "\xFF\xD9";
+  if (scan_offset >= file.size()) return std::nullopt;
+  const std::size_t at = as_text(file.subspan(scan_offset)).rfind(kMarker);
+  if (at == std::string_view::npos) return std::nullopt;
+  return scan_offset + at + kMarker.size();
 }
 
 ImageKind sniff_image(Bytes head) {
@@ -284,37 +230,6 @@ std::optional<ImageSize> image_size(Bytes file) {
     default:
       return std::nullopt;
   }
-}
-
-std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension) {
-  if (head.empty()) return ImageProblem{ImageFlaw::empty, "the file is empty"};
-  const ImageKind kind = sniff_image(head);
-  const ImageKind promised = promised_kind(extension);
-  if (kind == ImageKind::unknown) {
-    return ImageProblem{ImageFlaw::not_an_image, "the first bytes are not those of an image"};
-  }
-  if (promised == ImageKind::unknown || promised == kind) return std::nullopt;
-  return ImageProblem{ImageFlaw::other_format,
-                      fmt::format("the name says {} but the content is {}", enum_name(promised), enum_name(kind))};
-}
-
-std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension) {
-  if (auto problem = magic_problem(file, extension)) return problem;
-  const ImageKind kind = sniff_image(file);
-  if (kind == ImageKind::jpeg) {
-    if (auto problem = jpeg_problem(file)) return problem;
-  }
-  if (kind == ImageKind::tiff || kind == ImageKind::pnm) return std::nullopt;
-  const std::optional<ImageSize> size = image_size(file);
-  if (!size || ends_early(file, kind)) {
-    return ImageProblem{ImageFlaw::truncated,
-                        fmt::format("the {} ends early, after {} bytes", enum_name(kind), file.size())};
-  }
-  if (size->width == 0 || size->height == 0) {
-    return ImageProblem{ImageFlaw::zero_pixels,
-                        fmt::format("the header says {} x {} pixels", size->width, size->height)};
-  }
-  return std::nullopt;
 }
 
 }  // namespace shardkit::image

@@ -3,14 +3,13 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "core/bytes.hpp"
 #include "core/fields.hpp"
 
-/// Information from a file's first bytes, without decoding a pixel. Only the text of a problem is allocated; every
-/// function accepts any bytes and is thread-safe.
+/// Information from a file's first bytes, without decoding a pixel. Nothing is allocated; every function accepts any
+/// bytes and is thread-safe.
 namespace shardkit::image {
 
 /// Chroma subsampling, by its usual names. `other` is any factor without one.
@@ -50,8 +49,9 @@ struct JpegHeaderResult {
 /// Parses the markers up to the first scan. Bytes between segments are skipped, as in libjpeg.
 JpegHeaderResult read_jpeg_header(Bytes file);
 
-/// True if there is an end-of-image marker after `scan_offset`. Fast for an intact file: the search runs from the end.
-bool has_end_of_image(Bytes file, std::size_t scan_offset);
+/// The offset behind the last end-of-image marker after `scan_offset`; empty without one. Fast for an intact file: the
+/// search runs from the end.
+std::optional<std::size_t> end_of_image(Bytes file, std::size_t scan_offset);
 
 enum class ImageKind { unknown, jpeg, png, gif, webp, bmp, tiff, pnm };
 constexpr auto enum_names(ImageKind) {
@@ -70,35 +70,5 @@ struct ImageSize {
 
 /// The dimensions of a JPEG, PNG, GIF, WebP or BMP; empty for other kinds and if the header ends too early.
 std::optional<ImageSize> image_size(Bytes file);
-
-/// Faults of an image that its header and its closing bytes show.
-enum class ImageFlaw {
-  empty,           ///< the file is empty
-  not_an_image,    ///< the first bytes are not those of a known kind
-  other_format,    ///< of another kind than its name
-  truncated,       ///< the bytes end early
-  no_end,          ///< a baseline JPEG without an end marker: readers accept it if all its rows exist
-  corrupt_header,  ///< a segment contradicts the format
-  zero_pixels,     ///< width or height is 0
-};
-constexpr auto enum_names(ImageFlaw) {
-  return std::to_array<std::string_view>(
-      {"empty", "not_an_image", "other_format", "truncated", "no_end", "corrupt_header", "zero_pixels"});
-}
-
-/// Why a file is not the image that its name promises.
-struct ImageProblem {
-  ImageFlaw flaw = ImageFlaw::empty;
-  /// One line without the file's name.
-  std::string text;
-};
-
-/// Checks only the first bytes (12 are enough): ImageFlaw::empty, not_an_image or other_format. `extension` as below.
-std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension);
-
-/// Checks the header and the closing bytes of a whole file. `extension` is the file name's, with or without its dot, in
-/// any case; its kind is compared with the kind found, but an extension without a kind matches all. Empty if nothing is
-/// wrong; decoding may find more.
-std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension);
 
 }  // namespace shardkit::image

@@ -28,6 +28,12 @@ int set_lock(int fd, short type) {
   return 0;
 }
 
+/// Whether the open file is the one that `named` describes.
+bool is_same_file(const File& file, const struct stat& named) {
+  struct stat open {};
+  return ::fstat(file.fd(), &open) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 [[noreturn]] void refuse_without_locks(const std::string& path) {
   throw Error(ErrorCode::unsupported, At{path},
               "the file system of '{}' does not support locks; choose a folder on a local disk", path);
@@ -76,8 +82,15 @@ class PosixPatchFile final : public PatchFile {
   }
 
   void reserve(std::uint64_t size) override {
-    if (file_.size() >= size || ::fallocate(file_.fd(), 0, 0, static_cast<off_t>(size)) == 0) return;
-    if (errno != EOPNOTSUPP && errno != ENOSYS) throw system_error(errno, "reserve space for", file_.path());
+    if (file_.size() >= size) return;
+    int failed = 0;
+    do {
+      failed = ::fallocate(file_.fd(), 0, 0, static_cast<off_t>(size)) == 0 ? 0 : errno;
+    } while (failed == EINTR);
+    if (failed == 0) return;
+    // Some file systems do not know it, and some containers forbid it; the space is then taken by the writes.
+    if (failed != EOPNOTSUPP && failed != ENOSYS && failed != EPERM)
+      throw system_error(failed, "reserve space for", file_.path());
     resize(size);
   }
 
@@ -227,10 +240,8 @@ class PosixFileSystem final : public FileSystem {
 
   /// False if `path` is another file by now: the previous holder of the lock has renamed or removed it.
   static bool has_name(const File& file, const std::string& path) {
-    struct stat open {};
     struct stat named {};
-    return ::fstat(file.fd(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-           open.st_ino == named.st_ino;
+    return ::lstat(path.c_str(), &named) == 0 && is_same_file(file, named);
   }
 };
 
@@ -282,13 +293,17 @@ bool FolderLock::try_take(Hold hold) {
 void FolderLock::release() { set_lock(file_.fd(), F_UNLCK); }
 
 bool is_locked(const std::string& path) {
-  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
-  if (!file && errno == ENOENT) return false;
-  if (!file) throw system_error(errno, "open", path);
-  struct flock other {};
-  other.l_type = F_WRLCK;
-  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
-  return other.l_type != F_UNLCK;
+  while (true) {
+    const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
+    if (!file && errno == ENOENT) return false;
+    if (!file) throw system_error(errno, "open", path);
+    struct flock other {};
+    other.l_type = F_WRLCK;
+    if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
+    if (other.l_type != F_UNLCK) return true;
+    struct stat now {};  // another file may have replaced the opened one
+    if (::stat(path.c_str(), &now) == 0 && is_same_file(file, now)) return false;
+  }
 }
 
 void wait_for_lock(const std::string& path, const std::stop_token& stop) {

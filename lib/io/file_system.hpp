@@ -116,8 +116,9 @@ class FolderLock {
   File file_;
 };
 
-/// Whether a process holds the lock of the file at `path`, shared or exclusive; false without such a file. Changes
-/// nothing: the folder may be mounted read-only. The answer may be outdated immediately.
+/// Whether a process holds the lock of the file at `path`, shared or exclusive; false without such a file. Also right
+/// while a process replaces the file by one that it has locked before. Changes nothing: the folder may be mounted
+/// read-only. The answer may be outdated immediately.
 bool is_locked(const std::string& path);
 
 /// Waits a little before a lock is tried again. Throws Error{cancelled} on a stop; `path` is for the message.

@@ -6,7 +6,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/prng.hpp"
 #include "io/page_cache.hpp"
 
 namespace shardkit::io {
@@ -113,7 +113,7 @@ AtomicFile::~AtomicFile() {
   file_.reset();
   try {
     files_.remove(temp_);
-  } catch (const Error&) {  // a leftover is hidden, and the next run removes it
+  } catch (...) {  // a leftover is hidden, and the next run removes it
   }
 }
 
@@ -173,11 +173,10 @@ std::string published_path(const std::string& path) {
 }
 
 std::string temp_name(const std::string& path) {
-  std::random_device random;
   const std::size_t slash = path.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
   return fmt::format("{}.{}.{}-{}-{}{}", path.substr(0, begin), path.substr(begin), host_name(), ::getpid(),
-                     std::uint64_t{random()} << 32U | random(), kTempEnd);
+                     random_bits(), kTempEnd);
 }
 
 std::size_t remove_stale_temps(FileSystem& files, const std::string& folder) {

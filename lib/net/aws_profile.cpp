@@ -1,80 +1,48 @@
 #include "net/aws_profile.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/file.hpp"
-#include "system/shell.hpp"
+#include "system/program_output.hpp"
 
 namespace shardkit::net {
 namespace {
 
-constexpr int kStopPollMs = 50;
 constexpr std::uint64_t kLargestFile = 1U << 20U;
-constexpr std::size_t kLongestOutput = 256UL << 10U;
-constexpr system::Seconds kProgramTime{60};
-
-Error failure(const char* how) {
-  return Error(ErrorCode::denied, fmt::format("the program of credential_process {}", how));
-}
-
-}  // namespace
-
-std::string program_output(const std::string& command, std::size_t limit, system::Seconds time,
-                           const std::stop_token& stop) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error(errno, "make", "a pipe");
-  const io::File reading(ends[0], "pipe");
-  io::File writing(ends[1], "pipe");
-  system::Shell shell(command, writing.fd(), -1);
-  { const io::File closed = std::move(writing); }
-  const system::Seconds deadline = system::system_clock().monotonic() + time;
-  std::string output;
-  for (std::array<char, 4096> block{};;) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while looking for credentials");
-    if (system::system_clock().monotonic() > deadline) throw failure("takes too long");
-    pollfd ready{reading.fd(), POLLIN, 0};
-    if (::poll(&ready, 1, kStopPollMs) <= 0) continue;
-    const ssize_t got = ::read(reading.fd(), block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    output.append(block.data(), static_cast<std::size_t>(got));
-    if (output.size() > limit) throw failure("prints too much");
-  }
-  if (shell.wait() != 0) throw failure("ends with an error");
-  return output;
-}
-
-namespace {
-
 constexpr std::string_view kBlanks = " \t\r";
 
-/// The profile that a section line "[...]" names; empty for sections of other things.
-std::optional<std::string> section_profile(std::string_view line, bool is_config) {
+/// What a section "<kind> <name>" names; empty for sections of another kind.
+std::optional<std::string> name_after(std::string_view kind, std::string_view section) {
+  if (!section.starts_with(kind) || section.size() == kind.size()) return std::nullopt;
+  if (kBlanks.find(section[kind.size()]) == std::string_view::npos) return std::nullopt;
+  return std::string(system::trimmed(section.substr(kind.size())));
+}
+
+/// The name under which the settings below a section line "[...]" are kept; empty for sections of other things.
+std::optional<std::string> kept_as(std::string_view line, bool is_config) {
   const std::size_t end = line.find(']');
   if (end == std::string_view::npos) return std::nullopt;
-  std::string_view name = system::trimmed(line.substr(1, end - 1));
-  constexpr std::string_view prefix = "profile";
-  if (is_config && name.starts_with(prefix) && name.size() > prefix.size() &&
-      kBlanks.find(name[prefix.size()]) != std::string_view::npos) {
-    return std::string(system::trimmed(name.substr(prefix.size())));
+  const std::string_view name = system::trimmed(line.substr(1, end - 1));
+  if (is_config) {
+    if (auto profile = name_after("profile", name)) return profile;
+    if (const auto services = name_after("services", name)) return services_section(*services);
+    if (name != "default") return std::nullopt;
   }
-  if (is_config && name != "default") return std::nullopt;
   return std::string(name);
 }
 
 }  // namespace
+
+std::string services_section(const std::string& name) { return fmt::format("[services {}]", name); }
 
 void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles) {
   AwsProfile* profile = nullptr;
@@ -86,7 +54,7 @@ void read_profiles(std::string_view text, bool is_config, std::map<std::string, 
     const std::string_view content = system::trimmed(line);
     if (content.empty() || content.starts_with('#') || content.starts_with(';')) continue;
     if (line.starts_with('[')) {
-      const auto name = section_profile(content, is_config);
+      const auto name = kept_as(content, is_config);
       profile = name ? &profiles[*name] : nullptr;
       nested.clear();
       continue;
@@ -115,6 +83,10 @@ AwsProfiles::AwsProfiles(const CloudSurroundings& around) {
   file_names_ = fmt::format("'{}' and '{}'", config, credentials);
 }
 
+std::string setting_of(const AwsProfile* profile, const std::string& name) {
+  return profile != nullptr && profile->contains(name) ? profile->at(name) : std::string();
+}
+
 const AwsProfile* AwsProfiles::find(const std::string& name) const {
   const auto found = profiles_.find(name);
   return found == profiles_.end() ? nullptr : &found->second;
@@ -127,12 +99,6 @@ std::string profile_name(const std::string& asked, const system::EnvironmentLook
 }
 
 namespace {
-
-/// Empty when the profile does not have it.
-std::string setting_of(const AwsProfile& profile, const char* key) {
-  const auto found = profile.find(key);
-  return found == profile.end() ? std::string() : found->second;
-}
 
 /// One profile of the shared files, and those it refers to.
 class ProfileCredentials {
@@ -162,7 +128,7 @@ class ProfileCredentials {
     const AwsProfile* profile = profiles.find(name);
     if (profile == nullptr)
       throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", source, profiles.file_names()));
-    const auto setting = [&](const char* key) { return setting_of(*profile, key); };
+    const auto setting = [&](const char* key) { return setting_of(profile, key); };
     const bool seen = !above.insert(name).second;
     if (!setting("role_arn").empty() && !seen) return by_role(profiles, *profile, source, above, stop);
     if (!setting("aws_access_key_id").empty() && !setting("aws_secret_access_key").empty()) {
@@ -173,8 +139,8 @@ class ProfileCredentials {
     }
     if (seen) throw usage_error("{} refers to itself by source_profile", source);
     if (const std::string command = setting("credential_process"); !command.empty()) {
-      return credentials_of_json(around_.run(command, stop), "SessionToken",
-                                 fmt::format("the credential_process of {}", source));
+      const std::string program = fmt::format("the credential_process of {}", source);
+      return credentials_of_json(around_.run(program, command, stop), "SessionToken", program);
     }
     if (!setting("sso_session").empty() || !setting("sso_start_url").empty()) refuse_sso(source, name);
     return std::nullopt;
@@ -182,7 +148,7 @@ class ProfileCredentials {
 
   Credentials by_role(const AwsProfiles& profiles, const AwsProfile& profile, const std::string& source,
                       std::set<std::string>& above, const std::stop_token& stop) const {
-    const auto setting = [&](const char* key) { return setting_of(profile, key); };
+    const auto setting = [&](const char* key) { return setting_of(&profile, key); };
     const RoleRequest role{setting("role_arn"), setting("role_session_name"), setting("external_id"), setting("region"),
                            source};
     if (const std::string token = setting("web_identity_token_file"); !token.empty()) {
@@ -234,8 +200,8 @@ std::optional<std::string> text_of_file(const std::string& path) {
 
 CloudSurroundings machine_surroundings(Http& http) {
   return {system::process_environment(), text_of_file,
-          [](const std::string& command, const std::stop_token& stop) {
-            return program_output(command, kLongestOutput, kProgramTime, stop);
+          [](const std::string& what, const std::string& command, const std::stop_token& stop) {
+            return system::program_output(what, command, {}, stop);
           },
           &system::system_clock(), &http};
 }

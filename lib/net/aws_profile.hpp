@@ -1,24 +1,18 @@
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <stop_token>
 #include <string>
 #include <string_view>
 
 #include "net/credential_providers.hpp"
-#include "system/clock.hpp"
 
 namespace shardkit::net {
 
-/// Runs `command` with /bin/sh without input and returns its standard output; standard error is dropped because it may
-/// contain secrets. Throws Error{denied} if it fails, prints more than `limit` bytes or takes longer than `time`;
-/// Error{cancelled} on a stop. Then it and its children are killed.
-std::string program_output(const std::string& command, std::size_t limit, system::Seconds time,
-                           const std::stop_token& stop);
-
 /// The settings of one profile by name, those of nested sections by "section.name".
 using AwsProfile = std::map<std::string, std::string>;
+
+/// Empty if there is no profile, or it does not have the setting.
+std::string setting_of(const AwsProfile* profile, const std::string& name);
 
 /// The profiles of the shared config and credentials files, merged; the credentials file has precedence.
 class AwsProfiles {
@@ -41,8 +35,12 @@ class AwsProfiles {
 /// The profile to use: `asked`, or AWS_PROFILE, AWS_DEFAULT_PROFILE, "default".
 std::string profile_name(const std::string& asked, const system::EnvironmentLookup& environment);
 
-/// Adds the sections of one such file to `profiles`. In a config file they are "[profile x]" and "[default]"; in a
-/// credentials file "[x]". Lines that are not settings are skipped, as in the SDKs.
+/// The name under which read_profiles() keeps the section "[services x]": settings of services, for the profiles that
+/// say "services = x". No profile has such a name.
+std::string services_section(const std::string& name);
+
+/// Adds the sections of one such file to `profiles`. In a config file they are "[profile x]", "[default]" and
+/// "[services x]"; in a credentials file "[x]". Lines that are not settings are skipped, as in the SDKs.
 void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles);
 
 /// This machine's files, programs and clock, over `http`.

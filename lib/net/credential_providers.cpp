@@ -125,6 +125,16 @@ Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role
   return granted(around, request, role, stop);
 }
 
+namespace {
+
+/// Secrets that were made with `echo` end with a line end, and stores do not say what is wrong with them.
+void require_no_blanks(const std::string& variable, std::string_view value) {
+  check_usage(value.find_first_of(" \t\r\n") == std::string_view::npos,
+              variable + " contains a blank or a line end, which no key has; set it without");
+}
+
+}  // namespace
+
 CredentialProvider environment_provider(const CloudSurroundings& around, const std::string& prefix) {
   constexpr const char* kName = "the environment";
   const auto find = [around, prefix](const std::stop_token&) -> std::optional<Credentials> {
@@ -137,6 +147,9 @@ CredentialProvider environment_provider(const CloudSurroundings& around, const s
       throw usage_error("{} is set but {} is not; set both or none", id ? id_name : key_name, id ? key_name : id_name);
     }
     const std::string token = around.environment(prefix + "_SESSION_TOKEN").value_or("");
+    require_no_blanks(id_name, *id);
+    require_no_blanks(key_name, *key);
+    require_no_blanks(prefix + "_SESSION_TOKEN", token);
     return Credentials{{*id, Secret(*key), Secret(token)}, {}, kName};
   };
   return {kName, find};

@@ -18,8 +18,8 @@ struct CloudSurroundings {
   system::EnvironmentLookup environment;
   /// The content of a small file; empty if it does not exist. Throws Error if it cannot be read.
   std::function<std::optional<std::string>(const std::string& path)> file;
-  /// The output of a shell command. Throws Error if it fails.
-  std::function<std::string(const std::string& command, const std::stop_token& stop)> run;
+  /// The output of a shell command. Throws Error that starts with `what` if it fails.
+  std::function<std::string(const std::string& what, const std::string& command, const std::stop_token& stop)> run;
   system::Clock* clock = nullptr;
   Http* http = nullptr;
   std::function<void(const RetryEvent&)> on_retry = {};  ///< of requests to services; as in RetryOptions

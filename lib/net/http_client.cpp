@@ -277,6 +277,20 @@ class HttpPool::Connection {
   std::array<char, CURL_ERROR_SIZE> detail_{};
 };
 
+namespace {
+
+/// As libcurl looks for it: HTTP_PROXY would be a header that a CGI program was sent.
+std::string proxy_of(const std::string& scheme, const system::EnvironmentLookup& environment) {
+  for (const auto& name : std::vector<std::string>{scheme + "_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    const auto proxy = environment(name);
+    if (proxy && !proxy->empty() && (name != "HTTPS_PROXY" || scheme == "https"))
+      return fmt::format("{} ('{}')", name, *proxy);
+  }
+  return {};
+}
+
+}  // namespace
+
 HttpOptions http_options(const system::EnvironmentLookup& environment) {
   HttpOptions options;
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
@@ -288,6 +302,7 @@ HttpOptions http_options(const system::EnvironmentLookup& environment) {
   const auto home = environment("HOME");
   options.netrc_file = environment("NETRC").value_or(home ? *home + "/.netrc" : "");
   options.ca_folder = environment("SSL_CERT_DIR").value_or("");
+  for (const char* scheme : {"http", "https"}) options.proxies[scheme] = proxy_of(scheme, environment);
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -65,6 +66,8 @@ struct HttpOptions {
   std::string ca_folder;  ///< hashed, as c_rehash makes it; empty: the system's
   HeaderLimits header_limits;
   std::string netrc_file;  ///< logins by host; may be missing; empty: none
+  /// For messages: the variable and the proxy that libcurl takes for a scheme, "https_proxy ('http://proxy:3128')".
+  std::map<std::string, std::string> proxies;
 };
 
 /// Options from the environment: certificates with AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the first that is set)

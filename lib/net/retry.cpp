@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <random>
 #include <span>
 
 #include <fmt/format.h>
@@ -70,7 +69,7 @@ AnswerVerdict judge_status(int status) {
 
 double library_random() {
   static std::mutex mutex;
-  static Prng prng((static_cast<std::uint64_t>(std::random_device{}()) << 32U) | std::random_device{}());
+  static Prng prng(random_bits());
   const std::scoped_lock lock(mutex);
   return prng.uniform();
 }

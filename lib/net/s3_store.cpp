@@ -39,20 +39,23 @@ Url parse_endpoint(const std::string& text) {
 S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around) {
   const AwsProfiles profiles(around);
   const AwsProfile* profile = profiles.find(profile_name(options.profile, around.environment));
-  const auto setting = [&](const std::string& option, std::initializer_list<const char*> variables, const char* name) {
+  const auto first_of = [&](const std::string& option, std::initializer_list<const char*> variables,
+                            const std::string& configured) {
     if (!option.empty()) return option;
     for (const char* variable : variables) {
       if (const auto value = around.environment(variable)) return *value;
     }
-    return profile != nullptr && profile->contains(name) ? profile->at(name) : std::string();
+    return configured;
   };
   S3Settings settings;
-  if (const auto region = setting(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, "region"); !region.empty()) {
-    settings.region = region;
-  }
+  const auto region = first_of(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, setting_of(profile, "region"));
+  if (!region.empty()) settings.region = region;
   settings.requester_pays = options.requester_pays;
-  settings.virtual_hosts = options.virtual_hosts || setting("", {}, "s3.addressing_style") == "virtual";
-  const auto endpoint = setting(options.endpoint_url, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "endpoint_url");
+  settings.virtual_hosts = options.virtual_hosts || setting_of(profile, "s3.addressing_style") == "virtual";
+  const AwsProfile* services = profiles.find(services_section(setting_of(profile, "services")));
+  const std::string for_s3 = setting_of(services, "s3.endpoint_url");
+  const auto endpoint = first_of(options.endpoint_url, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"},
+                                 for_s3.empty() ? setting_of(profile, "endpoint_url") : for_s3);
   if (!endpoint.empty()) settings.endpoint = parse_endpoint(endpoint);
   return settings;
 }

@@ -24,9 +24,7 @@ ErrorCode error_code_of_curl(CURLcode code) {
       return ErrorCode::denied;
     case CURLE_URL_MALFORMAT:
       return ErrorCode::usage;
-    case CURLE_OUT_OF_MEMORY:         // the error for a line beyond libcurl's own limits
-    case CURLE_UNSUPPORTED_PROTOCOL:  // an answer that is not HTTP
-    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_OUT_OF_MEMORY:  // the error for a line beyond libcurl's own limits
     case CURLE_BAD_CONTENT_ENCODING:
       return ErrorCode::corrupt;
     default:
@@ -37,9 +35,12 @@ ErrorCode error_code_of_curl(CURLcode code) {
 /// Common failures in well-known words; empty for the rest. libcurl's own text does not say whether a connection was
 /// refused or why else it failed.
 std::string everyday_words(CURLcode code, long os_error) {
+  if (code == CURLE_COULDNT_RESOLVE_PROXY) return "no answer about the name of the proxy from the name server";
   if (code == CURLE_COULDNT_RESOLVE_HOST) return "no answer about this name from the name server";
   if (code == CURLE_PARTIAL_FILE) return "the connection was closed before the end of the answer";
   if (code == CURLE_GOT_NOTHING) return "the connection was closed without an answer";
+  // A port that is not of a web server, or a proxy that breaks down: the next answer may be one.
+  if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY) return "the answer is not HTTP";
   if (code != CURLE_COULDNT_CONNECT || os_error == 0) return {};
   if (os_error == ECONNREFUSED) return "connection refused";
   return std::error_code(static_cast<int>(os_error), std::generic_category()).message();
@@ -65,6 +66,14 @@ std::string certificate_remedy(const HttpOptions& options, long verdict) {
   return trusted_certificates(options);
 }
 
+/// A refused connection may be that of a proxy which the user does not think of.
+std::string proxy_words(CURLcode code, const Url& url, const HttpOptions& options) {
+  const auto proxy = options.proxies.find(url.scheme);
+  const bool is_connection = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_PROXY;
+  if (!is_connection || proxy == options.proxies.end() || proxy->second.empty()) return {};
+  return fmt::format("; hosts that no_proxy does not list are reached through the proxy in {}", proxy->second);
+}
+
 }  // namespace
 
 Error transfer_error(int curl_code, const char* detail, const Url& url, const HttpOptions& options,
@@ -76,11 +85,12 @@ Error transfer_error(int curl_code, const char* detail, const Url& url, const Ht
   }
   const ErrorCode kind = error_code_of_curl(code);
   std::string what = everyday_words(code, failure.os_error);
+  what += proxy_words(code, url, options);
   if (what.empty()) what = *detail != '\0' ? detail : curl_easy_strerror(code);
   if (kind == ErrorCode::denied) {
     what += "; " + certificate_remedy(options, failure.certificate);
   } else if (kind == ErrorCode::corrupt) {
-    what = fmt::format("the answer is not HTTP, or has an endless header line ({})", what);
+    what = fmt::format("the answer has an endless header line ({})", what);
   }
   return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
 }

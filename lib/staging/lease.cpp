@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +9,8 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/prng.hpp"
 #include "io/file.hpp"
-#include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
 
 namespace shardkit::staging {
@@ -43,13 +42,24 @@ std::string text_below(const io::File& folder, const std::string& name) {
   return text;
 }
 
+/// True also if nobody can know.
+bool has_lock(const std::string& path) {
+  try {
+    return io::is_locked(path);
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 LeaseFile read_lease_file(const io::File& folder, const std::string& name) {
   LeaseFile found{name, {}, {}};
   try {
     if (io::standing_at(folder, name) != io::Standing::file) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", io::join_path(folder.path(), name)));
     }
-    found.lease = read_lease(text_below(folder, name), io::join_path(folder.path(), name));
+    const std::string path = io::join_path(folder.path(), name);
+    found.lease = read_lease(text_below(folder, name), path);
+    found.is_held = !found.lease->holder.empty() && has_lock(path);
   } catch (const Error& error) {
     found.fault = error.what();
   }
@@ -118,7 +128,7 @@ std::string write_lease(const Lease& lease) {
 
 Lease read_lease(std::string_view text, const std::string& path) {
   const auto damaged = [&](std::string_view why) {
-    return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({}); remove it", path, why);
+    return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({})", path, why);
   };
   const Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
@@ -144,10 +154,13 @@ std::vector<LeaseFile> read_leases(const std::string& folder) {
   return found;
 }
 
-void take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease) {
+std::unique_ptr<io::AtomicFile> take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease) {
   const std::string leases = io::join_path(folder, kLeaseFolderPath);
   files.create_directories(leases);
-  io::publish(files, io::join_path(leases, file_name_of(lease.owner, lease.holder)), as_bytes(write_lease(lease)));
+  auto file = std::make_unique<io::AtomicFile>(files, io::join_path(leases, file_name_of(lease.owner, lease.holder)));
+  file->write(as_bytes(write_lease(lease)));
+  file->commit();
+  return file;
 }
 
 Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease) {
@@ -161,19 +174,37 @@ Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease
   return lease;
 }
 
-bool release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner) {
-  const std::string wanted = file_name_of(owner);
-  return remove_leases(files, folder, [&](const io::File&, const std::string& name) { return name == wanted; }) > 0;
+Released& Released::operator+=(const Released& more) {
+  ended += more.ended;
+  held += more.held;
+  return *this;
 }
 
-void release_holder(io::FileSystem& files, const std::string& folder, const Lease& held) {
-  const std::string own = file_name_of(held.owner, held.holder);
-  remove_leases(files, folder, [&](const io::File&, const std::string& name) { return name == own; });
-  const bool is_last = std::ranges::none_of(read_leases(folder), [&](const LeaseFile& file) {
-    return file.lease && file.lease->owner == held.owner && !file.lease->holder.empty() &&
-           file.lives_at(system::system_clock().now());
+namespace {
+
+std::size_t held_leases(const std::string& folder, const std::string& owner) {
+  const auto leases = read_leases(folder);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(leases, [&](const LeaseFile& file) { return file.is_held && file.lease->owner == owner; }));
+}
+
+}  // namespace
+
+Released release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner) {
+  const std::size_t ended = remove_leases(files, folder, [&](const io::File& leases, const std::string& name) {
+    const LeaseFile file = read_lease_file(leases, name);
+    return file.lease && file.lease->owner == owner && !file.is_held;
   });
-  if (is_last) release_lease(files, folder, held.owner);
+  return {ended, held_leases(folder, owner)};
+}
+
+Released release_holder(io::FileSystem& files, const std::string& folder, const Lease& held) {
+  const std::string own = file_name_of(held.owner, held.holder);
+  const std::size_t ended =
+      remove_leases(files, folder, [&](const io::File&, const std::string& name) { return name == own; });
+  Released released{ended, held_leases(folder, held.owner)};
+  if (released.held == 0) released += release_lease(files, folder, held.owner);
+  return released;
 }
 
 std::size_t release_all_leases(io::FileSystem& files, const std::string& folder) {
@@ -198,10 +229,6 @@ std::string job_lease_id(const system::EnvironmentLookup& environment) {
   return job && !job->empty() ? "slurm-" + *job : std::string();
 }
 
-std::string random_lease_id() {
-  std::random_device random;
-  const std::uint64_t number = std::uint64_t{random()} << 32U | random();
-  return fmt::format("lease-{:012x}", number & 0xffff'ffff'ffffU);
-}
+std::string random_lease_id() { return fmt::format("lease-{:012x}", random_bits() & 0xffff'ffff'ffffU); }
 
 }  // namespace shardkit::staging

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "core/fields.hpp"
 #include "io/file_system.hpp"
+#include "io/publish.hpp"
 #include "system/clock.hpp"
 #include "system/probe.hpp"
 
@@ -30,6 +32,8 @@ struct LeaseFile {
   std::string name;            ///< of the file
   std::optional<Lease> lease;  ///< empty: damaged
   std::string fault;           ///< the fault of a damaged one
+  /// The process that renews it exists: it has the lock of the file. Also true where that cannot be known.
+  bool is_held = false;
 
   bool lives_at(system::WallTime now) const { return !lease || now < lease->expires_at; }
 };
@@ -46,15 +50,24 @@ Lease read_lease(std::string_view text, const std::string& path);
 /// All leases of the staged folder `folder`, by file name; none if there is no such folder.
 std::vector<LeaseFile> read_leases(const std::string& folder);
 
-/// Publishes `lease`, replacing an older one of the same owner and holder. Throws the errors of publish().
-void take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease);
+/// Publishes `lease`, replacing an older one of the same owner and holder. As long as a holder keeps the returned file,
+/// others see that it is running. Throws the errors of publish().
+std::unique_ptr<io::AtomicFile> take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease);
 /// The same, but an older one that expires later keeps its end, because another process of the job may need it. Returns
 /// the lease as it is now. The caller has the shared lock of the folder.
 Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease);
-/// False if the owner has none. Leases with a holder stay.
-bool release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner);
-/// Ends the lease of a holder and, if that was the last one of its owner, the owner's as well.
-void release_holder(io::FileSystem& files, const std::string& folder, const Lease& held);
+/// What became of the leases of an owner.
+struct Released {
+  std::size_t ended = 0;
+  std::size_t held = 0;  ///< those that stay because their holder is running
+
+  Released& operator+=(const Released& more);
+};
+
+/// Ends the leases of an owner, also those of holders that were killed.
+Released release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner);
+/// Ends the lease of a holder and, unless another holder of its owner is running, the owner's as well.
+Released release_holder(io::FileSystem& files, const std::string& folder, const Lease& held);
 /// Ends all, including damaged ones; returns their number.
 std::size_t release_all_leases(io::FileSystem& files, const std::string& folder);
 /// Removes expired leases; returns their number. Requires the exclusive lock of the folder, because an owner may be

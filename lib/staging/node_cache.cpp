@@ -217,7 +217,10 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   if (!use.empty()) return start + use;
   if (folder.state == StagedState::unreadable)
     return fmt::format("{} is not accessible to this user ({})", start, folder.fault);
-  if (folder.found_bytes > 0) return start + " has only files that were there before it was staged: they stay";
+  if (folder.found_bytes > 0) {
+    return fmt::format("{} has {} of files that were there before it was staged: they stay", start,
+                       format_size(folder.found_bytes));
+  }
   return start + " has no journal of its files and their source";
 }
 
@@ -225,7 +228,7 @@ std::string describe_uses(const std::vector<StagedFolder>& folders, system::Wall
   std::string text;
   std::size_t named = 0;
   for (const StagedFolder& folder : folders) {
-    if (is_evictable(folder, now)) continue;
+    if (is_evictable(folder, now) && folder.found_bytes == 0) continue;
     if (++named <= kMostNamed) text += (text.empty() ? "" : "; ") + describe_use(folder, now);
   }
   if (named > kMostNamed) text += fmt::format("; and {} more", named - kMostNamed);

@@ -100,7 +100,7 @@ bool is_evictable(const StagedFolder& folder, system::WallTime now);
 /// lease that ends last.
 std::string describe_use(const StagedFolder& folder, system::WallTime now);
 
-/// The same for all that may not be evicted: the first five, and the number of the others.
+/// The same for all of which bytes stay when they are evicted: the first five, and the number of the others.
 std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now);
 
 /// "; if that lease is no longer needed, run `shardctl cache release /cache/a --lease-id job-7`": for the lease that

@@ -354,7 +354,7 @@ void StageCopier::keep_unfinished() noexcept {
     if (ctx_.stop_token().stop_requested()) return;
     small_files_.flush();
     for (const auto& copy : queue_->unfinished()) copy->save();
-  } catch (const std::exception&) {
+  } catch (...) {
     return;
   }
 }

@@ -41,7 +41,7 @@ std::string write_staged_marker(const StagedMarker& marker) {
 
 StagedMarker read_staged_marker(std::string_view text, const std::string& path) {
   const auto damaged = [&](std::string_view why) {
-    return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({}); remove it", path, why);
+    return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({})", path, why);
   };
   const Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");

@@ -3,8 +3,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,9 +24,16 @@ void connect(posix_spawn_file_actions_t& actions, int descriptor, int target) {
   }
 }
 
+/// Otherwise waitpid(2) waits for all children and then knows none.
+void keep_exit_statuses() {
+  struct sigaction action {};
+  if (::sigaction(SIGCHLD, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) std::signal(SIGCHLD, SIG_DFL);
+}
+
 }  // namespace
 
 Shell::Shell(const std::string& command, int output, int errors) {
+  keep_exit_statuses();
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -52,21 +61,22 @@ Shell::Shell(const std::string& command, int output, int errors) {
 Shell::~Shell() {
   if (pid_ <= 0) return;
   signal(SIGKILL);
-  wait();
-}
-
-int Shell::wait() {
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
-  pid_ = -1;
-  return status;
 }
 
-std::optional<int> Shell::try_wait() {
+int Shell::wait() { return *status(0); }
+
+std::optional<int> Shell::try_wait() { return status(WNOHANG); }
+
+std::optional<int> Shell::status(int flags) {
   int status = 0;
-  if (::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  pid_ = -1;
+  pid_t ended = -1;
+  while ((ended = ::waitpid(pid_, &status, flags)) < 0 && errno == EINTR) {
+  }
+  if (ended == 0) return std::nullopt;
+  const pid_t waited_for = std::exchange(pid_, -1);
+  if (ended < 0) throw system_error(errno, "wait for", fmt::format("process {}", waited_for));
   return status;
 }
 

@@ -11,14 +11,14 @@ namespace shardkit::system {
 /// shell was waited for. For one thread.
 class Shell {
  public:
-  /// Writes to the descriptors `output` and `errors`; -1: to nothing. Throws
-  /// Error.
+  /// Writes to the descriptors `output` and `errors`; -1: to nothing. If this process inherited that SIGCHLD is
+  /// ignored, as some init programs do, ends that, because the system would keep no exit status. Throws Error.
   Shell(const std::string& command, int output, int errors);
   ~Shell();
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
 
-  /// Its exit status, as of waitpid(2).
+  /// Its exit status, as of waitpid(2). Throws Error if the system does not tell it.
   int wait();
   /// The same, empty while it runs.
   std::optional<int> try_wait();
@@ -26,6 +26,8 @@ class Shell {
   void signal(int number) const;
 
  private:
+  std::optional<int> status(int flags);
+
   pid_t pid_ = -1;
 };
 

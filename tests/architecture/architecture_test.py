@@ -137,6 +137,13 @@ def forbidden_faults(path, text):
             yield f"{path}: {found.group(0)} may not stand here (see FORBIDDEN in {pathlib.Path(__file__).name})"
 
 
+def remedy_faults(path, text):
+    """Messages that offer to delete files by hand: what is ours has a command that knows which of it may go."""
+    for literal in re.findall(r'"(?:[^"\\\n]|\\.)*"', text):
+        if re.search(r"(?<!cache )\brm (-|\{|')", literal):
+            yield f"{path}: {literal} offers rm"
+
+
 def link_faults(root, edges):
     for cmake in sorted((root / "lib").glob("*/CMakeLists.txt")):
         room = cmake.parent.name
@@ -191,6 +198,7 @@ def faults(root):
         found += inner_faults(path, text, levels)
         found += library_faults(path, text)
         found += forbidden_faults(path, text)
+        found += remedy_faults(path, text)
     return found
 
 
@@ -273,6 +281,12 @@ class TheCheckItself(unittest.TestCase):
         for harmless in ("// exit(1)", 'auto s = "abort() printf(";', "task.exit(1);", "int last_exit(int);", "snprintf(x);"):
             self.assertEqual(self.faults_of("lib/io/a.cpp", harmless + "\n"), [], harmless)
         self.assertEqual(len(self.faults_of("lib/io/a.cpp", "#ifdef SHARDKIT_CUDA\n#endif\n")), 1)
+
+    def test_finds_messages_that_offer_rm(self):
+        for text in ("discard it: `rm {}`", "rm -r {}", "first run rm 'a'"):
+            self.assertEqual(len(self.faults_of("lib/io/a.cpp", f'throw Error("{text}");\n')), 1, text)
+        for text in ("shardctl cache rm {}", "the firm {}", "rm is a program"):
+            self.assertEqual(self.faults_of("lib/io/a.cpp", f'throw Error("{text}");\n'), [], text)
 
     def test_finds_libraries_out_of_their_place(self):
         self.assertEqual(len(self.faults_of("lib/cli/a.cpp", "#include <CLI/CLI.hpp>\n")), 1)

@@ -1,4 +1,7 @@
 #include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -49,10 +52,11 @@ TEST_CASE("test images without class folders are left out with a warning") {
   CHECK(source.warning() == "set_without_classes");
 }
 
-TEST_CASE("folders of other names, train alone, or a train folder of images make no sets") {
+TEST_CASE("folders of other names, train alone, or sets with images beside their class folders make no sets") {
   CHECK(Source{"cat/1.jpg", "dog/1.jpg"}.find().names.empty());
-  CHECK(Source{"train/1.jpg", "val/1.jpg"}.find().names.empty());  // classes called train and val
+  CHECK(Source{"train/1.jpg", "val/1.jpg"}.find().names.empty());
   CHECK(Source{"train/cat/1.jpg", "train/1.jpg", "val/cat/1.jpg"}.find().names.empty());
+  CHECK(Source{"train/cat/1.jpg", "val/cat/1.jpg", "val/1.jpg"}.find().names.empty());
   CHECK(Source{"train/cat/1.jpg", "val/cat/1.jpg", "plane/x/1.jpg"}.find().names.empty());
   CHECK(Source{"train/cat/1.jpg"}.find().names.empty());
   CHECK(Source{"val/cat/1.jpg", "test/cat/1.jpg"}.find().names.empty());
@@ -65,27 +69,83 @@ TEST_CASE("hidden folders do not hide the sets") {
   CHECK(source.find().classes == std::vector<std::string>{"cat"});
 }
 
-TEST_CASE("folders that look like sets but are none to convert are refused, or without labels reported") {
-  const auto refused = [](std::initializer_list<const char*> files) {
-    Source source(files);
-    REQUIRE(source.find().names.empty());
-    try {
-      refuse_unclear_sets(source.dir.path("src"), source.ctx, true);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  CHECK(refused({"train/cat/1.jpg", "val/cat/1.jpg", "extra/1.jpg"}).find("move 'extra' away") != std::string::npos);
-  CHECK(refused({"train/cat/1.jpg"}).find("only the set train") != std::string::npos);
-  for (const char* other : {"Val", "validating_set", "val2017", "valset", "testing", "test-1"}) {
-    CHECK(refused({"Train/cat/1.jpg", fmt::format("{}/cat/1.jpg", other).c_str()}).find("Train") != std::string::npos);
+namespace {
+
+/// The refusal of a source with these files; empty if it is accepted.
+std::string refusal(const std::vector<std::string>& files) {
+  Source source{};
+  for (const std::string& file : files) write_file(source.dir.path("src/" + file), "x");
+  REQUIRE(source.find().names.empty());
+  try {
+    refuse_unclear_sets(source.dir.path("src"), source.ctx, true);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::usage);
+    return error.what();
   }
-  CHECK(refused({"train/1.jpg", "bus/1.jpg"}).empty());  // a class of trains
-  CHECK(refused({"trainer/x/1.jpg", "settings/x/1.jpg"}).empty());
+  return {};
+}
+
+bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a folder that is named as a set never becomes a class, whatever it contains") {
+  for (const char* name :
+       {"train",        "Train",       "TRAIN",          "train2017",  "train_2017", "training", "trainval",
+        "train-val",    "trainset",    "train_images",   "val",        "Val",        "val2017",  "valid",
+        "valset",       "validation",  "validating_set", "dev",        "test",       "test-1",   "testing",
+        "test-dev2017", "images_test", "eval",           "evaluation", "train.0"}) {
+    CAPTURE(name);
+    for (const char* content : {"1.jpg", "cat/1.jpg", "labels.json"}) {
+      CAPTURE(content);
+      const std::string set = fmt::format("{}/{}", name, content);
+      CHECK(says(refusal({set}), fmt::format("the set {}, which is not a class", name)));
+      CHECK(says(refusal({set, "bus/1.jpg", "car/1.jpg"}), "the set "));
+      CHECK(says(refusal({set, "annotations/instances.json"}), "the set "));
+    }
+  }
+  for (const char* name :
+       {"trainer", "trains", "train_station", "trainers", "settings", "devices", "value", "valley", "tester",
+        "testtube", "evaluator", "validated", "images", "data", "2017", "0", "_", "n01443537", "trein"}) {
+    CAPTURE(name);
+    CHECK(refusal({fmt::format("{}/1.jpg", name), "bus/1.jpg"}).empty());
+    CHECK(refusal({fmt::format("{}/cat/1.jpg", name)}).empty());
+  }
+}
+
+TEST_CASE("the refusal of sets has the commands for their shape") {
+  const std::string flat = refusal({"train2017/1.jpg", "val2017/2.jpg", "annotations/instances.json"});
+  CHECK(says(flat, "the sets train2017 and val2017, and also 'annotations', which are not classes: "));
+  CHECK(says(flat, "/src/train2017 DST --unlabeled`"));
+  CHECK(says(flat, "/src/train2017 DST --list FILE.csv --label-column NAME`"));
+  CHECK(!says(flat, "move"));
+  CHECK(!says(flat, "--allow-empty"));
+
+  const std::string alone = refusal({"train/cat/1.jpg"});
+  CHECK(says(alone, "convert it alone: `shardctl convert "));
+  CHECK(says(alone, "/src/train DST`"));
+
+  const std::string others = refusal({"train/cat/1.jpg", "val/cat/1.jpg", "extra/1.jpg"});
+  CHECK(says(others, "move 'extra' away, or convert each with the classes of all: `find "));
+  CHECK(says(others, "/src/train DST --class-map classes.txt`"));
+
+  CHECK(says(refusal({"Train/cat/1.jpg", "val2017/cat/1.jpg"}), "rename them to train, val and test, or convert each"));
+  for (const std::vector<std::string>& stray :
+       {std::vector<std::string>{"train/x.jpg"}, {"val/x.jpg", "train/x.jpg"}}) {
+    std::vector<std::string> files{"train/cat/1.jpg", "val/cat/1.jpg"};
+    files.insert(files.end(), stray.begin(), stray.end());
+    CHECK(says(refusal(files), "/src/train/x.jpg' to a class folder or away, or convert each"));
+  }
+  CHECK(says(refusal({"train/cat/1.jpg", "test/1.jpg", "dev.txt/x"}), "convert it alone"));
+}
+
+TEST_CASE("without labels several sets in one are reported") {
   Source source{"train2017/1.jpg", "val2017/1.jpg"};
   refuse_unclear_sets(source.dir.path("src"), source.ctx, false);
   CHECK(source.warning() == "sets_joined");
+  Source one{"train2017/1.jpg", "annotations/1.json"};
+  refuse_unclear_sets(one.dir.path("src"), one.ctx, false);
+  CHECK(one.ctx.warnings().empty());
 }
 
 TEST_CASE("a source that is not there is an error") {

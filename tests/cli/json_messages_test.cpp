@@ -60,6 +60,15 @@ TEST_CASE("a command that is done says so, and how long it took") {
   CHECK(log[0]["elapsed_seconds"].is_number());
 }
 
+TEST_CASE("the last event has the operands and the result without its lists and groups") {
+  const Json done = logged(succeed, {"x"}, 0).back();
+  CHECK(done["operands"]["src"] == "x");
+  CHECK(done["result"]["samples"].is_number());
+  CHECK_FALSE(done["result"].contains("problems"));
+  CHECK_FALSE(done["result"].contains("latency"));
+  CHECK_FALSE(logged(fail, {"x"}, 4).back().contains("result"));
+}
+
 TEST_CASE("a warning is an object with its code, whatever bytes its text has") {
   const std::vector<Json> log = logged(warn, {"x", "--samples", "1"}, 0);
   REQUIRE(log.size() == 2);

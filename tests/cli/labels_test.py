@@ -150,7 +150,7 @@ class Refused(LabelTest):
             with self.subTest(label):
                 (self.folder / "rows.jsonl").write_text(json.dumps({"path": "class_0/img_000.jpg", "label": label}))
                 text = self.refused("convert", self.source, "out", "--list", "rows.jsonl", "--label-column", "label")
-                self.assertIn("a whole number from 0 to 9223372036854775807", text)
+                self.assertRegex(text, "a whole number from 0 to 9223372036854775807|too large for 64 bits")
 
     def test_in_class_maps(self):
         for label in [*TOO_LARGE, -1, 1.5, "1"]:

@@ -71,7 +71,7 @@ TEST_CASE("failures of the standard library's files and threads are reported as 
   CHECK(run_fake(throw_system_error<ENOSPC>, {"work", "x"}).exit_code == 5);
   const Ran no_threads = run_fake(throw_system_error<EAGAIN>, {"work", "x"});
   CHECK(no_threads.exit_code == 1);
-  CHECK(no_threads.err.find("--threads") != std::string::npos);
+  CHECK(no_threads.err.find("ulimit -u") != std::string::npos);
   CHECK(no_threads.err.find("internal") == std::string::npos);
 }
 

@@ -1,6 +1,8 @@
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -52,6 +54,36 @@ TEST_CASE("a line that is not JSON is refused from the byte on where it stops to
     CHECK(names(fault_of(text), "not JSON"));
   }
   CHECK(names(fault_of(R"({"a":1e999})"), "too large"));
+}
+
+TEST_CASE("a number that would change is refused where it stands, in any object or list, and not within a string") {
+  for (const char* kept : {"0", "-0", "-0.0", "18446744073709551615", "-9223372036854775808", "9007199254740993", "0.1",
+                           "-1.5", "1E5", "1.7e308", "5e-324", "1e-307", "0e999", "0.0e-999"}) {
+    CAPTURE(kept);
+    CHECK(fault_of(fmt::format(R"({{"a":{}}})", kept)).empty());
+  }
+  for (const auto& [number, words] : {std::pair{"18446744073709551616", "too large for 64 bits"},
+                                      {"-9223372036854775809", "too large for 64 bits"},
+                                      {"123456789012345678901234567890", "too large for 64 bits"},
+                                      {"-99999999999999999999", "too large for 64 bits"},
+                                      {"1e-400", "too small"},
+                                      {"-0.1E-999", "too small"}}) {
+    CAPTURE(number);
+    for (const char* place : {R"({{"a":{}}})", R"({{"a":[1,{}]}})", R"({{"x":"\"","a":{{"b":[ {} ]}}}})",
+                              R"({{"é\\":"\\\"1","a": {},"b":2}})"}) {
+      CAPTURE(place);
+      nlohmann::ordered_json row;
+      const std::string text = fmt::format(fmt::runtime(place), number);
+      const auto fault = read_json_row(text, row);
+      REQUIRE(fault);
+      CHECK(names(fault->text, words));
+      CHECK(fault->at == text.find(number));
+    }
+    CHECK(fault_of(fmt::format(R"({{"a":"{0}","{0}":1,"b":"\"{0}"}})", number)).empty());
+  }
+  nlohmann::ordered_json row;
+  REQUIRE_FALSE(read_json_row(R"({"a":9007199254740993,"b":-9223372036854775808,"c":-0.0})", row));
+  CHECK(row.dump() == R"({"a":9007199254740993,"b":-9223372036854775808,"c":-0.0})");
 }
 
 TEST_CASE("a name twice in one object is refused, in two objects not") {

@@ -198,6 +198,9 @@ TEST_CASE("no byte at all is an empty file") { CHECK(scan_both_ways("").faults()
 
 TEST_CASE("text, random bytes and a short file are no tar") {
   CHECK(scan_both_ways("hello").faults() == Faults{TarFault::not_a_tar});
+  const auto zip = scan_both_ways("PK\x03\x04" + std::string(600, 'z'));
+  CHECK(zip.faults() == Faults{TarFault::not_a_tar});
+  CHECK(zip.findings[0].text.find("unpack it") != std::string::npos);
   CHECK(scan_both_ways(std::string(512, 'x')).faults() == Faults{TarFault::not_a_tar});
   CHECK(scan_both_ways(std::string(5000, '\xff')).faults() == Faults{TarFault::not_a_tar});
 }
@@ -232,6 +235,26 @@ TEST_CASE("data after the end is found where it starts: right behind, far behind
   CHECK(scan_both_ways(once + std::string(200'000, '\0') + "x").faults() == Faults{TarFault::data_after_end});
   CHECK(scan_both_ways(TarBuilder().file("a", "x").end(1).file("b", "y").bytes()).faults() ==
         Faults{TarFault::data_after_end});
+}
+
+TEST_CASE("a reader that goes on behind the end gets the members of all archives that were put together") {
+  const std::string first = TarBuilder().file("a", "x").end().bytes();
+  const std::string second = TarBuilder().file("b", std::string(1500, 'y')).file("c", "").end(20).bytes();
+  for (const std::size_t padding : {0U, 512U, 200U * 512U}) {
+    const std::string joined = first + std::string(padding, '\0') + second;
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{700}, joined.size()}) {
+      CAPTURE(piece);
+      const ScannedTar found = feed(joined + second, piece, AfterEnd::go_on);
+      CHECK(found.faults() == Faults{TarFault::data_after_end, TarFault::data_after_end});
+      REQUIRE(found.entries.size() == 5);
+      CHECK(found.entries[1].name == "b");
+      CHECK(found.entries[1].header_offset == first.size() + padding);
+      CHECK(found.contents[1] == std::string(1500, 'y'));
+    }
+  }
+  const ScannedTar no_tar = feed(first + std::string(600, 'z') + second, 1000, AfterEnd::go_on);
+  CHECK(no_tar.faults() == Faults{TarFault::data_after_end, TarFault::bad_checksum});
+  CHECK(no_tar.entries.size() == 1);
 }
 
 TEST_CASE("an archive cut anywhere is found out") {

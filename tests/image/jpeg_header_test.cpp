@@ -124,11 +124,12 @@ TEST_CASE("any flipped header byte is read without harm") {
 TEST_CASE("the end-of-image marker counts only behind the scan's start") {
   const ByteVector jpeg = some_jpeg();
   const std::size_t scan = read_jpeg_header(jpeg).header.scan_offset;
-  CHECK(has_end_of_image(jpeg, scan));
-  CHECK_FALSE(has_end_of_image(Bytes(jpeg).first(jpeg.size() - 1), scan));
-  CHECK_FALSE(has_end_of_image(jpeg, jpeg.size()));
+  CHECK(end_of_image(jpeg, scan) == jpeg.size());
+  CHECK(end_of_image(Bytes(jpeg).first(jpeg.size() - 1), scan) == std::nullopt);
+  CHECK(end_of_image(jpeg, jpeg.size()) == std::nullopt);
   const ByteVector with_thumbnail = with_segment(jpeg, 0xE3, "thumb\xFF\xD9");
   const JpegHeaderResult read = read_jpeg_header(with_thumbnail);
   REQUIRE(read.status == JpegHeaderStatus::ok);
-  CHECK_FALSE(has_end_of_image(Bytes(with_thumbnail).first(with_thumbnail.size() - 2), read.header.scan_offset));
+  const Bytes cut = Bytes(with_thumbnail).first(with_thumbnail.size() - 2);
+  CHECK(end_of_image(cut, read.header.scan_offset) == std::nullopt);
 }

@@ -1,9 +1,12 @@
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "image/fixtures.hpp"
 #include "image/image_header.hpp"
+#include "image/image_problem.hpp"
 #include "image/jpeg_encoder.hpp"
 
 using namespace shardkit;
@@ -31,9 +34,35 @@ ByteVector some_jpeg() {
   return copy_of(encoder.encode(make_picture(33, 21).view(), {}));
 }
 
-std::string problem_of(Bytes file, std::string_view extension) {
-  const auto problem = header_problem(file, extension);
+const std::string kPgm = "P5 # gray\n2 3\n255\nabcdef"s;
+const std::string kDeep = "P6\n1 1\n65535\nabcdef"s;
+const std::string kBits = "P4\n9 2\nabcd"s;
+/// A BMP of 10 x 5 pixels of 24 bits: rows of 32 bytes.
+const std::string kRows = "BM"s + std::string(8, '\0') + "\x36\0\0\0\x28\0\0\0\x0A\0\0\0\xFB\xFF\xFF\xFF\1\0\x18\0"s +
+                          std::string(24 + 5 * 32, '\0');
+/// Little and big endian: four bytes of rows, then a directory of one entry.
+const std::string kTiff = "II*\0\x0C\0\0\0rows\1\0"s + std::string(12 + 4, 'e');
+const std::string kBigEndianTiff = "MM\0*\0\0\0\x0Crows\0\1"s + std::string(12 + 4, 'e');
+
+std::string name_of(const std::optional<ImageProblem>& problem) {
   return problem ? std::string(enum_name(problem->flaw)) : "none";
+}
+std::string problem_of(Bytes file, std::string_view extension) { return name_of(header_problem(file, extension)); }
+std::string ends_of(Bytes file, std::string_view extension) { return name_of(ends_problem(file, extension)); }
+
+/// Sound files of the kinds that say where they end, with their extensions.
+std::vector<std::pair<std::string, std::string>> files_with_ends() {
+  return {{std::string(as_text(some_jpeg())), ".jpg"},
+          {kPng, ".png"},
+          {kLossy, ".webp"},
+          {kLossless, ".webp"},
+          {kExtended, ".webp"},
+          {kRows, ".bmp"},
+          {kPgm, ".pgm"},
+          {kDeep, ".ppm"},
+          {kBits, ".pbm"},
+          {kTiff, ".tif"},
+          {kBigEndianTiff, ".tiff"}};
 }
 
 }  // namespace
@@ -71,6 +100,7 @@ TEST_CASE("sound files have no problem, whatever the case of their extension") {
   CHECK(problem_of(as_bytes(kPng), ".png") == "none");
   CHECK(problem_of(as_bytes(kLossy), ".webp") == "none");
   CHECK(problem_of(as_bytes("P5 1 1 255 x"), ".pgm") == "none");
+  CHECK(problem_of(as_bytes("P2 1 1 255"), ".pgm") == "none");  // as text: it does not say where it ends
   CHECK(problem_of(as_bytes(kPng), ".data") == "none");
 }
 
@@ -88,33 +118,85 @@ TEST_CASE("each problem has its code, and a text for people") {
   CHECK(problem_of(jpeg, ".jpg") == "no_end");
 }
 
-TEST_CASE("a file cut at any length has a problem") {
-  const ByteVector jpeg = some_jpeg();
-  for (std::size_t size = 0; size < jpeg.size(); ++size) {
-    CAPTURE(size);
-    const std::string problem = problem_of(Bytes(jpeg).first(size), ".jpg");
-    const std::string cut = size < read_jpeg_header(jpeg).header.scan_offset ? "truncated" : "no_end";
-    REQUIRE(problem == (size == 0 ? "empty" : size < 3 ? "not_an_image" : cut));
-  }
-  for (const auto& [file, extension] : {std::pair{kPng.substr(0, kPng.size() - 4), ".png"},
-                                        {kLossy, ".webp"},
-                                        {kLossless, ".webp"},
-                                        {kExtended, ".webp"}}) {
+TEST_CASE("a file cut at any length has a problem, which its ends show") {
+  for (const auto& [file, extension] : files_with_ends()) {
+    CAPTURE(extension);
+    CHECK(ends_of(as_bytes(file), extension) == "none");
+    CHECK(problem_of(as_bytes(file), extension) == "none");
     for (std::size_t size = 0; size < file.size(); ++size) {
       CAPTURE(size);
+      REQUIRE(ends_of(as_bytes(file).first(size), extension) != "none");
       REQUIRE(problem_of(as_bytes(file).first(size), extension) != "none");
     }
   }
 }
 
+TEST_CASE(
+    "of a JPEG without an end marker only decoding shows whether rows are missing; a progressive one is cut off") {
+  const ByteVector jpeg = some_jpeg();
+  const std::size_t scan = read_jpeg_header(jpeg).header.scan_offset;
+  for (std::size_t size = 3; size < jpeg.size(); ++size) {
+    CAPTURE(size);
+    REQUIRE(ends_of(Bytes(jpeg).first(size), ".jpg") == (size < scan ? "truncated" : "no_end"));
+  }
+  std::string progressive(as_text(jpeg));
+  progressive[progressive.find("\xFF\xC0") + 1] = '\xC2';
+  CHECK(ends_of(as_bytes(progressive), ".jpg") == "none");
+  CHECK(ends_of(as_bytes(progressive).first(jpeg.size() - 2), ".jpg") == "truncated");
+}
+
+TEST_CASE("the end of a thumbnail is not that of the photo, wherever the photo is cut off") {
+  const std::string jpeg(as_text(some_jpeg()));
+  const std::string thumbnail =
+      "\xFF\xE1\0\x0B"
+      "thumb\xFF\xD9\0\0"s;
+  const std::string photo = jpeg.substr(0, 2) + thumbnail + jpeg.substr(2);
+  CHECK(ends_of(as_bytes(photo), ".jpg") == "none");
+  const std::size_t end = photo.find("\xFF\xD9") + 2;
+  for (std::size_t size = end + 1; size < photo.size(); ++size) {
+    CAPTURE(size);
+    const std::string found = ends_of(as_bytes(photo).first(size), ".jpg");
+    REQUIRE((found == "truncated" || found == "no_end"));
+  }
+}
+
+TEST_CASE("bytes after the end are found, however many; padding that a format allows is not") {
+  for (const auto& [file, extension] : files_with_ends()) {
+    const bool is_exact = extension == ".jpg" || extension == ".png" || extension == ".webp";
+    for (const std::size_t more : {1, 2, 3, 5000, 300'000}) {
+      CAPTURE(extension);
+      CAPTURE(more);
+      const std::string longer = file + std::string(more, '\0');
+      CHECK(ends_of(as_bytes(longer), extension) == (is_exact ? "after_end" : "none"));
+      CHECK(problem_of(as_bytes(longer), extension) == (is_exact ? "after_end" : "none"));
+    }
+  }
+  CHECK(ends_problem(as_bytes(kPng + "\n"), ".png")->text == "1 byte follows the end of the PNG");
+  CHECK(ends_problem(as_bytes(kPng + "more"), ".png")->text == "4 bytes follow the end of the PNG");
+  std::string odd = kLossy;  // a chunk of odd size with its padding, which some encoders do not count
+  --odd[4];
+  CHECK(ends_of(as_bytes(odd), ".webp") == "none");
+  CHECK(ends_of(as_bytes(odd + "x"), ".webp") == "after_end");
+  CHECK(ends_of(as_bytes(odd).first(odd.size() - 1), ".webp") == "none");
+  CHECK(ends_of(as_bytes(odd).first(odd.size() - 2), ".webp") == "truncated");
+}
+
+TEST_CASE("a severe fault of the header is reported before bytes after the end") {
+  std::string flat = kPng + "more";
+  flat.replace(16, 4, 4, '\0');
+  CHECK(problem_of(as_bytes(flat), ".png") == "zero_pixels");
+}
+
 TEST_CASE("any flipped byte of any kind is looked at without harm") {
   const ByteVector jpeg = some_jpeg();
   std::size_t problems = 0;
-  for (const std::string& sound : {std::string(as_text(jpeg)), kPng, kGif, kBmp, kLossy, kLossless, kExtended}) {
+  for (const std::string& sound : {std::string(as_text(jpeg)), kPng, kGif, kBmp, kRows, kLossy, kLossless, kExtended,
+                                   kPgm, kTiff, kBigEndianTiff}) {
     for (std::size_t at = 0; at < std::min<std::size_t>(sound.size(), 700); ++at) {
       std::string file = sound;
       file[at] = static_cast<char>(file[at] ^ 0xFF);
       problems += header_problem(as_bytes(file), ".jpg") ? 1 : 0;
+      ends_problem(as_bytes(file), ".jpg");
     }
   }
   CHECK(problems > 100);

@@ -6,7 +6,7 @@ import re
 import unittest
 
 from foreign_shards import IndexTest
-from program import JPEG_START, need, run
+from program import fake_jpeg, need, run
 
 need("torchvision", "torch")
 from torchvision.datasets import ImageFolder  # noqa: E402
@@ -77,7 +77,7 @@ class Torchvision(IndexTest):
         for name in names:
             path = self.source / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(JPEG_START + os.fsencode(name))
+            path.write_bytes(fake_jpeg(os.fsencode(name)))
 
     def ours(self, *options):
         """What plan and convert make of the source: they agree."""
@@ -106,7 +106,7 @@ class Torchvision(IndexTest):
         outside = self.folder / "outside"
         (outside / "below").mkdir(parents=True)
         for name in ("x.jpg", "y.txt", "below/z.png"):
-            (outside / name).write_bytes(JPEG_START + b"there")
+            (outside / name).write_bytes(fake_jpeg(b"there"))
         self.write("a/1.jpg", "b/1.jpg")
         for link, target in {"c": outside, "a/more": outside, "b/link.jpg": outside / "x.jpg", "b/2.jpg": "1.jpg", "d": "a",
                              "b/text.txt": outside / "y.txt", "stray": outside / "x.jpg", "gone": "nowhere"}.items():

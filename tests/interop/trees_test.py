@@ -8,14 +8,14 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
-from program import CHECKOUT, PROGRAMS, FolderTest, need, result_of, run, tree  # noqa: E402
+from program import CHECKOUT, PROGRAMS, FolderTest, fake_jpeg, fake_png, need, result_of, run, tree  # noqa: E402
 from tars import write_tar  # noqa: E402
 
 need("webdataset")
 import webdataset  # noqa: E402
 
-PNG = b"\x89PNG\r\n\x1a\n"
-JPEG = b"\xff\xd8\xff\xe0"
+PNG = fake_png()
+JPEG = fake_jpeg()
 
 
 class Trees(FolderTest):
@@ -53,26 +53,27 @@ class Trees(FolderTest):
         for city in ("aachen", "bochum"):
             for i in range(5):
                 stem = f"{city}/{city}_{i:06}_000019"
-                files[f"cs/leftImg8bit/{stem}_leftImg8bit.png"] = PNG + stem.encode()
-                files[f"cs/gtFine/{stem}_gtFine_labelIds.png"] = PNG + b"mask of " + stem.encode()
+                files[f"cs/leftImg8bit/{stem}_leftImg8bit.png"] = fake_png(stem.encode())
+                files[f"cs/gtFine/{stem}_gtFine_labelIds.png"] = fake_png(b"mask of " + stem.encode())
         self.write(files)
         template = "mask.png=../gtFine/{dir}/{stem-_leftImg8bit}_gtFine_labelIds.png"
         self.convert("cs/leftImg8bit", "--unlabeled", "--field", template)
         samples = self.read()
         self.assertEqual(len(samples), 10)
         self.assertEqual(samples["aachen/aachen_000003_000019_leftImg8bit"],
-                         {"png": PNG + b"aachen/aachen_000003_000019", "mask.png": PNG + b"mask of aachen/aachen_000003_000019"})
+                         {"png": fake_png(b"aachen/aachen_000003_000019"),
+                          "mask.png": fake_png(b"mask of aachen/aachen_000003_000019")})
         self.assert_round_trip("cs/leftImg8bit", restored="cs")
 
     def test_cityscapes_sets_are_sets(self):
         files = {}
         for name in ("train", "val"):
-            files[f"cs/leftImg8bit/{name}/ulm/1_leftImg8bit.png"] = PNG + name.encode()
-            files[f"cs/gtFine/{name}/ulm/1_gtFine_labelIds.png"] = PNG + b"mask" + name.encode()
+            files[f"cs/leftImg8bit/{name}/ulm/1_leftImg8bit.png"] = fake_png(name.encode())
+            files[f"cs/gtFine/{name}/ulm/1_gtFine_labelIds.png"] = fake_png(b"mask" + name.encode())
         self.write(files)
         self.convert("cs/leftImg8bit", "--unlabeled", "--field",
                      "mask.png=../gtFine/{dir}/{stem-_leftImg8bit}_gtFine_labelIds.png")
-        self.assertEqual(self.read("out/val"), {"ulm/1_leftImg8bit": {"png": PNG + b"val", "mask.png": PNG + b"maskval"}})
+        self.assertEqual(self.read("out/val"), {"ulm/1_leftImg8bit": {"png": fake_png(b"val"), "mask.png": fake_png(b"maskval")}})
         extracted = run("shardctl", "extract", self.folder / "out/train", self.folder / "out/val", self.folder / "both")
         self.assertEqual(extracted.returncode, 0, extracted.stderr)
         self.assertEqual(tree(self.folder / "both"), tree(self.folder / "cs"))
@@ -86,10 +87,10 @@ class Trees(FolderTest):
         scene = "urban/street_with_a_name_that_goes_on_and_on_until_no_tar_header_of_a_hundred_bytes_can_hold_all_of_it/"
         files = {}
         for i in range(3):
-            files[f"ade/{scene}ADE_{i}.jpg"] = JPEG + bytes([i])
-            files[f"ade/{scene}ADE_{i}_seg.png"] = PNG + bytes([i])
+            files[f"ade/{scene}ADE_{i}.jpg"] = fake_jpeg(bytes([i]))
+            files[f"ade/{scene}ADE_{i}_seg.png"] = fake_png(bytes([i]))
             for part in range(i):
-                files[f"ade/{scene}ADE_{i}_parts_{part + 1}.png"] = PNG + bytes([i, part])
+                files[f"ade/{scene}ADE_{i}_parts_{part + 1}.png"] = fake_png(bytes([i, part]))
         self.write(files)
         self.convert("ade", "--field", "seg.png={dir}/{stem}_seg.png", "--field", "parts.png?={dir}/{stem}_parts_*.png")
         fields = sorted((sorted(sample) for sample in self.read().values()), key=len)
@@ -100,10 +101,10 @@ class Trees(FolderTest):
     def test_voc_has_masks_and_boxes_in_folders_beside_the_images(self):
         files = {}
         for i in range(4):
-            files[f"VOC2012/JPEGImages/2007_{i}.jpg"] = JPEG + bytes([i])
+            files[f"VOC2012/JPEGImages/2007_{i}.jpg"] = fake_jpeg(bytes([i]))
             files[f"VOC2012/Annotations/2007_{i}.xml"] = b"<annotation/>" + bytes([i])
             if i % 2:
-                files[f"VOC2012/SegmentationClass/2007_{i}.png"] = PNG + bytes([i])
+                files[f"VOC2012/SegmentationClass/2007_{i}.png"] = fake_png(bytes([i]))
         self.write(files)
         result = self.convert("VOC2012", "--unlabeled", "--field", "xml=Annotations/{stem}.xml", "--field",
                               "png?=SegmentationClass/{stem}.png")
@@ -111,11 +112,11 @@ class Trees(FolderTest):
         samples = self.read()
         self.assertEqual(sorted(samples), [f"JPEGImages/2007_{i}" for i in range(4)])
         self.assertEqual(samples["JPEGImages/2007_3"],
-                         {"jpg": JPEG + b"\3", "png": PNG + b"\3", "xml": b"<annotation/>\3"})
+                         {"jpg": fake_jpeg(b"\3"), "png": fake_png(b"\3"), "xml": b"<annotation/>\3"})
         self.assert_round_trip("VOC2012")
 
     def test_samples_that_are_kept_without_a_required_field_are_counted(self):
-        self.write({"a/1.jpg": JPEG + b"1", "a/2.jpg": JPEG + b"2", "masks/1.png": PNG})
+        self.write({"a/1.jpg": fake_jpeg(b"1"), "a/2.jpg": fake_jpeg(b"2"), "masks/1.png": PNG})
         result = self.convert("a", "--unlabeled", "--field", "mask.png=../masks/{stem}.png", "--on-bad", "keep")
         self.assertEqual([(warning["code"], warning["text"]) for warning in result["warnings"]],
                          [("field_missing", "1 sample kept without a required field")])
@@ -124,7 +125,7 @@ class Trees(FolderTest):
         files = {}
         for i in range(4):
             stem = f"laion/0000{i % 2}/0000{i % 2}000{i}"
-            files[stem + ".jpg"] = JPEG + bytes([i])
+            files[stem + ".jpg"] = fake_jpeg(bytes([i]))
             files[stem + ".txt"] = f"caption {i}".encode()
             files[stem + ".json"] = json.dumps({"key": i}).encode()
         self.write({**files, "laion/00000_stats.json": b"{}", "laion/00000.parquet": b"PAR1"})
@@ -135,12 +136,12 @@ class Trees(FolderTest):
         self.assert_round_trip("laion", left_out=("00000_stats.json", "00000.parquet"))
 
     def test_open_images_lists_ids_with_a_row_for_each_label(self):
-        self.write({f"images/{name}.jpg": JPEG + name.encode() for name in ("a1", "b2", "c3")})
+        self.write({f"images/{name}.jpg": fake_jpeg(name.encode()) for name in ("a1", "b2", "c3")})
         self.write({"labels.csv": b"ImageID,LabelName,Confidence\nb2,/m/01,1\na1,/m/02,1\nb2.jpg,/m/03,0\n"})
         listed = ("--list", self.folder / "labels.csv", "--path-column", "ImageID", "--label-column", "LabelName")
         self.convert("images", *listed)
         samples = self.read()
-        by_image = {sample["jpg"][4:]: sample for sample in samples.values()}
+        by_image = {sample["jpg"][3:-2]: sample for sample in samples.values()}
         self.assertEqual(sorted(by_image), [b"a1", b"b2"])
         self.assertEqual(json.loads(by_image[b"b2"]["json"]), [{"LabelName": "/m/01", "Confidence": "1"},
                                                                 {"LabelName": "/m/03", "Confidence": "0"}])
@@ -148,11 +149,11 @@ class Trees(FolderTest):
         self.assertEqual(by_image[b"a1"]["cls"], b"1")
 
     def test_frames_of_clips_keep_the_clip_in_their_keys(self):
-        self.write({f"clips/{action}/video_{video}/frame_{frame}.jpg": JPEG + f"{action}{video}{frame}".encode()
+        self.write({f"clips/{action}/video_{video}/frame_{frame}.jpg": fake_jpeg(f"{action}{video}{frame}".encode())
                     for action in ("run", "walk") for video in range(2) for frame in range(3)})
         self.convert("clips")
         samples = self.read()
-        self.assertEqual(samples["walk/video_1/frame_2"], {"jpg": JPEG + b"walk12", "cls": b"1"})
+        self.assertEqual(samples["walk/video_1/frame_2"], {"jpg": fake_jpeg(b"walk12"), "cls": b"1"})
         self.assertEqual(len(samples), 12)
         self.assert_round_trip("clips")
 
@@ -171,19 +172,19 @@ class Trees(FolderTest):
         self.assert_round_trip("tokens")
 
     def test_a_flat_folder_of_images(self):
-        self.write({f"flat/{i}.jpg": JPEG + bytes([i]) for i in range(5)})
+        self.write({f"flat/{i}.jpg": fake_jpeg(bytes([i])) for i in range(5)})
         refused = run("shardctl", "convert", self.folder / "flat", self.folder / "out")
         self.assertEqual(refused.returncode, 4)
         self.assertIn("--unlabeled", refused.stderr)
         self.convert("flat", "--unlabeled")
-        self.assertEqual(self.read(), {str(i): {"jpg": JPEG + bytes([i])} for i in range(5)})
+        self.assertEqual(self.read(), {str(i): {"jpg": fake_jpeg(bytes([i]))} for i in range(5)})
         self.assert_round_trip("flat")
 
     def test_imagenet_comes_as_a_tar_of_tars(self):
         archives = self.folder / "archives"
         archives.mkdir()
         for name in ("n01440764", "n01443537"):
-            write_tar(archives / f"{name}.tar", [(f"{name}_{i}.JPEG", JPEG + bytes([i])) for i in range(3)])
+            write_tar(archives / f"{name}.tar", [(f"{name}_{i}.JPEG", fake_jpeg(bytes([i]))) for i in range(3)])
         write_tar(self.folder / "ILSVRC2012_img_train.tar",
                   [(path.name, path.read_bytes()) for path in sorted(archives.iterdir())])
         page = (CHECKOUT / "docs/how-to/imagenet-slurm.md").read_text()
@@ -193,7 +194,7 @@ class Trees(FolderTest):
                                   env={**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"})
         self.assertEqual(finished.returncode, 0, finished.stderr)
         samples = self.read("shards")
-        self.assertEqual(samples["n01443537/n01443537_2"], {"jpg": JPEG + b"\2", "cls": b"1"})
+        self.assertEqual(samples["n01443537/n01443537_2"], {"jpg": fake_jpeg(b"\2"), "cls": b"1"})
         self.assertEqual(len(samples), 6)
 
     def test_a_sample_without_a_required_field_is_a_bad_file(self):

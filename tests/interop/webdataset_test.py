@@ -7,7 +7,7 @@ import unittest
 import unittest.mock
 
 from foreign_shards import IndexTest
-from program import JPEG_START, FolderTest, need, result_of, run
+from program import FolderTest, fake_jpeg, need, result_of, run
 from rank_shards import RanksTest, samples_per_shard, shards_for
 
 need("webdataset")
@@ -29,7 +29,7 @@ class OurShards(FolderTest):
     def test_webdataset_reads_every_sample_label_and_byte(self):
         source = self.make_tree(classes=5, per_class=40)
         odd = source / "class_1" / "Gr\u00fc\u00dfe an B.v2.JPEG"
-        odd.write_bytes(JPEG_START + os.urandom(3000))
+        odd.write_bytes(fake_jpeg(os.urandom(3000)))
         out = self.folder / "out"
         self.assertEqual(run("shardctl", "convert", source, out, "--samples", "30").returncode, 0)
         samples = read_samples(out)
@@ -179,7 +179,7 @@ class TheirShards(FolderTest):
         with webdataset.ShardWriter(str(self.out / "s-%06d.tar"), maxcount=30, verbose=0) as writer:
             for number in range(100):
                 key = f"n{number % 7}/img-{number}"
-                self.written[key] = os.urandom(1 + number * 50)
+                self.written[key] = fake_jpeg(os.urandom(1 + number * 50))
                 writer.write({"__key__": key, "jpg": self.written[key], "cls": number % 7, "json": {"n": number}})
 
     def test_verify_reads_them_whole_and_names_only_their_pax_headers(self):

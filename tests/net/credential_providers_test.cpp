@@ -55,6 +55,18 @@ FakeCloud::Service instance_service() {
 
 }  // namespace
 
+TEST_CASE("a key with a blank or a line end is refused before it is used, by the name of its variable") {
+  for (const char* wrong : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}) {
+    FakeCloud cloud;
+    for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
+      cloud.variables[name] = name == std::string(wrong) ? "secret\n" : "good";
+    const auto refused = failure_of([&] { environment_provider(cloud.around()).find({}); });
+    CHECK(refused == ErrorCode::usage);
+    CHECK(refused.says(wrong));
+    CHECK_FALSE(refused.says("secret"));
+  }
+}
+
 TEST_CASE("the environment gives keys, with a session token or without") {
   FakeCloud cloud;
   CHECK_FALSE(environment_provider(cloud.around()).find({}));

@@ -26,9 +26,9 @@ class FakeCloud final : public shardkit::net::Http {
   shardkit::net::CloudSurroundings around() {
     return {[this](const std::string& name) { return found(variables, name); },
             [this](const std::string& path) { return found(files, path); },
-            [this](const std::string& command, const std::stop_token&) {
+            [this](const std::string& what, const std::string& command, const std::stop_token&) {
               if (const auto output = found(programs, command)) return *output;
-              throw shardkit::Error(shardkit::ErrorCode::denied, "no such program");
+              throw shardkit::Error(shardkit::ErrorCode::denied, what + " does not exist");
             },
             &clock, this};
   }

@@ -1,6 +1,8 @@
 // What servers and networks do wrong, one by one: each ends in the right Error, at once.
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -61,9 +63,23 @@ TEST_CASE("nobody there is a network error that says what happened") {
   const auto refused = failure_of([] { get("http://127.0.0.1:1/"); });
   CHECK(refused == ErrorCode::network);
   CHECK(refused.says("connection refused"));
+  CHECK_FALSE(refused.says("proxy"));
   const auto unknown = failure_of([] { get("http://no-such-host.invalid/"); });
   CHECK(unknown == ErrorCode::network);
   CHECK(unknown.says("name not found"));
+}
+
+TEST_CASE("where a proxy is set, an error of the connection names it and its variable") {
+  const auto with = [](std::map<std::string, std::string> variables) {
+    HttpOptions options = http_options([&](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+    return failure_of([&] { get("http://127.0.0.1:1/", {}, {}, options); });
+  };
+  CHECK(with({{"http_proxy", "http://cache:3128"}}).says("the proxy in http_proxy ('http://cache:3128')"));
+  CHECK(with({{"ALL_PROXY", "socks5://gate"}}).says("ALL_PROXY ('socks5://gate')"));
+  CHECK_FALSE(with({{"https_proxy", "http://cache:3128"}, {"HTTP_PROXY", "http://cgi"}}).says("proxy"));
 }
 
 TEST_CASE("a connection that stalls is dead: before the headers, within the body, and when bytes only trickle") {
@@ -111,11 +127,16 @@ TEST_CASE("headers without end are refused, many short ones and a long one") {
         }) == ErrorCode::corrupt);
 }
 
-TEST_CASE("what is no HTTP is refused") {
-  CHECK(failure_with([](const ServedRequest&, ServerConnection& connection) {
-          connection.send("SSH-2.0-OpenSSH_9.2\r\n");
-          connection.close();
-        }) == ErrorCode::corrupt);
+TEST_CASE("an answer that is no HTTP is a network error: a proxy that breaks down gives such answers for a moment") {
+  const auto other_protocol = failure_with([](const ServedRequest&, ServerConnection& connection) {
+    connection.send("SSH-2.0-OpenSSH_9.2\r\n");
+    connection.close();
+  });
+  CHECK(other_protocol == ErrorCode::network);
+  CHECK(other_protocol.says("not HTTP"));
+}
+
+TEST_CASE("a body that is longer than its kind of answer can be is refused") {
   CHECK(failure_with([](const ServedRequest&, ServerConnection& connection) {
           connection.answer(200, "", std::string(2 * kLargestBody, 'x'));
         }) == ErrorCode::corrupt);

@@ -46,7 +46,8 @@ TEST_CASE("profiles are read as the SDKs read them") {
       "[profile broken\n"
       "no equals sign\n",
       true, profiles);
-  CHECK(profiles.size() == 2);
+  CHECK(profiles.size() == 3);
+  CHECK(profiles.contains(services_section("x")));
   CHECK(profiles["default"]["region"] == "eu-west-1");
   CHECK(profiles["work"]["s3.addressing_style"] == "path");
   CHECK(profiles["work"]["output"] == "json");

@@ -40,6 +40,18 @@ TEST_CASE("region and endpoint come from option, environment, profile, in this o
   CHECK(given.endpoint->text() == "https://option/");
 }
 
+TEST_CASE("an endpoint for S3 in the services of the profile is more than its general one, and less than a variable") {
+  FakeCloud cloud;
+  cloud.files["/home/me/.aws/config"] =
+      "[default]\nservices = lab\nendpoint_url = http://general\n[services lab]\nec2 =\n"
+      "  endpoint_url = http://other\ns3 =\n  endpoint_url = http://lab:9000\n"
+      "[profile lost]\nservices = missing\nendpoint_url = http://general\n";
+  CHECK(s3_settings({}, cloud.around()).endpoint->authority() == "lab:9000");
+  CHECK(s3_settings({"lost", "", "", false}, cloud.around()).endpoint->host == "general");
+  cloud.variables["AWS_ENDPOINT_URL"] = "http://variable";
+  CHECK(s3_settings({}, cloud.around()).endpoint->host == "variable");
+}
+
 TEST_CASE("the profile may say that buckets have their own hosts") {
   FakeCloud cloud;
   cloud.files["/home/me/.aws/config"] = "[default]\ns3 =\n  addressing_style = virtual\n[profile path]\nregion = x\n";

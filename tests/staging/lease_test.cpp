@@ -1,7 +1,10 @@
 #include "staging/lease.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -83,11 +86,11 @@ TEST_CASE("a lease lives until the moment it expires, and not in it") {
 TEST_CASE("releasing ends one owner's lease, or all, and is fine where there is none") {
   const TempDir dir;
   const auto files = posix_file_system();
-  CHECK_FALSE(release_lease(*files, dir.path(), "a"));
+  CHECK(release_lease(*files, dir.path(), "a").ended == 0);
   CHECK(release_all_leases(*files, dir.path()) == 0);
   for (const char* owner : {"a", "b", "c"}) take_lease(*files, dir.path(), lease_of(owner, kNow + 1h));
-  CHECK(release_lease(*files, dir.path(), "a"));
-  CHECK_FALSE(release_lease(*files, dir.path(), "a"));
+  CHECK(release_lease(*files, dir.path(), "a").ended == 1);
+  CHECK(release_lease(*files, dir.path(), "a").ended == 0);
   CHECK(read_leases(dir.path()).size() == 2);
   CHECK(release_all_leases(*files, dir.path()) == 2);
   CHECK(read_leases(dir.path()).empty());
@@ -171,20 +174,62 @@ TEST_CASE("the leases of running holders are counted: the last one ends that of 
   const WallTime end = std::chrono::floor<std::chrono::seconds>(system_clock().now()) + 1h;
   const Lease first{"a", kNow, end, "1"};
   const Lease second{"a", kNow, end, "2"};
-  for (const Lease& lease : {lease_of("a", end), lease_of("b", end), first, second}) {
-    take_lease(*files, dir.path(), lease);
-  }
+  for (const char* owner : {"a", "b"}) take_lease(*files, dir.path(), lease_of(owner, end));
+  auto first_runs = take_lease(*files, dir.path(), first);
+  auto second_runs = take_lease(*files, dir.path(), second);
   CHECK(read_leases(dir.path()).size() == 4);
   CHECK(read_lease(write_lease(first), "x") == first);
   CHECK(describe({"x", first, {}}).ends_with(", which its `cache hold` renews"));
-  release_holder(*files, dir.path(), first);
+  first_runs.reset();
+  CHECK(release_holder(*files, dir.path(), first).held == 1);
   CHECK(read_leases(dir.path()).size() == 3);
-  CHECK(release_lease(*files, dir.path(), "a"));
+  const Released released = release_lease(*files, dir.path(), "a");
+  CHECK(released.ended == 1);
+  CHECK(released.held == 1);
   CHECK(read_leases(dir.path()).size() == 2);  // of b, and the second holder's
   take_lease(*files, dir.path(), lease_of("a", end));
-  release_holder(*files, dir.path(), second);
+  second_runs.reset();
+  CHECK(release_holder(*files, dir.path(), second).held == 0);
   REQUIRE(read_leases(dir.path()).size() == 1);
   CHECK(read_leases(dir.path())[0].lease->owner == "b");
+}
+
+TEST_CASE("the lease of a holder that was killed protects the folder, and ends with the others of its job") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  const WallTime end = std::chrono::floor<std::chrono::seconds>(system_clock().now()) + 1h;
+  const Lease killed{"a", "", kNow, end, "1"};
+  take_lease(*files, dir.path(), lease_of("a", end));
+  take_lease(*files, dir.path(), killed).reset();
+  REQUIRE(read_leases(dir.path()).size() == 2);
+  for (const LeaseFile& file : read_leases(dir.path())) CHECK(file.lives_at(system_clock().now()));
+
+  SUBCASE("by the end of the holder that was started after it") {
+    const Lease again{"a", "", kNow, end, "2"};
+    auto runs = take_lease(*files, dir.path(), again);
+    CHECK(std::ranges::count_if(read_leases(dir.path()), &LeaseFile::is_held) == 1);
+    runs.reset();
+    CHECK(release_holder(*files, dir.path(), again).ended == 3);
+  }
+  SUBCASE("by a release") { CHECK(release_lease(*files, dir.path(), "a").ended == 2); }
+  CHECK(read_leases(dir.path()).empty());
+}
+
+TEST_CASE("a holder that renews its lease is seen running at every moment") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  const Lease lease{"a", "", kNow, kNow + 1h, "1"};
+  auto runs = take_lease(*files, dir.path(), lease);
+  std::atomic<bool> done = false;
+  std::jthread renewing([&] {
+    for (int i = 0; i < 50; ++i) runs = take_lease(*files, dir.path(), lease);
+    done = true;
+  });
+  while (!done) {
+    const auto leases = read_leases(dir.path());
+    REQUIRE(leases.size() == 1);
+    CHECK(leases[0].is_held);
+  }
 }
 
 TEST_CASE("a lease of release 0.1.0 has no holder") {

@@ -95,6 +95,11 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
     code_ = code;
   }
   bool failed() const { return failed_; }
+  /// Calls `act` within the n-th call, before it has an effect: what another process does at this moment.
+  void act_at(std::uint64_t n, std::function<void()> act) {
+    act_at_ = n;
+    act_ = std::move(act);
+  }
   std::uint64_t steps() const { return steps_; }
 
   /// What a power cut now would leave: content by path.
@@ -219,8 +224,12 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
   }
 
   void step() {
-    const std::scoped_lock lock(mutex_);
-    ++steps_;
+    std::unique_lock lock(mutex_);
+    if (++steps_ == act_at_) {
+      lock.unlock();
+      act_();
+      lock.lock();
+    }
     if (steps_left_ == 0) return;
     if (steps_left_ > 1) {
       --steps_left_;
@@ -236,6 +245,8 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
   std::map<std::string, std::shared_ptr<Node>> durable_names_;
   std::uint64_t steps_left_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t act_at_ = 0;
+  std::function<void()> act_;
   shardkit::ErrorCode code_ = shardkit::ErrorCode::io;
   bool failed_ = false;
 };

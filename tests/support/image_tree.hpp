@@ -1,19 +1,15 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "core/prng.hpp"
+#include "support/fake_image.hpp"
 #include "support/files.hpp"
 
-/// What `convert --validate magic` takes for a JPEG.
-inline const std::string kJpegStart = "\xff\xd8\xff";
-
-/// A tree <root>/class_<c>/img_<i>.jpg of files of random bytes and sizes behind the first bytes of a JPEG: enough
-/// where nothing decodes them.
+/// A tree <root>/class_<c>/img_<i>.jpg of fake JPEGs with random bytes, in random sizes.
 struct ImageTree {
   std::string root;
   std::uint64_t classes = 3;
@@ -24,10 +20,9 @@ struct ImageTree {
     shardkit::Prng prng(11);
     for (std::uint64_t c = 0; c < classes; ++c) {
       for (std::uint64_t i = 0; i < per_class; ++i) {
-        std::string content(1 + prng.below(largest), '\0');
+        std::string content(prng.below(largest), '\0');
         for (char& byte : content) byte = static_cast<char>(prng.next());
-        content.replace(0, std::min(content.size(), kJpegStart.size()), kJpegStart);
-        write_file(path(c, i), content);
+        write_file(path(c, i), fake_jpeg(content));
       }
     }
   }

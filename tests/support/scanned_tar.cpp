@@ -50,9 +50,9 @@ ScannedTar scan(std::string_view archive) {
   return std::move(collector.result);
 }
 
-ScannedTar feed(std::string_view archive, std::size_t piece) {
+ScannedTar feed(std::string_view archive, std::size_t piece, formats::AfterEnd after_end) {
   Collector collector;
-  formats::TarFeed tar(collector, archive.size());
+  formats::TarFeed tar(collector, archive.size(), after_end);
   for (std::size_t offset = 0; offset < archive.size(); offset += piece) {
     tar.feed(as_bytes(archive.substr(offset, piece)));
   }

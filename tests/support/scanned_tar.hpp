@@ -21,7 +21,7 @@ struct ScannedTar {
 /// Reads by seeking past content with TarScanner, then content by its offsets.
 ScannedTar scan(std::string_view archive);
 /// Feeds the archive in pieces of `piece` bytes.
-ScannedTar feed(std::string_view archive, std::size_t piece);
+ScannedTar feed(std::string_view archive, std::size_t piece, formats::AfterEnd after_end = formats::AfterEnd::stop);
 /// True when both ways of reading found the same members, offsets, contents and faults.
 bool same(const ScannedTar& a, const ScannedTar& b);
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "bench/requirement/requirement.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
@@ -29,8 +28,7 @@ void check_space(const std::string& folder, std::uint64_t bytes, const Checkpoin
 void warn_of_others(const std::string& directory, Context& context) {
   for (const std::string& folder : checkpoint_folders(directory)) {
     context.warn("other_checkpoint",
-                 fmt::format("'{}' belongs to another run. If that run was killed, remove its files: rm -r {}", folder,
-                             shell_quoted(folder)));
+                 fmt::format("'{}' belongs to another run. If that run was killed, delete this folder", folder));
   }
 }
 

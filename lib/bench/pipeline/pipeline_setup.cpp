@@ -85,7 +85,7 @@ void describe_stages(FieldVisitor& v, PipelineOptions& options) {
   v.topic("Batches and GPUs");
   v.field({"device",
            "GPUs to which batches go, by number; none: they stay in host memory; default: the first GPUs, if available",
-           "N[,N...]|none"},
+           "N[,N...]|none", Elsewhere{"sink"}},
           options.device);
   v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, options.step);
   v.topic("Measurement");

@@ -47,7 +47,7 @@ void ReadOptions::describe(FieldVisitor& v) {
           sample_bytes);
   v.field({"required-rate", Unit::bytes_per_second,
            "for stores: the rate that the job reads, as `iobench model` computes it, for the verdict stream or stage",
-           kMayDiffer, above(0)},
+           kMayDiffer, above(0), Elsewhere{"preset gpus batch step-time min-au"}},
           required_rate);
   access.describe(v);
 }

@@ -62,7 +62,7 @@ class CopyRun {
     for (const Lane& lane : lanes_) {
       try {
         lane.stream->synchronize();
-      } catch (const Error&) {  // already on its way, from the call that failed
+      } catch (...) {  // already on its way, from the call that failed
       }
     }
   }

@@ -77,7 +77,7 @@ class ReadAndCopy {
   ~ReadAndCopy() {
     try {
       finish();
-    } catch (const Error&) {  // the failure was reported before
+    } catch (...) {  // the failure was reported before
     }
   }
 

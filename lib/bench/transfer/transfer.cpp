@@ -161,7 +161,9 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
 void TransferOptions::describe(FieldVisitor& v) {
   v.topic("Copies");
   v.field({"kinds", "kinds of host memory", "pageable,pinned,write-combined,registered"}, kinds);
-  v.field({"bytes", "copy sizes, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST"}, bytes);
+  v.field({"bytes", "copy sizes, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST",
+           Elsewhere{"batch shape dtype"}},
+          bytes);
   v.field({"depth", "copies in flight in each direction, 1 to 8; several values are measured one after the other",
            "LIST", Alias{"streams"}},
           depth);

@@ -132,11 +132,13 @@ std::string page_to_read(std::string_view page) {
 
 std::string more_line(std::string_view path) { return path.empty() ? "" : fmt::format("More: {}\n", path); }
 
+/// The same for a page of docs/; empty for none.
+std::string page_line(std::string_view page) { return page.empty() ? "" : more_line(page_to_read(page)); }
+
 /// Where the manual page of the program and the documents are.
 std::string program_pages(const App& app) {
   const std::string manual = fmt::format("share/man/man1/{}.1", app.name);
-  return more_line(installed_file({manual, manual + ".gz"})) +
-         (app.pages.empty() ? "" : more_line(page_to_read("README.md")));
+  return more_line(installed_file({manual, manual + ".gz"})) + page_line(app.pages.empty() ? "" : "README.md");
 }
 
 /// What can follow "help".
@@ -151,6 +153,12 @@ std::vector<Row> help_words(const App& app) {
 
 std::string headline(const App& app) {
   return fmt::format("{0}: {1}\n\nUsage: {0} VERB [operands] [options]\n", app.name, app.summary);
+}
+
+std::vector<Row> full_rows(const std::vector<FieldNode>& options) {
+  std::vector<Row> rows;
+  for (const FieldNode& option : options) rows.push_back({option_spelling(option), help_text(option)});
+  return rows;
 }
 
 /// Where the first clause of an option's text ends. The colon in "cold: from disk" explains a value and ends none.
@@ -238,25 +246,19 @@ std::string command_help(const App& app, const Command& command, std::size_t wid
                            shared->word);
         continue;
       }
-      std::vector<Row> rows;
-      for (const FieldNode& option : topic.options) rows.push_back({option_spelling(option), help_text(option)});
+      std::vector<Row> rows = full_rows(topic.options);
       if (options == &doc.common) rows.push_back({"-h, --help", "show this help; -h: only the main options"});
       out += section(topic.heading, rows, width);
     }
   }
-  const std::string_view page = page_of(app, doc.text.name);
   return out + example_lines(doc.text.examples, width) + fmt::format("\nExit codes: {} help exit-codes\n", app.name) +
-         (page.empty() ? std::string() : more_line(page_to_read(page)));
+         page_line(page_of(app, doc.text.name));
 }
 
 std::string topic_help(const App& app, const SharedTopic& topic, std::size_t width) {
-  std::vector<Row> rows;
-  for (const FieldNode& option : shared_options(app, topic)) {
-    rows.push_back({option_spelling(option), help_text(option)});
-  }
-  const std::string_view page = page_of(app, topic.word);
-  return paragraphs(topic.description, width) + section(topic.heading, rows, width) +
-         (page.empty() ? std::string() : "\n" + more_line(page_to_read(page)));
+  const std::string page = page_line(page_of(app, topic.word));
+  return paragraphs(topic.description, width) + section(topic.heading, full_rows(shared_options(app, topic)), width) +
+         (page.empty() ? "" : "\n" + page);
 }
 
 std::string exit_code_help(std::size_t width) {

@@ -74,6 +74,12 @@ std::string examples_section(const CommandText& text) {
   return out;
 }
 
+std::string entries(const std::vector<FieldNode>& options) {
+  std::string out;
+  for (const FieldNode& option : options) out += tagged(option_spelling(option), help_text(option));
+  return out;
+}
+
 /// The page of the program, and the document about a verb, group or topic if there is one.
 std::string see_also(const App& app, std::string_view name) {
   const std::string out = fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
@@ -95,7 +101,7 @@ std::string manual_page(const App& app, const Command& command) {
         out += fmt::format("{}: see\n.BR {}\\-{} (1).\n", troff(first_options(topic.options)), app.name, shared->word);
         continue;
       }
-      for (const FieldNode& option : topic.options) out += tagged(option_spelling(option), help_text(option));
+      out += entries(topic.options);
     }
   }
   out += result_fields(doc) + exit_status() + examples_section(doc.text);
@@ -127,8 +133,7 @@ std::string group_page(const App& app, const FirstWord& group) {
 std::string topic_page(const App& app, const SharedTopic& topic) {
   std::string out = heading(fmt::format("{}-{}", app.name, topic.word), topic.summary);
   out += ".SH DESCRIPTION\n" + paragraphs(topic.description) + ".SH OPTIONS\n";
-  for (const FieldNode& option : shared_options(app, topic)) out += tagged(option_spelling(option), help_text(option));
-  return out + see_also(app, topic.word);
+  return out + entries(shared_options(app, topic)) + see_also(app, topic.word);
 }
 
 }  // namespace

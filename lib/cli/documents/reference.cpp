@@ -195,7 +195,8 @@ std::string common_section(const std::vector<App>& apps) {
       "since "
       "the last such line |\n| `error` | `code`, `text`, `path`, "
       "`offset`, `exit_code` |\n| `stopped` | `signal`, `exit_code`, `text` |\n| `soft_fail` | `text` |\n| `done`, at "
-      "the end of each command | `status`, `exit_code`, `elapsed_seconds` |\n\nA command that fails or is stopped also "
+      "the end of each command | `status`, `exit_code`, `elapsed_seconds`, `operands`, and, if there is one, `result`: "
+      "as in the JSON envelope, without lists and groups |\n\nA command that fails or is stopped also "
       "writes its error to `/dev/termination-log` if that file exists, as in a\nKubernetes container.\n\n";
   out += "| exit code | meaning |\n|---|---|\n";
   for (const ExitCode& exit : kExitCodes) out += fmt::format("| {} | {} |\n", exit.code, exit.meaning);

@@ -166,14 +166,15 @@ struct CacheReleaseResult {
   std::string owner;
   std::uint64_t folders = 0;
   std::uint64_t released = 0;
+  std::uint64_t held = 0;
 
   void describe(FieldVisitor& v);
 };
 
 /// Ends leases in a node cache or one staged folder: `shardctl cache release`. A folder without a lease is not an
-/// error. Leases of a running cache_hold() stay, unless `all`. Leases that this user may not remove are skipped; after
-/// all others have ended, they cause Error{denied}. Throws the errors of cache_folders(), and Error{usage} for an id in
-/// addition to `all`.
+/// error. Leases of a running cache_hold() stay, unless `all`; those of one that was killed do not. Leases that this
+/// user may not remove are skipped; after all others have ended, they cause Error{denied}. Throws the errors of
+/// cache_folders(), and Error{usage} for an id in addition to `all`.
 CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx);
 
 struct CacheRenewOptions {
@@ -208,6 +209,7 @@ struct CacheHoldOptions {
 struct CacheHoldResult {
   std::string lease_id;
   std::uint64_t renewals = 0;
+  std::uint64_t held = 0;
 
   void describe(FieldVisitor& v);
 };

@@ -218,7 +218,7 @@ CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { r
 
 void CacheCheckOptions::describe(FieldVisitor& v) {
   v.field(kCacheFolder, folder);
-  v.field({"depth", "what to check: names and sizes, without reading; or also every byte"}, depth);
+  v.field({"depth", "what to check: names and sizes, without reading; or also every byte", Elsewhere{"quick"}}, depth);
   v.field(
       {"repair",
        "mark damaged files, and remove the marker of incomplete folders, so that the next stage fetches them again; "

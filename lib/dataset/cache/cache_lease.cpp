@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -72,8 +73,13 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
     ++result.folders;
     if (!options.all && result.owner.empty()) continue;
     try {
-      result.released += options.all ? staging::release_all_leases(*files, folder.path)
-                                     : std::uint64_t{staging::release_lease(*files, folder.path, result.owner)};
+      if (options.all) {
+        result.released += staging::release_all_leases(*files, folder.path);
+      } else {
+        const staging::Released released = staging::release_lease(*files, folder.path, result.owner);
+        result.released += released.ended;
+        result.held += released.held;
+      }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::denied) throw;
       if (failed++ < kMostRefusalsNamed) refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
@@ -131,16 +137,17 @@ void require_held(const std::string& folder, const staging::Lease& lease) {
               folder);
 }
 
-/// Takes or renews the lease of a running process.
-void hold(io::FileSystem& files, const std::string& folder, staging::Lease lease, double seconds, bool is_held,
-          const std::stop_token& stop) {
+/// Takes or renews the lease of a running process, for as long as it keeps the returned file.
+std::unique_ptr<io::AtomicFile> hold(io::FileSystem& files, const std::string& folder, staging::Lease lease,
+                                     double seconds, bool is_held, const std::stop_token& stop) {
   files.create_directories(io::join_path(folder, staging::kStateFolderPath));
   const io::FolderLock lock = shared_lock(folder, stop);
   if (is_held) require_held(folder, lease);
   lease.taken_at = system::system_clock().now();
   lease.expires_at = staging::lease_end(lease.taken_at, seconds);
-  staging::take_lease(files, folder, lease);
+  auto held = staging::take_lease(files, folder, lease);
   staging::mark_used(folder);
+  return held;
 }
 
 /// Returns early on a stop.
@@ -161,9 +168,10 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
   if (lease.owner.empty()) lease.owner = lease.holder;
   refuse_cache(options.folder, ctx);
   CacheHoldResult result{lease.owner};
+  std::unique_ptr<io::AtomicFile> held;
   for (; !stop.stop_requested(); sleep(options.lease / 3, stop)) {
     try {
-      hold(*files, options.folder, lease, options.lease, result.renewals > 0, stop);
+      held = hold(*files, options.folder, lease, options.lease, result.renewals > 0, stop);
       if (result.renewals++ > 0 || ctx.output() == nullptr) continue;
       ctx.output()->write(as_bytes(fmt::format("holding '{}' as {} until SIGTERM\n", options.folder, lease.owner)));
     } catch (const Error& error) {
@@ -173,7 +181,8 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
     }
   }
   if (result.renewals > 0) require_held(options.folder, lease);
-  staging::release_holder(*files, options.folder, lease);
+  held.reset();
+  result.held = staging::release_holder(*files, options.folder, lease).held;
   return result;
 }
 
@@ -182,7 +191,8 @@ namespace {
 constexpr Field kJobOption{"lease-id",
                            "id of the job whose leases are meant; default: the pod (POD_UID, POD_NAME or its HOSTNAME) "
                            "or the Slurm job (slurm-<id>)",
-                           "ID", Alias{"owner"}};
+                           "ID", Alias{"owner"}, Elsewhere{"purpose"}};
+constexpr Field kHeldResult{"held", Unit::count, "leases of the job that stay: another `cache hold` of it is running"};
 constexpr Field kOwnerResult{"owner", "id of the job whose leases were looked for; empty: those of all jobs"};
 
 }  // namespace
@@ -197,6 +207,7 @@ void CacheReleaseResult::describe(FieldVisitor& v) {
   v.field(kOwnerResult, owner);
   v.field({"folders", Unit::count, "staged folders checked"}, folders);
   v.field({"released", Unit::count, "leases ended"}, released);
+  v.field(kHeldResult, held);
 }
 
 void CacheRenewOptions::describe(FieldVisitor& v) {
@@ -225,6 +236,7 @@ void CacheHoldOptions::describe(FieldVisitor& v) {
 void CacheHoldResult::describe(FieldVisitor& v) {
   v.field({"lease_id", "id of the job that the lease belonged to"}, lease_id);
   v.field({"renewals", Unit::count, "times that the lease was taken or renewed"}, renewals);
+  v.field(kHeldResult, held);
 }
 
 }  // namespace shardkit::dataset

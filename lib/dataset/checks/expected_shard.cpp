@@ -192,7 +192,7 @@ std::string remedy_of_changed(const std::string& path) {
   const std::string restore = "restore it from a copy or make it again from its source";
   if (catalog::is_address(path)) return restore;
   return fmt::format("{}; if it was replaced on purpose, {} drops the checksums and class names of its set", restore,
-                     remedy::in_text(remedy::forget_set(io::parent_folder(path))));
+                     remedy::in_text(remedy::index_replace(io::parent_folder(path))));
 }
 
 std::uint64_t layout_hash(const formats::IndexSample& sample, std::optional<std::uint64_t> label) {

@@ -10,6 +10,7 @@
 #include "core/units.hpp"
 #include "formats/sample_name.hpp"
 #include "image/image_header.hpp"
+#include "image/image_problem.hpp"
 #include "image/pixel_check.hpp"
 
 namespace shardkit::dataset {
@@ -20,13 +21,20 @@ std::string_view last_extension(std::string_view extension) { return extension.s
 
 /// By image::ImageFlaw, in its order.
 constexpr std::array kFlawCodes{
-    ProblemCode::image_truncated,   ProblemCode::image_not_an_image, ProblemCode::image_other_format,
-    ProblemCode::image_truncated,   ProblemCode::image_no_end,       ProblemCode::image_corrupt,
-    ProblemCode::image_zero_pixels,
+    ProblemCode::image_truncated, ProblemCode::image_not_an_image, ProblemCode::image_other_format,
+    ProblemCode::image_truncated, ProblemCode::image_no_end,       ProblemCode::image_data_after_end,
+    ProblemCode::image_corrupt,   ProblemCode::image_zero_pixels,
 };
 static_assert(kFlawCodes.size() == kEnumNames<image::ImageFlaw>.size());
 
-std::optional<ImageFault> fault_of(std::optional<image::ImageProblem> problem) {
+using FindProblem = std::optional<image::ImageProblem>(Bytes image, std::string_view extension);
+
+/// An image of another format than its name says may also be damaged, which is more severe.
+std::optional<ImageFault> most_severe(FindProblem find_problem, Bytes image, std::string_view extension) {
+  auto problem = find_problem(image, extension);
+  if (problem && problem->flaw == image::ImageFlaw::other_format) {
+    if (auto other = find_problem(image, {}); other && other->flaw != image::ImageFlaw::after_end) problem = other;
+  }
   if (!problem) return std::nullopt;
   return ImageFault{kFlawCodes[static_cast<std::size_t>(problem->flaw)], std::move(problem->text)};
 }
@@ -47,6 +55,21 @@ std::optional<ImageFault> fault_without_end(image::JpegDecoder& decoder, Bytes i
   return whole ? no_end : ImageFault{ProblemCode::image_truncated, std::move(no_end.text)};
 }
 
+/// What decoding finds in an image with a sound header.
+std::optional<ImageFault> pixel_fault(image::JpegDecoder& decoder, Bytes image) {
+  if (image::sniff_image(image) != image::ImageKind::jpeg) {
+    const image::PixelVerdict checked = image::check_pixels(image);
+    if (checked.failure == image::DecodeFailure::none) return std::nullopt;
+    return ImageFault{decode_code(checked.failure), checked.message};
+  }
+  const image::Decoded decoded = decoder.decode(image);
+  if (decoded.failure != image::DecodeFailure::none) {
+    return ImageFault{decode_code(decoded.failure), std::string(decoded.message)};
+  }
+  if (image::read_jpeg_header(image).header.is_cmyk()) return ImageFault{ProblemCode::image_cmyk, {}};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view ImageFault::reason() const { return text.empty() ? problem_kind(code).meaning : text; }
@@ -57,38 +80,25 @@ ProblemCode decode_code(image::DecodeFailure failure) { return kDecodeCodes[stat
 
 bool is_image_member(std::string_view extension) { return formats::is_image_extension(last_extension(extension)); }
 
-std::optional<ImageFault> magic_fault(Bytes head, std::string_view extension) {
-  return fault_of(image::magic_problem(head, last_extension(extension)));
+std::optional<ImageFault> ends_fault(Bytes image, std::string_view extension) {
+  return most_severe(image::ends_problem, image, last_extension(extension));
 }
 
 std::optional<ImageFault> header_fault(Bytes image, std::string_view extension) {
-  std::optional<ImageFault> fault = fault_of(image::header_problem(image, last_extension(extension)));
-  if (!fault || fault->code != ProblemCode::image_other_format) return fault;
-  // An image of another format than its name says may also be damaged, which is more severe.
-  std::optional<ImageFault> worse = header_fault(image, {});
-  return worse && worse->is_error() ? worse : fault;
+  return most_severe(image::header_problem, image, last_extension(extension));
+}
+
+bool needs_decoding(const std::optional<ImageFault>& fault) {
+  return fault && fault->code == ProblemCode::image_no_end;
 }
 
 std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension) {
   if (image.size() > kLargestImage) return ImageFault{ProblemCode::image_too_large, format_size(image.size())};
   std::optional<ImageFault> fault = header_fault(image, extension);
   if (fault && fault->is_error()) return fault;
-  if (image::sniff_image(image) != image::ImageKind::jpeg) {
-    const image::PixelVerdict checked = image::check_pixels(image);
-    if (checked.failure == image::DecodeFailure::none) return fault;
-    return ImageFault{decode_code(checked.failure), checked.message};
-  }
-  if (fault && fault->code == ProblemCode::image_no_end) return fault_without_end(decoder, image, std::move(*fault));
-  if (fault) {  // of another format: damage weighs more
-    auto worse = image_fault(decoder, image, {});
-    return worse && worse->is_error() ? worse : fault;
-  }
-  const image::Decoded decoded = decoder.decode(image);
-  if (decoded.failure != image::DecodeFailure::none) {
-    return ImageFault{decode_code(decoded.failure), std::string(decoded.message)};
-  }
-  if (image::read_jpeg_header(image).header.is_cmyk()) return ImageFault{ProblemCode::image_cmyk, {}};
-  return std::nullopt;
+  if (needs_decoding(fault)) return fault_without_end(decoder, image, std::move(*fault));
+  std::optional<ImageFault> found = pixel_fault(decoder, image);
+  return found ? found : fault;
 }
 
 }  // namespace shardkit::dataset

@@ -34,15 +34,19 @@ ProblemCode decode_code(image::DecodeFailure failure);
 /// True for members that are judged: "jpg", "seg.png".
 bool is_image_member(std::string_view extension);
 
-/// Looks at an image's first bytes only: 12 are enough. `extension` is the member's. Empty for a sound image, here and
-/// below. Thread-safe.
-std::optional<ImageFault> magic_fault(Bytes head, std::string_view extension);
+/// Looks at the first and the last bytes of a whole image (image::ends_problem()). `extension` is the member's. Empty
+/// for a sound image, here and below. Thread-safe.
+std::optional<ImageFault> ends_fault(Bytes image, std::string_view extension);
 
-/// Looks at the header and the closing bytes of an image. Thread-safe.
+/// Looks at the header, too. Thread-safe.
 std::optional<ImageFault> header_fault(Bytes image, std::string_view extension);
 
+/// True if only the rows show whether the fault that one of the above found is an error: for a JPEG without an end
+/// marker, which image_fault() then decodes.
+bool needs_decoding(const std::optional<ImageFault>& fault);
+
 /// Looks at all of an image: a JPEG, PNG or WebP is decoded to its last row, of another kind (image::has_decoder()) the
-/// header and the closing bytes are compared with the format.
+/// header and the end are compared with the format.
 std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension);
 
 }  // namespace shardkit::dataset

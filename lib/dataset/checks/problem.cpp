@@ -95,7 +95,10 @@ constexpr ProblemKind kProblemKinds[] = {
 
     {image_truncated, "image_truncated", kError,
      "the image ends before its last row; loaders stop or fill the rest with gray", Remedy::drop_bad},
-    {image_no_end, "image_no_end", kWarning, "the JPEG has no end marker; readers accept it, some with a warning"},
+    {image_no_end, "image_no_end", kWarning,
+     "the JPEG has all its rows but no end marker; readers accept it, some with a warning"},
+    {image_data_after_end, "image_data_after_end", kWarning,
+     "bytes follow the end of the image; readers ignore them, so a part of the file may be lost"},
     {image_corrupt, "image_corrupt", kError, "the image cannot be decoded", Remedy::drop_bad},
     {image_damaged, "image_damaged", kWarning, "the image can be decoded, but some of its data is damaged"},
     {image_not_an_image, "image_not_an_image", kError, "the content is not an image", Remedy::drop_bad},

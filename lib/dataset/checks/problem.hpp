@@ -75,6 +75,7 @@ enum class ProblemCode {
   // images
   image_truncated,
   image_no_end,
+  image_data_after_end,
   image_corrupt,
   image_damaged,
   image_not_an_image,

@@ -160,7 +160,8 @@ std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std:
   if (plans.size() < 2) return std::nullopt;
   const auto file = inputs.open(plans.back());
   if (to_hex(formats::PlanReader(*file, plans.back()).hash()) == manifest.plan_hash) return std::nullopt;
-  return fmt::format("a convert --append into '{}' has not finished: run it again", folder);
+  return fmt::format(
+      "a convert --append into '{}' has not finished: run it again, with --discard if its source has changed", folder);
 }
 
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {

@@ -132,8 +132,10 @@ class Conversion {
   void plan_shares(const SplitRule& rule) {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     expect_stages(1, rule.shares.size());
-    const ScannedSource source = scan(known_images(), {});
-    const DividedSamples divided = split_source(source, sharding_, rule, ctx_);
+    ScannedSource source = scan(known_images(), {});
+    find_groups(source, sharding_, rule, ctx_);
+    const auto known = [&](std::uint64_t group) { return earlier_.set_of(group); };
+    const DividedSamples divided = split_source(source, rule, known, ctx_);
     for (std::size_t i = 0; i < divided.sets.size(); ++i) {
       if (!job_.sets()[i].start()) refuse_empty_set(rule, i, divided);
     }
@@ -155,7 +157,7 @@ class Conversion {
     TargetSet& set = job_.add_set(name);
     set.refuse_foreign();
     if (options_.append) {
-      set.begin_append();
+      set.begin_append(options_.discard);
       earlier_.add(set, folder_of(set));
       left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
     }
@@ -348,12 +350,8 @@ class Conversion {
       const std::set<std::string>& paths = images_counted_.accepted_paths[kind.code];
       const AcceptedImages& accepted =
           result_.accepted.emplace_back(std::string(kind.name), images, std::vector(paths.begin(), paths.end()));
-      const bool may_be_cut =
-          kind.code == ProblemCode::image_no_end && sharding_.validate.value_or(kDefaultValidate) != Validate::decode;
-      ctx_.warn("images_accepted", "{} accepted with {}: {}: {}; {}--strict refuses them",
-                format_count(images, "image"), kind.name,
-                may_be_cut ? std::string_view("the JPEG has no end marker and may be cut off") : kind.meaning,
-                first_of(accepted.paths, images), may_be_cut ? "--validate decode finds out, " : "");
+      ctx_.warn("images_accepted", "{} accepted with {}: {}: {}; --strict refuses them", format_count(images, "image"),
+                kind.name, kind.meaning, first_of(accepted.paths, images));
     }
     if (result_.skipped > 0) {
       std::vector<std::string> paths;

@@ -22,6 +22,7 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   std::string plan;
   FileIdentity identity = FileIdentity::mtime;
   bool append = false;
+  bool discard = false;
 
   void describe(FieldVisitor& v);
 };

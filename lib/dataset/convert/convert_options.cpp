@@ -38,6 +38,7 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
 
 void check(const ConvertOptions& options) {
   refuse_target_in_source(options.source, options.target);
+  check_usage(options.append || !options.discard, "--discard needs --append");
   if (!options.plan.empty()) refuse_options_beside_plan(options);
 }
 
@@ -62,6 +63,10 @@ void ConvertOptions::describe(FieldVisitor& v) {
            "add new files to a finished set, in new shards; its old shards are not changed. An empty or unfinished "
            "target is converted as usual"},
           append);
+  v.field({"discard",
+           "with --append: if another --append has not finished and no process continues it, first remove what it "
+           "wrote. Shards that the manifest lists are never removed"},
+          discard);
   WriteOptions::describe(v);
   sharding.access.describe(v);
 }

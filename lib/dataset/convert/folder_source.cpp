@@ -83,7 +83,7 @@ class FolderSource final : public SampleSource {
         amendments_(amendments),
         rules_(image_rules(head_)),
         label_digits_(formats::label_digits(head_)),
-        decoders_(rules_.validate == Validate::decode ? cores : 0),
+        decoders_(rules_.validate == Validate::none ? 0 : cores),
         resizers_(rules_.resize ? cores : 0, [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }),
         counts_(counts) {}
 
@@ -276,17 +276,13 @@ class FolderSource final : public SampleSource {
   }
 
   std::optional<ImageFault> look(Bytes content, std::string_view extension) {
-    switch (rules_.validate) {
-      case Validate::none:
-        return std::nullopt;
-      case Validate::magic:
-        return magic_fault(content, extension);
-      case Validate::header:
-        return header_fault(content, extension);
-      case Validate::decode:
-        return image_fault(*decoders_.borrow(), content, extension);
+    if (rules_.validate == Validate::none) return std::nullopt;
+    if (rules_.validate != Validate::decode) {
+      std::optional<ImageFault> fault =
+          rules_.validate == Validate::magic ? ends_fault(content, extension) : header_fault(content, extension);
+      if (!needs_decoding(fault)) return fault;
     }
-    return std::nullopt;
+    return image_fault(*decoders_.borrow(), content, extension);
   }
 
   /// Puts the smaller image in the place of `content`, which shrinks. The answer is why that failed.

@@ -178,7 +178,7 @@ ExtractTarget::~ExtractTarget() {
   try {
     clear();
     files_.remove_below(state_, kLock);
-  } catch (const std::exception&) {  // the next extract removes the rest
+  } catch (...) {  // the next extract removes the rest
   }
   ::rmdir(state_.path().c_str());
 }

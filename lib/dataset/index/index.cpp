@@ -1,6 +1,7 @@
 #include "dataset/index/index.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "formats/shard_index.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
+#include "io/run_file.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -71,13 +73,40 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
   const auto refuse = [&](const std::string& path) {
     throw Error(ErrorCode::conflict, At{path},
                 "'{}' was written together with the shards by shardctl convert or reshard, and also contains original "
-                "paths and classes; {}. To give that up and index the tars as they are, first run {}",
-                path, why, remedy::in_text(remedy::forget_set(set.folder)));
+                "paths and classes; {}. To give that up and index the tars as they are, run {}",
+                path, why, remedy::in_text(remedy::index_replace(set.folder)));
   };
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
   for (const ExpectedShard& expected : find_expectations(set)) {
     if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
   }
+}
+
+/// --replace: removes what convert or reshard wrote about the shards.
+void forget_conversion(io::FileSystem& files, const std::string& folder) {
+  const std::string state = io::join_path(folder, formats::kStateFolder);
+  const auto is_about_shards = [](const std::string& name) {
+    return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
+           name.ends_with(".index") || name.ends_with(".bad");
+  };
+  std::vector<std::string> paths = {io::join_path(folder, formats::kManifestName)};
+  for (const auto& entry : std::filesystem::directory_iterator(state)) {
+    if (is_about_shards(entry.path().filename())) paths.push_back(entry.path());
+  }
+  for (const std::string& path : paths) files.remove(path);
+}
+
+/// Announces a run, because a manifest written here would hide what a convert adds meanwhile.
+std::unique_ptr<io::RunFile> announce(io::FileSystem& files, const std::string& folder) {
+  auto run = std::make_unique<io::RunFile>(files, io::join_path(folder, formats::kStateFolder));
+  run->follow("index");
+  for (const io::Run& other : run->others()) {
+    if (other.plan.empty() || other.plan == "index") continue;
+    throw Error(ErrorCode::in_use, At{folder},
+                "another run writes to '{}': {}; run this command again when it has ended", folder,
+                io::describe(other));
+  }
+  return run;
 }
 
 /// Makes the index of a tar from another program, and those of other readers, while it is read: any dialect, offsets as
@@ -155,6 +184,7 @@ class Indexing {
   Indexing(const IndexOptions& options, const catalog::ShardSet& set, Context& ctx)
       : kinds_(parse_index_kinds(names_of(options.readers))),
         extras_(options.extras),
+        replace_(options.replace),
         threads_(system::thread_count(options.threads)),
         set_(set),
         folder_(options.output.empty() ? set.folder : options.output),
@@ -162,24 +192,22 @@ class Indexing {
         files_(io::posix_file_system()) {}
 
   IndexResult run() {
-    if (const auto missing = what_is_missing(set_, catalog::manifests_by_folder(set_))) {
-      throw Error(ErrorCode::not_found, At{set_.folder},
-                  "{}; finish the set with the command that writes it, or restore what is missing", *missing);
-    }
-    refuse_subset(set_);
+    if (!replace_) refuse_incomplete();
     refuse_shared_names(kinds_, names());
     const std::string why_not =
         kinds_.empty() && extras_.empty()
             ? "nothing to index except for other readers (--dali, --wids, --energon), or other files (--extra)"
             : why_not_described(set_);
     const bool is_beside = folder_ == set_.folder;
-    const bool described = is_beside && why_not.empty();
-    if (is_beside && !described) refuse_converted_set(set_, why_not);
+    const bool described = is_beside && why_not.empty() && !replace_;
+    if (is_beside && !described && !replace_) refuse_converted_set(set_, why_not);
     refuse_foreign_manifest(folder_);
     result_.bytes = set_.bytes();
     files_->create_directories(io::join_path(folder_, formats::kStateFolder));
     io::remove_stale_temps(*files_, io::join_path(folder_, formats::kStateFolder));
     io::remove_stale_temps(*files_, folder_);
+    const std::unique_ptr<io::RunFile> run = announce(*files_, folder_);
+    if (replace_) forget_conversion(*files_, folder_);
     if (described) {
       index_for_others();
     } else {
@@ -189,6 +217,14 @@ class Indexing {
   }
 
  private:
+  void refuse_incomplete() const {
+    if (const auto missing = what_is_missing(set_, catalog::manifests_by_folder(set_))) {
+      throw Error(ErrorCode::not_found, At{set_.folder},
+                  "{}; finish the set with the command that writes it, or restore what is missing", *missing);
+    }
+    refuse_subset(set_);
+  }
+
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const catalog::ShardFile& shard : set_.shards) names.push_back(shard.name);
@@ -288,6 +324,7 @@ class Indexing {
 
   const IndexKinds kinds_;
   const std::vector<std::string>& extras_;
+  const bool replace_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
   const std::string folder_;  ///< the folder of the indexes
@@ -308,7 +345,9 @@ void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
 
 IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
+  if (options.replace && !options.output.empty()) throw usage_error("--replace and --output exclude each other");
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
+  if (options.replace && !set.of_folder) throw usage_error("--replace is for all shards of a folder; give the folder");
   if (set.folder.empty()) {
     throw usage_error("the shards are in several folders; index each folder separately");
   }
@@ -335,6 +374,10 @@ void IndexOptions::describe(FieldVisitor& v) {
            "NAME"},
           extras);
   v.field({"output", "folder for the indexes; default: next to the shards", "DIR", kOutputFolder}, output);
+  v.field({"replace",
+           "index the tars as they are, and remove the manifest, plan and indexes that convert or reshard wrote, with "
+           "their class names and original paths"},
+          replace);
   v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }

@@ -19,6 +19,7 @@ struct IndexOptions {
   std::vector<std::string> extras = {};  ///< names of other files of the set, relative to its folder
   std::optional<std::uint64_t> threads = {};
   std::string output = {};  ///< a local folder; empty: the shards' own
+  bool replace = false;
   catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
@@ -42,7 +43,8 @@ struct IndexResult {
 /// from our own index or from headers alone. Throws Error{conflict} if there is only a convert's manifest or index to
 /// write, because those contain more (original paths, class names); Error{corrupt} for a shard that readers would not
 /// read completely; Error{unsupported} for one that such a reader cannot read; Error{usage} for shards in several
-/// folders or with names that collide for DALI. The output does not depend on threads.
+/// folders or with names that collide for DALI; Error{in_use} if a convert or reshard writes to the folder. The output
+/// does not depend on threads.
 IndexResult index(const IndexOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

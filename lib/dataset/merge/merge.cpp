@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <ranges>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,45 +34,35 @@ std::vector<FoundPart> find_parts(const ShardTarget& target) {
   return parts;
 }
 
-/// Commands that leave only the parts of one count; if some count is complete, the command that leaves that one.
-[[noreturn]] void refuse_overlap(const std::vector<FoundPart>& parts, const std::string& folder) {
-  std::map<std::uint64_t, std::uint64_t> found;
-  for (const FoundPart& item : parts) ++found[item.part.count];
-  const auto complete = std::ranges::find_if(found, [](const auto& item) { return item.first == item.second; });
-  std::string commands;
-  for (const auto& [count, number] : found) {
-    if (complete != found.end() && count == complete->first) continue;
-    commands += (commands.empty()          ? ""
-                 : complete == found.end() ? " or "
-                                           : ", ") +
-                remedy::in_text(remedy::forget_parts(folder, count));
-  }
-  throw Error(ErrorCode::conflict, At{folder}, "cannot merge '{}': it has parts of {}, which overlap; {}: {}", folder,
-              fmt::join(found | std::views::keys, " and parts of "),
-              complete == found.end() ? "remove the parts of one of them"
-                                      : fmt::format("those of {} are complete, remove the others", complete->first),
-              commands);
+/// Whether all parts of this count exist and are of this plan.
+bool is_complete(const std::vector<FoundPart>& parts, std::uint64_t count, const std::string& plan_hash) {
+  const auto belongs = [&](const FoundPart& found) {
+    return found.part.count == count && found.manifest.plan_hash == plan_hash;
+  };
+  return static_cast<std::uint64_t>(std::ranges::count_if(parts, belongs)) == count;
 }
 
-/// Parts of one split must be there from first to last.
+/// Parts of one count must be there from first to last; then those of others, which are of the same shards, add
+/// nothing.
 void check_split(const std::vector<FoundPart>& parts, const std::string& plan_hash, const std::string& folder) {
+  std::set<std::uint64_t> counts;
+  for (const FoundPart& found : parts) counts.insert(found.part.count);
+  if (std::ranges::any_of(counts, [&](std::uint64_t count) { return is_complete(parts, count, plan_hash); })) return;
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::conflict, At{folder}, "cannot merge '{}': {}", folder, why);
   };
-  const std::uint64_t count = parts.front().part.count;
-  const auto missing = [&](std::uint64_t index) {
-    return fmt::format("part {0}/{1} is missing; run its command with --part {0}/{1}", index, count);
-  };
-  if (!std::ranges::all_of(parts, [&](const FoundPart& found) { return found.part.count == count; }))
-    refuse_overlap(parts, folder);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Part& part = parts[i].part;
-    if (part.index != i) refuse(missing(i));
-    if (parts[i].manifest.plan_hash != plan_hash) {
-      refuse(fmt::format("part {}/{} belongs to another plan; run it again", part.index, count));
-    }
+  if (counts.size() > 1) {
+    refuse(fmt::format("it has parts of {}, and none of these divisions is complete; run the other parts of one",
+                       fmt::join(counts, " and parts of ")));
   }
-  if (parts.size() != count) refuse(missing(parts.size()));
+  const std::uint64_t count = *counts.begin();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto found = std::ranges::find(parts, i, [](const FoundPart& item) { return item.part.index; });
+    if (found == parts.end())
+      refuse(fmt::format("part {0}/{1} is missing; run its command with --part {0}/{1}", i, count));
+    if (found->manifest.plan_hash != plan_hash)
+      refuse(fmt::format("part {}/{} belongs to another plan; run it again", i, count));
+  }
 }
 
 /// Whether the manifest of this plan is there already.
@@ -148,7 +137,9 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   ShardingJob job(options.target, whole_set, {}, *files, ctx);
   TargetSet& set = job.add_set("");
   if (!set.has_plan()) refuse_without_parts(set);
+  set.prepare();
   set.open_plan();
+  set.follow_plan();
   const std::vector<FoundPart> parts = find_parts(set);
   if (!is_merged(set)) {  // else the remaining parts are those that an earlier merge could not remove
     if (parts.empty()) refuse_without_parts(set);

@@ -27,8 +27,9 @@ struct MergeResult {
 };
 
 /// Joins the parts of a distributed convert into one manifest, with the same bytes as a convert in one part: `shardctl
-/// merge`. Throws Error{conflict} that names the gap or overlap if parts are missing or belong to several splits,
-/// Error{not_found} if a shard does not exist. Merging again is harmless.
+/// merge`. Needs all parts of one count; those of other counts are forgotten. Throws Error{conflict} that names the
+/// gap, Error{not_found} if a shard does not exist, Error{in_use} if a run with another plan is live. Merging again is
+/// harmless.
 MergeResult merge(const MergeOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -123,7 +123,7 @@ class Resharding {
       unpack_inputs(inputs_, options_, scratch, job_.cores(), files_, ctx_);
       make_plans(scratch);
     } catch (const Error&) {
-      for (const TargetSet& set : job_.sets()) set.remove_if_empty();
+      for (TargetSet& set : job_.sets()) set.remove_if_empty();
       throw;
     }
     resume();

@@ -13,7 +13,10 @@
 
 namespace shardkit::dataset {
 SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes)
-    : globs_(options.keys), max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
+    : globs_(options.keys),
+      min_size_(options.min_size.value_or(0)),
+      max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
+  if (min_size_ > max_size_) throw usage_error("--min-size is above --max-size: no sample would be left");
   for (const std::string& wanted : options.classes) {
     bool found = false;
     for (const formats::ManifestClass& item : classes) {
@@ -51,7 +54,7 @@ bool SampleFilter::keeps(const formats::MovedSample& sample) const {
   if (!globs_.empty() && std::ranges::none_of(globs_, matches)) return false;
   std::uint64_t bytes = 0;
   for (const formats::IndexMember& member : sample.members) bytes += member.size;
-  return bytes <= max_size_;
+  return min_size_ <= bytes && bytes <= max_size_;
 }
 
 void SampleFilter::require_labels() const {

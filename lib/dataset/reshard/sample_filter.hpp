@@ -34,6 +34,7 @@ class SampleFilter {
   std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label
   std::map<std::uint64_t, std::vector<std::string>> names_;  ///< of labels that several classes share
   std::vector<std::string> globs_;                           ///< empty: any
+  std::uint64_t min_size_;
   std::uint64_t max_size_;
 };
 

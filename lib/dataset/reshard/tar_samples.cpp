@@ -38,8 +38,14 @@ struct Link {
   std::uint64_t offset;
 };
 
-void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<void(const formats::TarEntry&)>& take) {
-  formats::TarScanner scanner(tar, [](const formats::TarFinding&) {});
+formats::AfterEnd after_end(const TarReading& reading) {
+  return reading.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
+}
+
+void for_each_entry(ByteSource& tar, const TarReading& reading, const Context& ctx,
+                    const std::function<void(const formats::TarEntry&)>& take) {
+  formats::TarScanner scanner(
+      tar, [](const formats::TarFinding&) {}, after_end(reading));
   for (formats::TarEntry entry; scanner.next(entry);) {
     ctx.throw_if_stopped();
     take(entry);
@@ -47,16 +53,17 @@ void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<voi
 }
 
 /// The contents of a tar's hard links, by the offset of the link's header. Reads the tar's headers twice.
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name,
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const TarReading& reading,
                                                           const Context& ctx) {
+  const std::string& name = reading.path;
   std::vector<Link> links;
   std::map<std::string_view, std::optional<LinkedContent>> contents;  // of the link targets
-  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+  for_each_entry(tar, reading, ctx, [&](const formats::TarEntry& entry) {
     if (entry.type == formats::TarType::hard_link)
       links.push_back({entry.name, entry.link_target, entry.header_offset});
   });
   for (const Link& link : links) contents.emplace(link.target, std::nullopt);
-  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+  for_each_entry(tar, reading, ctx, [&](const formats::TarEntry& entry) {
     const auto found = contents.find(entry.name);
     if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
     found->second = LinkedContent{entry.data_offset, entry.size};
@@ -127,7 +134,9 @@ class HeaderPass {
   bool run(ByteSource& tar, const std::map<std::uint64_t, LinkedContent>& links) {
     bool needs_links = false;
     ListingVisitor listing;
+    listing.after_end = after_end(reading_);
     listing.admit = [&](formats::TarEntry& entry) {
+      behind_end_ = false;
       const bool resolved = entry.type == formats::TarType::hard_link && follow_link(links, entry);
       needs_links = needs_links || (entry.type == formats::TarType::hard_link && !resolved);
       return admits(entry);
@@ -165,12 +174,12 @@ class HeaderPass {
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset, finding.text);
     }
     if (!reading_.salvage) {
-      refuse_tar(
-          ErrorCode::corrupt, reading_.path, finding.offset,
-          fmt::format("{}; {} takes the samples before that", finding.text, remedy::in_text(reading_.salvage_command)));
+      refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset,
+                 fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(reading_.salvage_command),
+                             fault == data_after_end ? "of all of them" : "before that"));
     }
-    found_.cut = true;
-    behind_end_ = fault == data_after_end;
+    behind_end_ = behind_end_ || fault == data_after_end;
+    found_.cut = found_.cut || fault != data_after_end;
   }
 
   void hold(formats::IndexSample&& listed) {
@@ -203,7 +212,7 @@ class HeaderPass {
   TarSamples found_;
   std::optional<formats::IndexSample> held_;
   std::vector<std::string> before_;  ///< extensions of the sample that was kept last
-  bool behind_end_ = false;          ///< the lost data is after the end of the archive
+  bool behind_end_ = false;          ///< no member was seen since the end of an archive
 };
 
 }  // namespace
@@ -214,7 +223,7 @@ TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading, const Ta
   while (true) {
     HeaderPass pass(reading, visitor, ctx);
     if (pass.run(tar, links)) return pass.found();
-    links = resolve_hard_links(tar, reading.path, ctx);
+    links = resolve_hard_links(tar, reading, ctx);
     visitor.restart();
   }
 }

@@ -20,7 +20,7 @@ struct TarReading {
   std::string path;             ///< for messages
   std::size_t input = 0;        ///< its number
   std::string extension = {};   ///< of members without one; empty: they belong to no sample
-  bool salvage = false;         ///< a cut ends the tar
+  bool salvage = false;         ///< a cut ends the tar, and tars that were put together are read to the end
   std::string salvage_command;  ///< the command with that option, for the message of a call without it
 };
 

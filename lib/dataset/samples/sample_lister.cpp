@@ -129,7 +129,7 @@ void add_primary(const std::map<std::string, std::string>& options, PrimaryExten
 
 bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& ctx) {
   bool has_end = true;
-  formats::TarScanner scanner(shard, [&](const formats::TarFinding& finding) {
+  const auto find = [&](const formats::TarFinding& finding) {
     if (is_no_tar(finding.fault)) {
       std::string text = fmt::format("'{}' is not a readable tar: {}", path, finding.text);
       if (finding.fault == formats::TarFault::compressed) {
@@ -142,7 +142,8 @@ bool list_headers(ByteSource& shard, const std::string& path, const ListingVisit
     } else if (finding.fault != formats::TarFault::short_end) {
       visitor.finding(finding);
     }
-  });
+  };
+  formats::TarScanner scanner(shard, find, visitor.after_end);
   HeaderLister lister(shard, path, visitor);
   formats::TarEntry entry;
   while (lister.wants_more() && scanner.next(entry)) {

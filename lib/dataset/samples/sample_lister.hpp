@@ -65,6 +65,7 @@ struct ListingVisitor {
   /// A member that belongs to no sample: folder, link, metadata, without extension. Called only when headers are read.
   /// One that is inside a sample is passed after it.
   std::function<void(formats::TarEntry&&)> other = [](formats::TarEntry&&) {};
+  formats::AfterEnd after_end = formats::AfterEnd::stop;
   /// A fault of the archive; faults of its end that readers ignore are left out.
   std::function<void(const formats::TarFinding&)> finding = [](const formats::TarFinding&) {};
 };

@@ -56,7 +56,7 @@ std::vector<BadFile> read_bad_files(const std::string& path) {
   io::FileSource source(path);
   const auto damaged = [&](std::uint64_t offset) {
     throw Error(ErrorCode::corrupt, At{path, offset},
-                "'{}' is damaged at byte {}; remove it and run the same command again", path, offset);
+                "'{}' is damaged at byte {}; restore it from a copy, or convert into an empty folder", path, offset);
   };
   const std::string magic = formats::read_text(source, 0, kMagic.size());
   if (magic != kMagic) damaged(0);

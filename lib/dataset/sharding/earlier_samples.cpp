@@ -87,6 +87,14 @@ void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
   }
   std::ranges::sort(entries_, {}, [](const Entry& entry) { return std::tuple(entry.path.high, entry.path.low); });
   std::ranges::sort(keys_);
+  std::ranges::sort(groups_);
+  groups_.erase(std::ranges::unique(groups_).begin(), groups_.end());
+  ++sets_;
+}
+
+std::optional<std::size_t> EarlierSamples::set_of(std::uint64_t group) const {
+  const auto found = std::ranges::lower_bound(groups_, group, {}, &std::pair<std::uint64_t, std::size_t>::first);
+  return found == groups_.end() || found->first != group ? std::nullopt : std::optional(found->second);
 }
 
 void EarlierSamples::add_plan(const std::string& path, const ShardTarget& target, const std::string& folder) {
@@ -120,6 +128,7 @@ void EarlierSamples::add_shard(const formats::PlanReader& plan, std::size_t shar
     const auto label = sample.class_index ? std::optional(head.classes.at(*sample.class_index).label) : std::nullopt;
     entries_.push_back({xxh3_128(as_bytes(folder + path)), state_of(sample, label)});
     keys_.push_back(xxh3_64(as_bytes(formats::sample_key(head, sample))));
+    if (head.options.contains("split")) groups_.emplace_back(head.grouped ? sample.group : keys_.back(), sets_);
   }
   left_out_.insert(found.left_out.begin(), found.left_out.end());
   for (const auto& [bad, state] : found.bad) bad_.insert_or_assign(bad, state);

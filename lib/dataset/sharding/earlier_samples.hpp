@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/context.hpp"
@@ -14,18 +15,20 @@
 
 namespace shardkit::dataset {
 
-/// The samples that a set has before convert --append adds others: 32 bytes each in memory. Read-only after the last
-/// add().
+/// The samples that a set has before convert --append adds others: 32 bytes each in memory, of a split 48. Read-only
+/// after the last add().
 class EarlierSamples {
  public:
   explicit EarlierSamples(FileIdentity identity) : identity_(identity) {}
 
-  /// Reads the earlier plans of a target. `folder` stands before paths: of a set folder of the source "train/", else
-  /// empty. Throws Error{corrupt, not_found} for plans and indexes that cannot be read.
+  /// Reads the earlier plans of a target, the next of the sets. `folder` stands before paths: of a set folder of the
+  /// source "train/", else empty. Throws Error{corrupt, not_found} for plans and indexes that cannot be read.
   void add(const ShardTarget& target, const std::string& folder);
 
   /// Whether a sample of the set started with this file; `path` with its folder.
   bool has(const std::string& path) const { return find(path) != nullptr; }
+  /// The number of the set of a split that has samples of the group (SplitFacts::group_hash); empty: none.
+  std::optional<std::size_t> set_of(std::uint64_t group) const;
   /// Paths that earlier runs left out, without their folder.
   const std::set<std::string>& left_out() const { return left_out_; }
 
@@ -58,6 +61,9 @@ class EarlierSamples {
   FileIdentity identity_;
   std::vector<Entry> entries_;       ///< by path
   std::vector<std::uint64_t> keys_;  ///< XXH3-64 of each key, ascending
+  std::vector<std::pair<std::uint64_t, std::size_t>>
+      groups_;  ///< of a split, with the numbers of their sets; ascending
+  std::size_t sets_ = 0;
   std::map<std::string, std::uint64_t> labels_;
   std::set<std::string> left_out_;
   catalog::FileStates bad_;  ///< of these, those that were read and found bad, as they were then

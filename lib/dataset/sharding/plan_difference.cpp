@@ -39,8 +39,10 @@ void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead
     if (is == now.classes.end() ? !fewer : is->samples > 0 || was.samples == 0) continue;
     throw Error(ErrorCode::io, At{was.name},
                 "class folder '{}' of the plan {}: is all of the source mounted? Run the same command again when it is "
-                "back; to go without it, choose an empty target",
-                was.name, is == now.classes.end() ? "no longer exists" : "has no images now");
+                "back; to go without it, {}",
+                was.name, is == now.classes.end() ? "no longer exists" : "has no images now",
+                before.start ? "add --discard to this command, which removes what the unfinished --append wrote"
+                             : "choose an empty target");
   }
 }
 
@@ -108,6 +110,7 @@ std::string sample_difference(const formats::PlanReader& before, const formats::
       reduce(was.image, identity);
       reduce(is.image, identity);
       if (was.image != is.image) return fmt::format("'{}' was modified since", path);
+      if (was.group != is.group) return fmt::format("'{}' belongs to another group", path);
       if (was.json != is.json) return fmt::format("the .json of '{}' is different: its row has changed", path);
       return fmt::format("the side-cars of '{}' are different", path);
     }

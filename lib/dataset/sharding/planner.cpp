@@ -99,6 +99,7 @@ class Planner {
         head_.skipped.push_back({problem.path, source_.images.without_folder(problem.error.what())});
     }
     head_.listed = scan_.listed;
+    head_.grouped = !source_.groups.empty();
     head_.keys = scan_.keys;
     if (head_.keys == formats::KeyRule::nested) head_.options["keys"] = "nested";
     head_.objects = std::ranges::any_of(scan_.classes, [](const auto& item) { return !item.versions.empty(); });
@@ -289,6 +290,7 @@ formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t c
     }
   }
   if (source.notes) sample.json = json_of(*source.notes, path);
+  if (!source.groups.empty()) sample.group = source.groups[class_index][number];
   return sample;
 }
 

@@ -274,7 +274,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   const auto start = std::chrono::steady_clock::now();
   catalog::ScanOptions scanning = scan_options(options, set.name);
   scanning.cores = system::thread_count(threads);
-  ScannedSource source{images, {}, {}, nullptr, read_class_map(options.class_map, *images.inputs), 0};
+  ScannedSource source{images, {}, {}, nullptr, read_class_map(options.class_map, *images.inputs)};
   const Labels& class_map = source.class_map;
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,9 @@ struct ScannedSource {
   std::vector<std::optional<std::uint64_t>> labels;  ///< of scan.classes; empty for images without one
   std::shared_ptr<catalog::ImageNotes> notes;        ///< the content of the .json members; null: there are none
   std::map<std::string, std::uint64_t> class_map;    ///< all classes of --class-map, also without a sample
-  double scan_seconds = 0;                           ///< wall time
+  /// XXH3-64 of the group of each file of each class of the scan; empty without --group-by.
+  std::vector<std::vector<std::uint64_t>> groups = {};
+  double scan_seconds = 0;  ///< wall time
 };
 
 /// A list as the catalog reads it; `class_map` is empty where none numbers its labels.
@@ -54,9 +57,13 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
 /// Warns of class folders that are named by numbers but get others as labels, and of a source with one class only.
 void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& ctx);
 
-/// Divides all samples, in the scan's order. `options` are those of the scan: with --group-by column:NAME their table
-/// is read again. Throws the errors of split_samples(), and Error{usage} for a sample without a group.
-DividedSamples split_source(const ScannedSource& source, const ShardingOptions& options, const SplitRule& rule,
-                            Context& ctx);
+/// Fills in the groups of --group-by. `options` are those of the scan: with column:NAME their table is read again.
+/// Throws Error{usage} for a sample without a group.
+void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& ctx);
+
+/// Divides all samples, in the scan's order; `known` returns the number of the set that has a group already. Throws the
+/// errors of split_samples().
+DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
+                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known, Context& ctx);
 
 }  // namespace shardkit::dataset

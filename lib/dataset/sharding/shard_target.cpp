@@ -9,15 +9,30 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "dataset/sharding/bad_files.hpp"
+#include "formats/index_kinds.hpp"
+#include "formats/wids_index.hpp"
 
 namespace shardkit::dataset {
 namespace {
+
+constexpr const char* kDiscarding = "discard";  // in place of a plan
 
 /// Of a whole file.
 Hash128 file_hash(const std::string& path) {
   Xxh3Stream hash;
   io::FileSource(path).stream_all([&](Bytes piece) { hash.update(piece); });
   return hash.digest();
+}
+
+Error append_ended(const std::string& folder) {
+  return Error(ErrorCode::in_use, At{folder},
+               "another --append into '{}' ended while this command ran; run this command again", folder);
+}
+
+Hash128 plan_hash(const std::string& path) {
+  io::FileSource file(path);
+  return formats::PlanReader(file, path).hash();
 }
 
 }  // namespace
@@ -41,9 +56,11 @@ void ShardTarget::prepare() {
   files_.create_directories(io::join_path(folder_, formats::kStateFolder));
   io::remove_stale_temps(files_, folder_);
   io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
+  run_ = std::make_unique<io::RunFile>(files_, io::join_path(folder_, formats::kStateFolder));
 }
 
-void ShardTarget::remove_if_empty() const {
+void ShardTarget::remove_if_empty() {
+  run_.reset();
   std::error_code not_empty;
   if (is_new_ && std::filesystem::remove(state_path(""), not_empty)) std::filesystem::remove(folder_, not_empty);
 }
@@ -73,34 +90,73 @@ void ShardTarget::refuse_foreign() const {
   }
 }
 
-void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
-  if (dry_run_) {
-    dry_plan_ = std::make_unique<io::AtomicFile>(files_, std::filesystem::temp_directory_path() / "shardkit-plan");
-    write(*dry_plan_);
-    dry_plan_->flush();
-    if (has_plan()) {
-      open_plan();
-      return compare_plan(dry_plan_->temp_path(), identity);
-    }
-    plan_file_ = std::make_unique<io::FileSource>(dry_plan_->temp_path());
-    plan_ = std::make_unique<formats::PlanReader>(*plan_file_, dry_plan_->temp_path());
-    return;
+void ShardTarget::adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
+  dry_plan_ = std::make_unique<io::AtomicFile>(files_, std::filesystem::temp_directory_path() / "shardkit-plan");
+  write(*dry_plan_);
+  dry_plan_->flush();
+  if (has_plan()) {
+    open_plan();
+    return compare_plan(dry_plan_->temp_path(), identity);
   }
-  const std::string path = plan_path();
+  plan_file_ = std::make_unique<io::FileSource>(dry_plan_->temp_path());
+  plan_ = std::make_unique<formats::PlanReader>(*plan_file_, dry_plan_->temp_path());
+}
+
+void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
+  if (dry_run_) return adopt_dry(write, identity);
+  io::AtomicFile file(files_, plan_path());
+  write(file);
+  file.flush();
+  const Hash128 hash = plan_hash(file.temp_path());
+  if (may_discard_) discard_unless(hash);
+  run_->follow(to_hex(hash));
+  bool is_first = false;
   if (!has_plan()) {
-    io::AtomicFile file(files_, path);
-    write(file);
+    refuse_runs_besides(to_hex(hash));
     keep_earlier_manifest();
-    if (file.commit_new()) {
-      open_plan();
-      return remove_given_up();
-    }
+    is_first = file.commit_new();
   }
   open_plan();
-  io::AtomicFile scratch(files_, path);  // never committed
-  write(scratch);
-  scratch.flush();
-  compare_plan(scratch.temp_path(), identity);
+  if (!is_first) compare_plan(file.temp_path(), identity);
+  follow_plan();
+}
+
+void ShardTarget::follow_plan() {
+  run_->follow(to_hex(plan_->hash()));
+  // Others look in the same order, announcement first: of two that begin at once, at least one sees the other.
+  refuse_superseded();
+  refuse_runs_besides(to_hex(plan_->hash()));
+  if (std::filesystem::exists(plan_path()) && plan_hash(plan_path()) == plan_->hash()) return;
+  throw Error(ErrorCode::in_use, At{folder_}, "the plan of '{}' was discarded meanwhile; run this command again",
+              folder_);
+}
+
+std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
+  const std::string state = state_path("");
+  std::vector<io::Run> runs =
+      run_ ? run_->others() : io::live_runs(state, io::lock_reach(state), system::system_clock().now());
+  if (runs.empty()) return runs;  // as nearly always: the plans need not be read
+  std::set<std::string> here;
+  for (std::uint64_t number = number_ - std::min<std::uint64_t>(number_, 1); number <= number_; ++number) {
+    const std::string path = state_path(formats::plan_name(number));
+    if (std::filesystem::exists(path)) here.insert(to_hex(plan_hash(path)));
+  }
+  std::erase_if(runs, [&](const io::Run& run) {
+    Hash128 hash;
+    const bool was_late = parse_hex(run.plan, hash) && !here.contains(run.plan);  // it will be refused itself
+    return run.plan.empty() || run.plan == plan || was_late;
+  });
+  return runs;
+}
+
+void ShardTarget::refuse_runs_besides(const std::string& plan, const std::string& why) const {
+  const std::vector<io::Run> runs = runs_besides(plan);
+  if (runs.empty()) return;
+  throw Error(ErrorCode::in_use, At{folder_},
+              "another run writes to '{}' with another plan{}{}: {}{}; run this command again when it has ended, or "
+              "choose another folder",
+              folder_, why.empty() ? "" : ": ", why, io::describe(runs.front()),
+              runs.size() > 1 ? fmt::format(" and {} more", runs.size() - 1) : "");
 }
 
 void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) const {
@@ -111,27 +167,40 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
     throw Error(ErrorCode::conflict, At{folder_},
                 "'{}' has shards that convert --append added: run this command with --append", folder_);
   }
-  const auto [difference, may_be_added] = plan_difference(*plan_, now, identity);
-  if (difference.empty()) return plan_->check_bytes();
-  if (plan_->head().start) {
-    throw Error(
-        ErrorCode::conflict, At{folder_},
-        "another --append into '{}' is not finished: {}; run it with the original source, or discard it: `rm {}`, then "
-        "run convert --append again",
-        folder_, difference, shell_word(plan_path()));
+  PlanDifference found;
+  try {
+    found = plan_difference(*plan_, now, identity);
+  } catch (const Error&) {
+    refuse_runs_besides(to_hex(now.hash()));
+    throw;
   }
-  const bool is_finished = now.head().inputs.empty() && std::filesystem::exists(path_of(formats::kManifestName));
+  const auto& [difference, may_be_added] = found;
+  if (difference.empty()) return plan_->check_bytes();
+  refuse_runs_besides(to_hex(now.hash()), difference);
+  const bool is_finished = now.head().inputs.empty() && this->is_finished(*plan_);
+  if (plan_->head().start && is_finished) throw append_ended(folder_);
+  if (plan_->head().start) {
+    throw Error(ErrorCode::conflict, At{folder_},
+                "another --append into '{}' is not finished: {}; run it with the original source, or add --discard to "
+                "this command, which removes what the other one wrote",
+                folder_, difference);
+  }
   const bool only_times = difference.ends_with("was modified since") && now.head().inputs.empty() &&
                           plan_difference(*plan_, now, FileIdentity::size).text.empty();
-  throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder{}",
+  throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder",
               folder_, is_finished ? "a finished set" : "shards", difference,
               only_times                    ? "sizes are equal: if only times differ, add --identity size, or "
               : is_finished && may_be_added ? "add new files with --append, or "
-                                            : "",
-              is_finished ? "" : ", or remove this one");
+                                            : "");
 }
 
-void ShardTarget::begin_append() {
+bool ShardTarget::is_finished(const formats::PlanReader& plan) const {
+  const std::string manifest = path_of(formats::kManifestName);
+  return std::filesystem::exists(manifest) &&
+         formats::read_manifest(io::read_text_file(manifest), manifest).plan_hash == to_hex(plan.hash());
+}
+
+void ShardTarget::begin_append(bool discard) {
   if (!has_plan()) return;
   open_plan();
   if (!plan_->head().inputs.empty()) {
@@ -140,9 +209,8 @@ void ShardTarget::begin_append() {
                 "separate folder and join both sets with `shardctl reshard`",
                 folder_);
   }
-  const std::string manifest = path_of(formats::kManifestName);
-  if (!std::filesystem::exists(manifest) ||
-      formats::read_manifest(io::read_text_file(manifest), manifest).plan_hash != to_hex(plan_->hash())) {
+  if (!is_finished(*plan_)) {
+    may_discard_ = discard && plan_->head().start.has_value();
     return;
   }
   start_ = formats::PlanStart{plan_->first_shard() + plan_->shards().size(), plan_->hash()};
@@ -151,27 +219,59 @@ void ShardTarget::begin_append() {
 }
 
 void ShardTarget::cancel_append() {
+  prepare();
+  if (may_discard_ && !dry_run_) discard_unless({});
   --number_;
   open_plan();
+  if (!dry_run_) follow_plan();
 }
 
-/// Shards behind the last planned one: of an --append that was given up.
-void ShardTarget::remove_given_up() const {
-  if (!start_) return;
-  std::vector<std::string> stale;
-  for (const std::string& folder : {folder_, state_path("")}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      const std::string name = entry.path().filename();
-      const std::optional<std::uint64_t> number = formats::shard_number(plan_->head().name, name);
-      if (number && *number >= plan_->first_shard() + plan_->shards().size()) stale.push_back(entry.path());
+/// Removes what an unfinished --append made, unless its plan is `plan` by now.
+void ShardTarget::discard_unless(const Hash128& plan) {
+  may_discard_ = false;
+  run_->follow(kDiscarding);
+  if (std::filesystem::exists(plan_path())) {  // else another run discards it too
+    io::FileSource file(plan_path());
+    const formats::PlanReader unfinished(file, plan_path());
+    if (!(unfinished.hash() == plan)) {
+      refuse_runs_besides({});
+      if (is_finished(unfinished)) throw append_ended(folder_);
+      remove_unpublished(unfinished);
+      has_discarded_ = true;
     }
   }
-  for (const std::string& path : stale) files_.remove(path);
+  run_->follow({});
+}
+
+/// The plan goes last: until then, the next run finds an unfinished --append.
+void ShardTarget::remove_unpublished(const formats::PlanReader& plan) const {
+  const std::string manifest = path_of(formats::kManifestName);
+  std::set<std::string> published;
+  for (const formats::ManifestShard& shard : formats::read_manifest(io::read_text_file(manifest), manifest).shards)
+    published.insert(shard.name);
+  for (std::size_t i = 0; i < plan.shards().size(); ++i) {
+    const std::string shard = plan.shard_name(i);
+    if (published.contains(shard)) continue;
+    for (const formats::IndexKind& kind : formats::index_kinds())
+      if (kind.shard_file != nullptr) files_.remove(path_of(kind.shard_file(shard)));
+    files_.remove(path_of(formats::shard_md5_path(shard)));
+    keep_bad_files(files_, folder_, shard, {});
+    files_.remove(path_of(shard));
+  }
+  for (const auto& part : std::vector<std::filesystem::directory_entry>(
+           std::filesystem::directory_iterator(state_path("")), std::filesystem::directory_iterator())) {
+    if (part.path().filename().string().starts_with("part-")) files_.remove(part.path());
+  }
+  files_.remove(earlier_manifest_path());
+  files_.sync_directory(folder_);
+  files_.sync_directory(state_path(""));
+  files_.remove(plan_path());
+  files_.sync_directory(state_path(""));
 }
 
 void ShardTarget::refuse_superseded() const {
   if (!std::filesystem::exists(state_path(formats::plan_name(number_ + 1)))) return;
-  throw Error(ErrorCode::conflict, At{folder_},
+  throw Error(ErrorCode::in_use, At{folder_},
               "convert --append added to '{}' while this command ran; run it again with --append", folder_);
 }
 
@@ -237,7 +337,7 @@ formats::Manifest ShardTarget::whole_manifest(const std::optional<formats::Manif
   return whole;
 }
 
-bool ShardTarget::has_plan() const { return std::filesystem::exists(plan_path()); }
+bool ShardTarget::has_plan() const { return !may_discard_ && std::filesystem::exists(plan_path()); }
 
 void ShardTarget::open_plan() {
   plan_file_ = std::make_unique<io::FileSource>(plan_path());

@@ -15,44 +15,56 @@
 #include "formats/plan_file.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "io/run_file.hpp"
 
 namespace shardkit::dataset {
 
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
 /// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_name()).
-/// The last plan is current: all calls are about its shards.
+/// The last plan is current: all calls are about its shards. Runs that write to the folder announce themselves
+/// (io::RunFile): those of one plan work together, another plan has to wait until they have ended.
 class ShardTarget {
  public:
   /// `dry_run`: nothing is written to the folder; during the lifetime of this object the plan is in the system's
   /// temporary folder.
   ShardTarget(io::FileSystem& files, std::string folder, bool dry_run = false);
 
-  /// Makes the folder, except in a dry run; throws like refuse_foreign().
+  /// Makes the folder and announces this run, except in a dry run; throws like refuse_foreign().
   void prepare();
   /// Removes the folder again if prepare() made it and nothing was written.
-  void remove_if_empty() const;
+  void remove_if_empty();
   /// Throws Error{conflict} if the folder contains anything other than a convert's output. Writes nothing.
   void refuse_foreign() const;
 
   /// Adopts the plan that `write` makes. The first convert into this folder publishes it; a later one must have the
   /// same samples in the same order, with files that are equal by `identity`, else Error{conflict} names the
-  /// difference. Throws Error{io} if only class folders of the plan are missing, because the source may be mounted
-  /// again.
+  /// difference. Throws Error{in_use} if a live run follows another plan, Error{io} if only class folders of the plan
+  /// are missing, because the source may be mounted again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
+  /// Announces that this run follows the current plan. Throws Error{in_use} if a live run follows another one or the
+  /// plan was replaced meanwhile, and the errors of refuse_superseded(). After prepare().
+  void follow_plan();
+  /// Throws Error{in_use} if others no longer know of this run. Thread-safe.
+  void require_run() const {
+    if (run_) run_->require();
+  }
 
   /// --append: the next adopt_plan() adds a plan behind those of the set, where the set is finished; an unfinished one
-  /// is continued. Throws Error{conflict} for a set that reshard made.
-  void begin_append();
+  /// is continued, or with `discard` replaced if it is that of an --append and another one. Throws Error{conflict} for
+  /// a set that reshard made.
+  void begin_append(bool discard);
   /// Throws Error{corrupt, not_found} for a shard of the set before the current plan that is missing or has another
   /// size than its manifest says; with `recheck` also for other bytes.
   void require_earlier_shards(bool recheck) const;
   /// Throws Error{conflict} when the set was made with other options than those of `head`.
   void refuse_other_options(formats::PlanHead head) const;
-  /// Nothing is to be added: back to the last plan.
+  /// Nothing is to be added: back to the last plan of the set, announced as by follow_plan().
   void cancel_append();
+  /// Whether an unfinished --append was discarded.
+  bool has_discarded() const { return has_discarded_; }
   /// Where the current plan begins; empty for the first.
   const std::optional<formats::PlanStart>& start() const { return start_; }
-  /// Throws Error{conflict} when another process has begun to add to the set: a manifest of this plan would hide that.
+  /// Throws Error{in_use} when another process has begun to add to the set: a manifest of this plan would hide that.
   void refuse_superseded() const;
   /// Paths of the plans before the current one.
   std::vector<std::string> earlier_plans() const;
@@ -62,6 +74,7 @@ class ShardTarget {
   formats::Manifest whole_manifest(const std::optional<formats::Manifest>& earlier,
                                    const formats::Manifest& added) const;
 
+  /// Whether there is a current plan that this run has to follow.
   bool has_plan() const;
   /// Opens the adopted plan, as merge does. Throws Error{not_found} if there is none.
   void open_plan();
@@ -93,14 +106,23 @@ class ShardTarget {
   std::string plan_path() const { return state_path(formats::plan_name(number_)); }
   std::string earlier_manifest_path() const;
   void keep_earlier_manifest() const;
-  void remove_given_up() const;
+  void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);
   void compare_plan(const std::string& path, FileIdentity identity) const;
+  /// The live runs of others that follow another plan than `plan`, which is or was current, or discard one.
+  std::vector<io::Run> runs_besides(const std::string& plan) const;
+  void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
+  bool is_finished(const formats::PlanReader& plan) const;
+  void discard_unless(const Hash128& plan);
+  void remove_unpublished(const formats::PlanReader& plan) const;
 
   io::FileSystem& files_;
   std::string folder_;
   bool dry_run_ = false;
   bool is_new_ = false;       ///< made by prepare()
   std::uint64_t number_ = 0;  ///< of the current plan
+  bool may_discard_ = false;  ///< the current plan is that of an unfinished --append
+  bool has_discarded_ = false;
+  std::unique_ptr<io::RunFile> run_;
   std::optional<formats::PlanStart> start_;
   std::unique_ptr<io::AtomicFile> dry_plan_;  // never committed
   std::unique_ptr<io::FileSource> plan_file_;

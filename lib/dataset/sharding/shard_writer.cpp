@@ -318,6 +318,7 @@ class ShardJob {
   void publish_finished(const std::stop_token& stop) {
     while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
       const auto start = std::chrono::steady_clock::now();
+      if (setup_.before_publishing) setup_.before_publishing();
       ShardWriter& writer = (*shard)->writer;
       const std::optional<formats::ShardSummary>& summary = summaries_[(*shard)->number] =
           writer.publish(setup_.source.corrected(todo_[(*shard)->number]));

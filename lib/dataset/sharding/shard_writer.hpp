@@ -71,6 +71,8 @@ struct ShardWriting {
   unsigned cores = 1;
   bool md5 = false;                     ///< also save each shard's MD5
   std::uint64_t may_skip = UINT64_MAX;  ///< samples of BadState::left_out; more of them are BadState::open
+  std::function<void()> before_publishing =
+      {};  ///< called before each shard gets its name; what it throws ends the work
 };
 
 /// Seconds per phase. Scan is wall time; the others are summed over threads and overlap.

@@ -256,8 +256,8 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   const bool resizes = set.plan().head().options.contains("resize");
   ctx_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
-  ShardsWritten written =
-      write_shards({set.plan(), source, set.folder(), cores_, md5, may_skip}, missing, files_, ctx_);
+  ShardsWritten written = write_shards(
+      {set.plan(), source, set.folder(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += ctx_.progress().bytes;
@@ -297,10 +297,13 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
 }
 
 void ShardingJob::write_indexes(const TargetSet& set, const formats::Manifest& manifest) {
-  if (!kinds_.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds_, true, cores_, ctx_);
+  // What was discarded may be in the indexes of the whole set.
+  const IndexKinds kinds = set.has_discarded() ? kinds_of_set(kinds_, set.folder(), manifest) : kinds_;
+  if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, ctx_);
 }
 
 std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {
+  set.require_run();
   set.refuse_superseded();
   if (!part_) return publish_manifest(files_, set.folder(), manifest);
   const std::string path = set.state_path(part_file_name(*part_));

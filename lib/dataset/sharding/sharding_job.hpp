@@ -136,7 +136,8 @@ class ShardingJob {
   /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`.
   SetOutcome write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
-  /// Writes the requested indexes of other readers for a finished set.
+  /// Writes the requested indexes of other readers for a finished set, and again those that it has if it had more
+  /// shards meanwhile.
   void write_indexes(const TargetSet& set, const formats::Manifest& manifest);
   /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
   /// path. The folder is durable then.

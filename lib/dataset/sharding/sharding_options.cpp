@@ -118,11 +118,12 @@ void ListOptions::describe(FieldVisitor& v) {
 
 void BadFileOptions::describe(FieldVisitor& v) {
   v.topic("Checks");
-  v.field({"validate",
-           "how to check files with an image's extension: none, magic (first bytes, default), header (also the closing "
-           "bytes), or decode (decodes JPEGs; checks the header of other formats)",
-           kPlanned},
-          validate);
+  v.field(
+      {"validate",
+       "how to check files with an image's extension: none, magic (first and last bytes, default), header (also the "
+       "header), or decode (decodes JPEG, PNG and WebP)",
+       kPlanned},
+      validate);
   v.field({"strict",
            "treat faults that readers accept with a warning as bad too, such as a PNG named .jpg or a JPEG without an "
            "end marker",

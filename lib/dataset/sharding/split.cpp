@@ -66,10 +66,11 @@ std::vector<std::uint64_t> rank_ends(const std::vector<SplitShare>& shares) {
 
 /// The samples of a class.
 struct ClassShare {
-  std::vector<std::uint64_t> samples = {};  ///< of each share
+  std::vector<std::uint64_t> samples = {};      ///< of each share
+  std::optional<std::uint64_t> one_group = {};  ///< the first
   bool several_groups = false;
   std::uint64_t smallest_rank = UINT64_MAX;
-  std::uint64_t smallest_group = 0;
+  std::optional<std::uint64_t> smallest_group = {};  ///< of those that are in no set yet
 };
 
 }  // namespace
@@ -189,23 +190,23 @@ DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
     const SplitFacts sample = facts(number);
     const std::uint64_t rank = Prng(rule.seed ^ sample.group_hash).next();
     const auto end = std::ranges::upper_bound(ends.begin(), std::prev(ends.end()), rank);
-    const auto set = static_cast<std::size_t>(end - ends.begin());
+    const std::size_t set = sample.set.value_or(static_cast<std::size_t>(end - ends.begin()));
     divided.sets[set].push_back(number);
     if (!sample.label) continue;
     ClassShare& of_class = classes[*sample.label];
-    of_class.several_groups =
-        of_class.several_groups || (!of_class.samples.empty() && of_class.smallest_group != sample.group_hash);
+    if (!of_class.one_group) of_class.one_group = sample.group_hash;
+    of_class.several_groups = of_class.several_groups || *of_class.one_group != sample.group_hash;
     of_class.samples.resize(rule.shares.size());
     ++of_class.samples[set];
-    if (rank > of_class.smallest_rank) continue;
+    if (sample.set || rank > of_class.smallest_rank) continue;
     of_class.smallest_rank = rank;
     of_class.smallest_group = sample.group_hash;
   }
   std::set<std::uint64_t> moved;
   for (const auto& [label, of_class] : classes) {
-    if (of_class.samples.front() > 0) continue;
+    if (of_class.samples.front() > 0 || !of_class.smallest_group) continue;
     divided.labels_moved.push_back(label);
-    moved.insert(of_class.smallest_group);
+    moved.insert(*of_class.smallest_group);
   }
   if (!moved.empty()) move_groups(divided, moved, facts, classes);
   divided.classes = classes.size();
@@ -275,16 +276,31 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
 
 }  // namespace
 
-DividedSamples split_source(const ScannedSource& source, const ShardingOptions& options, const SplitRule& rule,
-                            Context& ctx) {
+void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& ctx) {
   const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
+  if (!group) return;
+  for (const catalog::ScannedClass& owner : source.scan.classes) {
+    std::vector<std::uint64_t>& groups = source.groups.emplace_back();
+    groups.reserve(owner.files.size());
+    for (const catalog::ScannedFile& file : owner.files) {
+      const std::string key = catalog::image_key(source.scan, owner, file);
+      groups.push_back(xxh3_64(as_bytes(group(key, owner.path_of(file)))));
+    }
+    ctx.throw_if_stopped();
+  }
+}
+
+DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
+                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known, Context& ctx) {
   std::vector<SplitFacts> facts;
   facts.reserve(source.scan.images());
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
     const catalog::ScannedClass& owner = source.scan.classes[c];
-    for (const catalog::ScannedFile& file : owner.files) {
-      const std::string key = catalog::image_key(source.scan, owner, file);
-      facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), source.labels[c]});
+    for (std::size_t f = 0; f < owner.files.size(); ++f) {
+      const std::uint64_t group = source.groups.empty()
+                                      ? xxh3_64(as_bytes(catalog::image_key(source.scan, owner, owner.files[f])))
+                                      : source.groups[c][f];
+      facts.push_back({group, source.labels[c], known(group)});
     }
     ctx.throw_if_stopped();
   }

@@ -21,6 +21,7 @@ using SampleOrder = std::vector<std::uint32_t>;
 struct SplitFacts {
   std::uint64_t group_hash = 0;             ///< XXH3-64 of its group's name, or of its key without --group-by
   std::optional<std::uint64_t> label = {};  ///< of its class
+  std::optional<std::size_t> set = {};      ///< number of the set that has the group already
 };
 
 /// One part of --split.
@@ -70,10 +71,10 @@ struct DividedSamples {
 /// Throws Error{not_found} for a set that would get no sample; `set` is its number.
 void refuse_empty_set(const SplitRule& rule, std::size_t set, const DividedSamples& divided);
 
-/// Divides the samples of `order`, which ascend. A group's rank is the first output of Prng(seed XOR group_hash); share
-/// k gets the ranks from 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ... + r_k). So the set of a sample depends only
-/// on its group and the seed. One exception: if the first share would get no sample of a class, that class gives it the
-/// group with the smallest rank.
+/// Divides the samples of `order`, which ascend. A group that is in a set stays there. Another one's rank is the first
+/// output of Prng(seed XOR group_hash); share k gets the ranks from 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ...
+/// + r_k). So the set of a sample depends only on its group and the seed. One exception: if the first share would get
+/// no sample of a class, that class gives it, of its groups in no set, the one with the smallest rank.
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
                              const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
 

@@ -250,7 +250,7 @@ void CacheShare::drop_lease() noexcept {
     if (!lease_ || target_.marker()) return;
     staging::release_lease(files_, target_.folder(), id_);
     lease_.reset();
-  } catch (const std::exception&) {
+  } catch (...) {
     return;  // it ends by itself
   }
 }

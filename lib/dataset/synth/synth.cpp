@@ -14,7 +14,7 @@
 #include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "dataset/synth/synth_picture.hpp"
-#include "image/image_header.hpp"
+#include "image/image_problem.hpp"
 #include "io/file.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"

@@ -1,6 +1,7 @@
 #include "dataset/verify/verify.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -18,6 +19,7 @@
 #include "core/units.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/verify/image_check.hpp"
+#include "dataset/verify/image_ends.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/source_check.hpp"
 #include "sync/task_group.hpp"
@@ -31,6 +33,11 @@ constexpr unsigned kRemoteReaders = 32;
 constexpr std::string_view kRunAgain =
     "# run the command that writes this set again: it finishes the set. With --part, run every part, then `shardctl "
     "merge`";
+
+/// What ImageEnds finds.
+constexpr std::array kEndsFaults{ProblemCode::image_truncated,      ProblemCode::image_no_end,
+                                 ProblemCode::image_data_after_end, ProblemCode::image_corrupt,
+                                 ProblemCode::image_not_an_image,   ProblemCode::image_other_format};
 
 /// One verify from resolved shards to result.
 class Verification {
@@ -94,6 +101,9 @@ class Verification {
     return set_.manifest || std::ranges::all_of(expected_, [](const auto& item) { return item.hash().has_value(); });
   }
 
+  /// Whether the content of members is read, too.
+  bool reads_all() const { return result_.depth != VerifyDepth::structure || source_; }
+
   VerifyDepth choose_depth() const {
     if (options_.depth == VerifyDepth::auto_) return has_checksums() ? VerifyDepth::checksum : VerifyDepth::structure;
     if (options_.depth == VerifyDepth::checksum && !has_checksums()) {
@@ -139,12 +149,15 @@ class Verification {
   void check_shard(std::size_t shard, ImageCheck* images) {
     ShardReport& report = reports_[shard];
     std::vector<std::unique_ptr<MemberWatcher>> contents;
-    if (images != nullptr) contents.push_back(images->collector(shard));
+    if (images != nullptr) {
+      contents.push_back(images->collector(shard));
+    } else if (reads_all()) {
+      contents.push_back(std::make_unique<ImageEnds>(report.log, image_ends_));
+    }
     if (source_) contents.push_back(source_->comparer(report.log, expected_[shard].index_path));
-    const bool read_all = result_.depth != VerifyDepth::structure || source_;
     SampleFacts facts = facts_;
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
-    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all, facts, contents, report, ctx_);
+    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], reads_all(), facts, contents, report, ctx_);
     set_checker_.add(report);
     was_read_[shard] = 1;
     ++ctx_.progress().items;
@@ -199,10 +212,9 @@ class Verification {
                                                   format_count(result_.shards + missing_shards_, "shard"));
       return fmt::format("not sound: {}, {} in total", where, found());
     }
-    const char* unread = result_.depth == VerifyDepth::decode ? ""
-                         : result_.depth == VerifyDepth::checksum || source_
-                             ? "; images not decoded, see --depth decode"
-                             : "; only headers and labels were read";
+    const char* unread = !reads_all()       ? "; only headers and labels were read"
+                         : image_ends_ == 0 ? ""
+                                            : "; images not decoded, see --depth decode";
     std::string text = fmt::format("{}: {}, {}, {}{}", result_.has_findings() ? "not sound" : "sound", shards,
                                    format_count(result_.samples, "sample"), format_size(result_.bytes), unread);
     if (result_.warnings == 0) return text;
@@ -216,6 +228,10 @@ class Verification {
     for (const ProblemCode code : {ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
                                    ProblemCode::differing_members}) {
       if (log.count(code) <= log.count(ProblemCode::split_sample)) log.drop(code);
+    }
+    // Changed bytes of an image explain its faults. Decoding was requested to find all of them.
+    if (!images_ && (log.has(ProblemCode::checksum) || log.has(ProblemCode::sample_checksum))) {
+      for (const ProblemCode code : kEndsFaults) log.drop(code);
     }
     if (log.errors() > 0 && &log != &set_checker_.log()) ++shards_with_errors_;
     result_.errors += log.errors();
@@ -259,6 +275,7 @@ class Verification {
     if (result_.depth != VerifyDepth::structure && !hashed.starts_with("0 "))
       checked.push_back(fmt::format("every byte of {} by XXH3-128", hashed));
     if (result_.depth == VerifyDepth::decode) checked.push_back(images_checked());
+    if (image_ends_ > 0) checked.push_back("first and last bytes of " + format_count(image_ends_, "image"));
     if (source_) {
       checked.push_back(fmt::format(
           "members and labels against {} in '{}'{}{}", format_count(source_->images(), "image"), options_.against,
@@ -266,8 +283,7 @@ class Verification {
           set_checker_.is_whole() ? ""
                                   : "; not all shards could be read completely, so missing images are not reported"));
     }
-    if (result_.depth == VerifyDepth::structure && !source_)
-      checked.push_back("no content: images were not read or decoded");
+    if (!reads_all()) checked.push_back("no content: images were not read or decoded");
   }
 
   std::string images_checked() const {
@@ -361,7 +377,8 @@ class Verification {
   SetChecker set_checker_;
   std::optional<SourceCheck> source_;
   std::optional<ImageCheck> images_;
-  std::uint64_t shards_with_errors_ = 0;  ///< missing ones too
+  std::atomic<std::uint64_t> image_ends_{0};  ///< images whose ends were looked at instead
+  std::uint64_t shards_with_errors_ = 0;      ///< missing ones too
   std::uint64_t missing_shards_ = 0;
   std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of the problems that each would repair
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard

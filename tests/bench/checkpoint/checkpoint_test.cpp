@@ -279,7 +279,7 @@ TEST_CASE("what cannot be measured is refused before anything is written") {
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
-TEST_CASE("what a killed run left is named, with the command that removes it") {
+TEST_CASE("what a killed run left is named") {
   const TempDir dir;
   std::filesystem::create_directory(dir.path(".shardkit-checkpoint-killed"));
   Context context;
@@ -287,7 +287,7 @@ TEST_CASE("what a killed run left is named, with the command that removes it") {
   const auto warnings = context.warnings();
   const auto found = std::ranges::find(warnings, "other_checkpoint", &Warning::code);
   REQUIRE(found != warnings.end());
-  CHECK(found->text.ends_with("rm -r " + shell_quoted(dir.path(".shardkit-checkpoint-killed"))));
+  CHECK(found->text.find(dir.path(".shardkit-checkpoint-killed")) != std::string::npos);
   CHECK(std::filesystem::exists(dir.path(".shardkit-checkpoint-killed")));
 }
 

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import FolderTest, result_of, run, tree  # noqa: E402
+from program import FolderTest, fake_jpeg, result_of, run, tree  # noqa: E402
 
 SAMPLES = 12
 
@@ -154,7 +154,7 @@ class LocalInputs(FolderTest):
 
     def test_what_is_read_by_offset_is_not_a_pipe(self):
         (self.folder / "images/a").mkdir(parents=True)
-        (self.folder / "images/a/1.jpg").write_bytes(b"\xff\xd8\xff")
+        (self.folder / "images/a/1.jpg").write_bytes(fake_jpeg())
         os.mkfifo(self.folder / "pipe.csv")
         os.mkfifo(self.folder / "pipe")
         for verb, option in (("convert", "--list pipe.csv"), ("convert", "--metadata pipe.csv"),

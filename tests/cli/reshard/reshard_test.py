@@ -14,7 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import SOAK, FolderTest, can_mount, result_of, run, start, tree  # noqa: E402
+from program import SOAK, FolderTest, can_mount, fake_jpeg, result_of, run, start, tree  # noqa: E402
 from tars import write_tar  # noqa: E402
 
 
@@ -33,7 +33,8 @@ class ReshardTest(FolderTest):
     def samples(self, count, prefix="s"):
         random.seed(count)
         return [
-            (f"{prefix}{i:04}.{extension}", random.randbytes(random.randrange(3000)) if extension == "jpg" else b"%d" % (i % 5))
+            (f"{prefix}{i:04}.{extension}",
+             fake_jpeg(random.randbytes(random.randrange(3000))) if extension == "jpg" else b"%d" % (i % 5))
             for i in range(count)
             for extension in ("cls", "jpg")
         ]
@@ -121,6 +122,20 @@ class OtherPrograms(ReshardTest):
             self.assertEqual(manifest["samples"], one["samples"])
 
 
+class PutTogether(ReshardTest):
+    def test_packed_tars_that_were_put_together_are_refused_with_the_command_that_takes_all_of_their_samples(self):
+        files = [self.samples(30, "a"), self.samples(60, "b")]
+        joined = b""
+        for part in files:
+            write_tar(self.folder / "part.tar.gz", part, "w:gz")
+            joined += (self.folder / "part.tar.gz").read_bytes()
+        (self.folder / "x.tar.gz").write_bytes(joined)
+        refused = run("shardctl", "reshard", self.folder / "x.tar.gz", self.folder / "out")
+        self.assert_error(refused, 4, "put together", "--salvage")
+        self.reshard(self.folder / "x.tar.gz", self.folder / "out", "--salvage")
+        self.assertEqual(members(self.folder / "out"), self.expected(files[0] + files[1]))
+
+
 class Kills(ReshardTest):
     def test_killed_at_random_moments_the_next_run_ends_with_the_same_bytes(self):
         for part in range(3):
@@ -142,7 +157,7 @@ class Kills(ReshardTest):
             process.send_signal(signal.SIGKILL)
             process.wait()
             for name, content in tree(out).items() if out.exists() else []:
-                if not pathlib.Path(name).name.startswith("."):
+                if not pathlib.Path(name).name.startswith(".") and not name.endswith(".run"):
                     self.assertEqual(content, expected[name], name)
         self.assertEqual(run("shardctl", "reshard", *args, out, *options).returncode, 0)
         self.assertEqual(tree(out), expected)

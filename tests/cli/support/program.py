@@ -21,7 +21,16 @@ PROGRAMS = pathlib.Path(os.environ.get("SHARDKIT_TESTED_PROGRAMS") or os.environ
 SOAK = bool(os.environ.get("SHARDKIT_SOAK"))  # scripts/test --soak: all random cases
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
-JPEG_START = b"\xff\xd8\xff"  # what `convert --validate magic` takes for a JPEG
+
+
+def fake_jpeg(content=b""):
+    """What looks like a JPEG at both ends, for where nothing decodes it: `convert --validate magic` and `verify` accept it."""
+    return b"\xff\xd8\xff" + content + b"\xff\xd9"
+
+
+def fake_png(content=b""):
+    """A PNG in the same sense."""
+    return b"\x89PNG\r\n\x1a\n" + content + b"\0\0\0\0IEND\xae\x42\x60\x82"
 
 
 def need(package, environment=""):
@@ -125,8 +134,7 @@ class FolderTest(unittest.TestCase):
             (root / f"class_{c}").mkdir(parents=True)
             for i in range(per_class):
                 length = max((c * 7919 + i * 104729) % size + 1, 16)
-                content = (JPEG_START + os.urandom(length))[:length]
-                (root / f"class_{c}" / f"img_{i:03}.jpg").write_bytes(content)
+                (root / f"class_{c}" / f"img_{i:03}.jpg").write_bytes(fake_jpeg(os.urandom(length - 5)))
         return root
 
     def assert_error(self, finished, exit_code, *texts):

@@ -10,13 +10,13 @@ import unittest
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, result_of, run  # noqa: E402
+from program import PROGRAMS, FolderTest, fake_jpeg, result_of, run  # noqa: E402
 
 
 def write_shard(path, samples, name="{:05}", label="{}", tar_format=tarfile.USTAR_FORMAT):
     with tarfile.open(path, "w", format=tar_format) as tar:
         for number in samples:
-            for extension, content in (("jpg", b"image %d" % number), ("cls", label.format(number).encode())):
+            for extension, content in (("jpg", fake_jpeg(b"image %d" % number)), ("cls", label.format(number).encode())):
                 info = tarfile.TarInfo(f"{name.format(number)}.{extension}")
                 info.size = len(content)
                 tar.addfile(info, io.BytesIO(content))
@@ -100,13 +100,13 @@ class Verify(FolderTest):
     def test_reports_for_ci_name_every_problem(self):
         junit, markdown = self.folder / "report.xml", self.folder / "report.md"
         finished = run("shardctl", "verify", self.shards, "--depth", "decode", "--junit", junit, "--markdown", markdown)
-        self.assertEqual(finished.returncode, 3)  # the images of this test are none
+        self.assertEqual(finished.returncode, 3)  # the images of this test only look like some
         suite = ElementTree.parse(junit).getroot().find("testsuite")
         self.assertEqual(suite.get("name"), "shardctl verify")
         self.assertEqual(int(suite.get("failures")), len(suite.findall("testcase/failure")))
         self.assertEqual([case.get("name") for case in suite.findall("testcase")], ["s-0.tar", "s-1.tar", "the set"])
-        self.assertIn("image_not_an_image", suite.find("testcase/failure").get("message"))
-        self.assertIn("| error | `image_not_an_image` | s-0.tar at byte 512", markdown.read_text())
+        self.assertIn("image_truncated", suite.find("testcase/failure").get("message"))
+        self.assertIn("| error | `image_truncated` | s-0.tar at byte 512", markdown.read_text())
 
     def test_reports_of_good_shards_and_of_a_failed_run_say_so(self):
         junit, markdown = self.folder / "report.xml", self.folder / "report.md"

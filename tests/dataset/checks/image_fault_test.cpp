@@ -1,6 +1,7 @@
 // The one judge of images: verify --depth decode reports what it finds, reshard --drop-bad leaves out its errors.
 #include "dataset/checks/image_fault.hpp"
 
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -27,6 +28,12 @@ std::vector<Judged> judged_images() {
   return {{"jpg", jpeg, ""},
           {"seg.png", kPng, ""},
           {"jpg", jpeg.substr(0, jpeg.size() / 2), "image_truncated"},
+          {"jpg", jpeg.substr(0, jpeg.size() - 2), "image_no_end"},
+          {"jpg", jpeg + "more", "image_data_after_end"},
+          {"jpg", with_damaged_data(jpeg) + "more", "image_damaged"},
+          {"jpg", without_tables(jpeg) + "more", "image_corrupt"},
+          {"seg.png", kPng + "more", "image_data_after_end"},
+          {"png", jpeg + "more", "image_other_format"},
           {"jpg", "", "image_truncated"},
           {"seg.png", kPng.substr(0, 29), "image_truncated"},
           {"jpg", without_tables(jpeg), "image_corrupt"},
@@ -69,6 +76,21 @@ TEST_CASE("each kind of fault has its code, found by content and not by name alo
   }
 }
 
+TEST_CASE("the ends of an image show an error that decoding confirms, or that needs decoding, and no other") {
+  JpegDecoder decoder;
+  const std::set<std::string> shown{"image_truncated", "image_not_an_image"};
+  for (const Judged& image : judged_images()) {
+    CAPTURE(image.code);
+    CAPTURE(image.extension);
+    for (const auto& fault :
+         {ends_fault(as_bytes(image.bytes), image.extension), header_fault(as_bytes(image.bytes), image.extension)}) {
+      if (needs_decoding(fault)) CHECK((image.code == "image_truncated" || image.code == "image_no_end"));
+      if (fault && fault->is_error()) CHECK(problem_kind(fault->code).name == image.code);
+      if (shown.contains(image.code)) CHECK((fault && (fault->is_error() || needs_decoding(fault))));
+    }
+  }
+}
+
 TEST_CASE("--drop-bad leaves out exactly the samples with an image, or none, that verify counts as an error") {
   const OneTar tar(all_images());
   std::set<std::string> wrong;
@@ -77,7 +99,7 @@ TEST_CASE("--drop-bad leaves out exactly the samples with an image, or none, tha
     if (!item.code.starts_with("image_") && item.code != "orphan_member") continue;
     (item.severity == Severity::error ? wrong : tolerated).insert(item.key.substr(0, item.key.find('.')));
   }
-  REQUIRE(wrong.size() == 12);
+  REQUIRE(wrong.size() == 13);
 
   ReshardOptions options = tar.options();
   options.drop_bad = true;
@@ -126,6 +148,75 @@ TEST_CASE("verify counts every bad image and lists the first ones of a shard") {
   CHECK(keys.front() == "k000.jpg");
   CHECK(keys.back() == "k038.jpg");
   CHECK(problem(result, "image_other_format").text.ends_with("(250 times in this shard)"));
+}
+
+TEST_CASE("verify finds cut images without decoding the others, and its remedy removes them") {
+  ShardFolder folder;
+  TarBuilder tar;
+  int number = 0;
+  for (const Judged& image : judged_images()) {
+    tar.file(fmt::format("k{:02}.{}", number++, image.extension), image.bytes);
+  }
+  folder.write("s.tar", tar.end());
+  index_folder(folder);
+  const VerifyResult result = verify_path(folder.path());
+  CHECK(result.depth == VerifyDepth::checksum);
+  CHECK(result.checked.back() == fmt::format("first and last bytes of {} images", judged_images().size()));
+  std::map<std::string, int> found;
+  for (const Problem& item : result.problems) {
+    if (item.code.starts_with("image_")) found[item.code] += static_cast<int>(item.count);
+  }
+  CHECK(found == std::map<std::string, int>{{"image_truncated", 5},
+                                            {"image_not_an_image", 1},
+                                            {"image_no_end", 1},
+                                            {"image_data_after_end", 4},
+                                            {"image_other_format", 3}});
+  REQUIRE(result.remedies.size() == 1);
+  CHECK(result.remedies[0].find(" --drop-bad") != std::string::npos);
+}
+
+TEST_CASE("a cut image is found wherever its pieces end") {
+  const std::string jpeg = make_jpeg(200);
+  for (const std::size_t before : {0, 200'000, 255'000, 261'000}) {
+    ShardFolder folder;
+    TarBuilder tar;
+    tar.file("a.bin", std::string(before, 'x'));
+    tar.file("b.jpg", jpeg.substr(0, jpeg.size() - 400))
+        .file("c.jpg", jpeg)
+        .file("d.jpg", jpeg + "x")
+        .file("e.jpg", "");
+    folder.write("s.tar", tar.end());
+    index_folder(folder);
+    const VerifyResult result = verify_path(folder.path());
+    CAPTURE(before);
+    std::vector<std::string> found;
+    for (const Problem& item : result.problems) {
+      if (item.code.starts_with("image_")) found.push_back(item.code + " " + item.key);
+    }
+    CHECK(found ==
+          std::vector<std::string>{"image_truncated b.jpg", "image_data_after_end d.jpg", "image_truncated e.jpg"});
+  }
+}
+
+TEST_CASE("the verdict names what was not looked at, if there is any of it") {
+  const auto verdict = [](const char* name, const std::string& content, VerifyDepth depth) {
+    ShardFolder folder;
+    folder.write("s.tar", TarBuilder().file(name, content).end());
+    index_folder(folder);
+    const std::string text = verify_path(folder.path(), {.shards = {}, .depth = depth, .threads = {}}).verdict;
+    const std::size_t begin = text.find("KiB") + 3;
+    return text.substr(begin, text.find("; 1 warning") - begin);
+  };
+  using enum VerifyDepth;
+  for (const char* name : {"a.jpg", "a.seg.png"}) {
+    const std::string image = std::string(name) == "a.jpg" ? make_jpeg() : kPng;
+    CHECK(verdict(name, image, structure) == "; only headers and labels were read");
+    CHECK(verdict(name, image, checksum) == "; images not decoded, see --depth decode");
+    CHECK(verdict(name, image, decode) == "");
+  }
+  CHECK(verdict("a.npy", "numbers", structure) == "; only headers and labels were read");
+  CHECK(verdict("a.npy", "numbers", checksum) == "");
+  CHECK(verdict("a.npy", "numbers", decode) == "");
 }
 
 TEST_CASE("remedies name --drop-bad only for what it leaves out") {

@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "dataset/convert/convert_support.hpp"
@@ -14,6 +18,7 @@
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
+#include "io/run_file.hpp"
 #include "support/files.hpp"
 #include "support/forgetful_file_system.hpp"
 #include "support/image_tree.hpp"
@@ -156,7 +161,7 @@ TEST_CASE("--append works any number of times, also from another folder with oth
   run(source.appending());
   source.add(1, 0, 3);
   run(source.appending());
-  write_file(source.dir.path("day2/class_3/new.jpg"), kJpegStart);
+  write_file(source.dir.path("day2/class_3/new.jpg"), fake_jpeg());
   ConvertOptions other = source.appending();
   other.source = source.dir.path("day2");
 
@@ -209,15 +214,15 @@ TEST_CASE("--append to train/ and val/ folders numbers a class alike in both") {
   const GrowingSource source;
   for (const char* set : {"train", "val"}) {
     for (const char* item : {"ant", "cat"})
-      write_file(source.dir.path(fmt::format("two/{}/{}/a.jpg", set, item)), kJpegStart);
+      write_file(source.dir.path(fmt::format("two/{}/{}/a.jpg", set, item)), fake_jpeg());
   }
   ConvertOptions options = source.options();
   options.source = source.dir.path("two");
   run(options);
-  write_file(source.dir.path("two/val/bee/a.jpg"), kJpegStart);
-  write_file(source.dir.path("two/train/bat/a.jpg"), kJpegStart);
-  write_file(source.dir.path("two/train/bee/b.jpg"), kJpegStart);
-  write_file(source.dir.path("two/val/bat/b.jpg"), kJpegStart);
+  write_file(source.dir.path("two/val/bee/a.jpg"), fake_jpeg());
+  write_file(source.dir.path("two/train/bat/a.jpg"), fake_jpeg());
+  write_file(source.dir.path("two/train/bee/b.jpg"), fake_jpeg());
+  write_file(source.dir.path("two/val/bat/b.jpg"), fake_jpeg());
   options.append = true;
 
   run(options);
@@ -279,7 +284,7 @@ TEST_CASE("a set of a split to which nothing is added lists a new class of the o
   ConvertOptions options = source.options();
   options.split = {"train=0.5", "val=0.5"};
   run(options);
-  write_file(source.dir.path("src/zebra/1.jpg"), kJpegStart + "z");
+  write_file(source.dir.path("src/zebra/1.jpg"), fake_jpeg("z"));
   options.append = true;
   run(options);
   for (const char* set : {"train", "val"}) {
@@ -345,12 +350,12 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
   ConvertOptions options = source.appending();
 
   SUBCASE("a file of the set has changed") {
-    write_file(source.dir.path("src/class_0/img_001.jpg"), kJpegStart + "longer");
+    write_file(source.dir.path("src/class_0/img_001.jpg"), fake_jpeg("longer"));
     CHECK(contains(refusal(options, ErrorCode::conflict), "'class_0/img_001.jpg'"));
   }
   SUBCASE("a new file would share its key with one of the set") {
     fs::remove(source.dir.path("src/class_0/img_001.jpg"));
-    write_file(source.dir.path("src/class_0/img_001.png"), kJpegStart);
+    write_file(source.dir.path("src/class_0/img_001.png"), fake_jpeg());
     const std::string text = refusal(options, ErrorCode::conflict);
     CHECK(contains(text, "the new file 'class_0/img_001.png' would have the key 'class_0/img_001'"));
   }
@@ -426,7 +431,7 @@ VerifyResult verify_against(const GrowingSource& source) {
 TEST_CASE("a file keeps its key when others of its stem come or go") {
   const GrowingSource source;
   const std::string folder = source.dir.path("src/class_0/");
-  for (const char* name : {"a.jpg", "a.jpeg", "b.jpg"}) write_file(folder + name, kJpegStart + name);
+  for (const char* name : {"a.jpg", "a.jpeg", "b.jpg"}) write_file(folder + name, fake_jpeg(name));
   run(source.options());
   const std::set<std::string> before = sample_paths(source.dir.path("set"));
 
@@ -439,7 +444,7 @@ TEST_CASE("a file keeps its key when others of its stem come or go") {
     for (const Problem& problem : result.problems) CHECK(problem.code == "not_in_source");
   }
   SUBCASE("one is added beside it: it is the only new one") {
-    write_file(folder + "b.png", kJpegStart + "b.png");
+    write_file(folder + "b.png", fake_jpeg("b.png"));
     run(source.appending());
     std::set<std::string> after = before;
     after.insert("class_0/b.png");
@@ -461,12 +466,12 @@ TEST_CASE("a mask that no longer exists does not matter for a sample of the set,
   options.append = true;
   run(options);
   CHECK(sample_paths(source.dir.path("set")) == before);
-  write_file(source.dir.path("src/class_0/new.jpg"), kJpegStart + "new");
+  write_file(source.dir.path("src/class_0/new.jpg"), fake_jpeg("new"));
   Context ctx;
   const ConvertResult result = try_convert(options, ctx);
   REQUIRE(result.bad_files.size() == 1);
   CHECK(result.bad_files.front().path == "../masks/class_0/new.jpg");
-  write_file(source.dir.path("masks/class_0/new.jpg"), kJpegStart + "mask");
+  write_file(source.dir.path("masks/class_0/new.jpg"), fake_jpeg("mask"));
   CHECK(run(options).samples == 1);
 }
 
@@ -512,24 +517,270 @@ TEST_CASE("a set to which an --append is under way is not taken for a whole one"
   CHECK_THROWS_WITH_AS(index(indexing, ctx), doctest::Contains("has not finished: run it again"), Error);
 }
 
-TEST_CASE("an unfinished --append whose source has changed can be given up by what its message says") {
+TEST_CASE("an unfinished --append whose source has changed is discarded by what its message says") {
   const GrowingSource source;
-  run(source.options());
+  ConvertOptions options = source.options();
+  options.index = {"dali", "wids", "energon"};
+  run(options);
+  const auto before = tree_content(source.dir.path("set"));
   source.grow();
   ConvertOptions part = source.appending();
   part.part = "1/2";
+  part.index = {"dali"};
   run(part);
   fs::remove(source.dir.path("src/class_1/img_003.jpg"));
-  const std::string text = refusal(source.appending(), ErrorCode::conflict);
-  const std::string plan = source.dir.path("set/.shardkit/plan-1");
-  CHECK(contains(text, ("`rm " + plan + "`").c_str()));
-  fs::remove(plan);
-  for (int i = 8; i < 12; ++i) fs::remove(source.dir.path(fmt::format("src/class_0/img_{:03}.jpg", i)));
+  CHECK(contains(refusal(source.appending(), ErrorCode::conflict), "add --discard to this command"));
+  ConvertOptions discarding = source.appending();
+  discarding.discard = true;
 
-  run(source.appending());
+  SUBCASE("and the new one is written") {
+    run(discarding);
+    CHECK(source.manifest().samples == 16 + 4 + 11 + 4);
+    CHECK(source.problems() == 0);
+  }
+  SUBCASE("with the parts of the new one, which all have the option") {
+    for (const char* name : {"0/3", "2/3", "1/3"}) {
+      discarding.part = name;
+      run(discarding);
+    }
+    Context ctx;
+    MergeOptions merging;
+    merging.target = source.dir.path("set");
+    CHECK(merge(merging, ctx).samples == 16 + 4 + 11 + 4);
+    CHECK(source.problems() == 0);
+  }
+  SUBCASE("a dry run of it removes nothing") {
+    const auto unfinished = tree_content(source.dir.path("set"));
+    discarding.dry_run = true;
+    Context ctx;
+    convert(discarding, ctx);
+    CHECK(tree_content(source.dir.path("set")) == unfinished);
+  }
+  SUBCASE("and nothing of it stays if no file is new") {
+    fs::remove_all(source.dir.path("src/class_1"));
+    for (const char* folder : {"class_0", "class_2"}) {
+      for (int i = 8; i < 12; ++i) fs::remove(source.dir.path(fmt::format("src/{}/img_{:03}.jpg", folder, i)));
+    }
+    run(discarding);
+    CHECK(tree_content(source.dir.path("set")) == before);
+  }
+}
 
-  CHECK(source.manifest().samples == 16 + 4 + 11);
-  CHECK(source.problems() == 0);
+TEST_CASE("--discard continues an unfinished --append of the same files, and never touches a finished one") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  ConvertOptions options = source.appending();
+  options.part = "0/2";
+  run(options);
+  options.part.clear();
+  options.discard = true;
+  CHECK(run(options).shards_reused == 2);
+  const auto finished = tree_content(source.dir.path("set"));
+  run(options);
+  CHECK(tree_content(source.dir.path("set")) == finished);
+  options.append = false;
+  refusal(options, ErrorCode::usage);
+}
+
+namespace {
+
+/// A set, what --append adds to it, and another --append into it from another folder.
+struct TwoAppends {
+  GrowingSource source;
+  ConvertOptions one = source.appending();
+  ConvertOptions other = source.appending();
+
+  TwoAppends() {
+    run(source.options("old"));
+    source.grow();
+    for (const char* name : {"a", "b"})
+      write_file(source.dir.path(fmt::format("day2/class_3/{}.jpg", name)), fake_jpeg(name));
+    other.source = source.dir.path("day2");
+  }
+  /// The set as it was at first.
+  void reset() const {
+    fs::remove_all(source.dir.path("set"));
+    fs::copy(source.dir.path("old"), source.dir.path("set"), fs::copy_options::recursive);
+  }
+  void check_whole() const {
+    CHECK(source.manifest().samples == 16 + 20 + 2);
+    CHECK(sample_paths(source.dir.path("set")).size() == 16 + 20 + 2);
+    Context ctx;
+    const VerifyResult result = verify({.shards = {source.dir.path("set")}}, ctx);
+    CHECK(result.errors == 0);
+    for (const auto& entry : fs::directory_iterator(source.dir.path("set/.shardkit")))
+      CHECK(entry.path().extension() != ".run");
+  }
+};
+
+/// Whether it ended; else it was refused because of another run, and a retry helps.
+bool ends(const std::function<void()>& convert) {
+  try {
+    convert();
+    return true;
+  } catch (const Error& error) {
+    CHECK_MESSAGE(error.code() == ErrorCode::in_use, std::string(error.what()));
+    return false;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("of two appends at once one is refused, whenever the second begins, and both end up in the set") {
+  const TwoAppends appends;
+  ConvertOptions other = appends.other;
+  SUBCASE("") {}
+  SUBCASE("also if the second would discard the first") { other.discard = true; }
+  std::uint64_t refused = 0;
+  bool began = true;
+  for (std::uint64_t moment = 1; std::exchange(began, false); ++moment) {
+    CAPTURE(moment);
+    appends.reset();
+    ForgetfulFileSystem files;
+    bool other_ended = false;
+    files.act_at(moment, [&] {
+      began = true;
+      other_ended = ends([&] { run(other); });
+    });
+    Context ctx;
+    const bool one_ended = ends([&] { convert_on(files, appends.one, ctx); });
+    CHECK((one_ended || other_ended));
+    if (one_ended && !other_ended) ++refused;
+    if (!one_ended) run(appends.one);
+    if (!other_ended) run(other);
+    appends.check_whole();
+  }
+  CHECK(refused > 20);
+}
+
+TEST_CASE("the same --append twice at once is harmless at any moment") {
+  const TwoAppends appends;
+  appends.reset();
+  run(appends.one);
+  const auto expected = tree_content(appends.source.dir.path("set"));
+  bool began = true;
+  for (std::uint64_t moment = 1; std::exchange(began, false); ++moment) {
+    CAPTURE(moment);
+    appends.reset();
+    ForgetfulFileSystem files;
+    files.act_at(moment, [&] {
+      began = true;
+      run(appends.one);
+    });
+    Context ctx;
+    convert_on(files, appends.one, ctx);
+    CHECK(tree_content(appends.source.dir.path("set")) == expected);
+  }
+}
+
+TEST_CASE("an --append that was killed at any moment can be discarded, and appended again after another") {
+  const TwoAppends appends;
+  ConvertOptions discarding = appends.other;
+  discarding.discard = true;
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    appends.reset();
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context ctx;
+    try {
+      convert_on(files, appends.one, ctx);
+    } catch (const Error&) {
+    }
+    run(discarding);
+    run(appends.one);
+    appends.check_whole();
+    if (!files.failed()) break;
+  }
+}
+
+TEST_CASE("a discard that was killed at any moment is finished by the next one") {
+  const TwoAppends appends;
+  ConvertOptions part = appends.one;
+  part.part = "0/2";
+  ConvertOptions discarding = appends.other;
+  discarding.discard = true;
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    appends.reset();
+    run(part);
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context ctx;
+    try {
+      convert_on(files, discarding, ctx);
+    } catch (const Error&) {
+    }
+    run(discarding);
+    run(appends.one);
+    appends.check_whole();
+    if (!files.failed()) break;
+  }
+}
+
+TEST_CASE("another plan waits for the runs of a target, whatever makes it") {
+  const GrowingSource source;
+  run(source.options());
+  const std::string state = source.dir.path("set/.shardkit");
+  const auto files = io::posix_file_system();
+  io::RunFile live(*files, state);
+  const auto waits = [&](const auto& command) {
+    try {
+      command();
+      FAIL("not refused");
+    } catch (const Error& error) {
+      CHECK_MESSAGE(error.code() == ErrorCode::in_use, error.what());
+      CHECK(contains(error.what(), fmt::format("process {} on host", ::getpid()).c_str()));
+    }
+  };
+  Context ctx;
+  live.follow(source.manifest().plan_hash);
+  ConvertOptions options = source.options();
+  run(options);  // of the same plan
+  SUBCASE("convert") {
+    options.sharding.samples = 7;
+    waits([&] { run(options); });
+  }
+  SUBCASE("convert --append of a finished set") {
+    source.grow();
+    waits([&] { run(source.appending()); });
+  }
+  SUBCASE("reshard") {
+    run(source.options("other"));
+    ReshardOptions resharding;
+    resharding.inputs = {source.dir.path("other")};
+    resharding.target = source.dir.path("set");
+    waits([&] { reshard(resharding, ctx); });
+  }
+  SUBCASE("index --replace") {
+    IndexOptions indexing;
+    indexing.shards = {source.dir.path("set")};
+    indexing.replace = true;
+    waits([&] { index(indexing, ctx); });
+  }
+  SUBCASE("merge and index while another run discards") {
+    live.follow("discard");
+    MergeOptions merging;
+    merging.target = source.dir.path("set");
+    waits([&] { merge(merging, ctx); });
+    waits([&] { run(source.options()); });
+  }
+  CHECK(source.manifest().samples == 16);
+}
+
+TEST_CASE("a run that others took for dead publishes nothing") {
+  const TwoAppends appends;
+  appends.reset();
+  ForgetfulFileSystem files;
+  files.act_at(60, [&] {
+    for (const auto& entry : fs::directory_iterator(appends.source.dir.path("set/.shardkit")))
+      if (entry.path().extension() == ".run") fs::remove(entry.path());
+  });
+  const std::string before = read_file(appends.source.dir.path("set/manifest.json"));
+  Context ctx;
+  CHECK_FALSE(ends([&] { convert_on(files, appends.one, ctx); }));
+  CHECK(read_file(appends.source.dir.path("set/manifest.json")) == before);
 }
 
 TEST_CASE("a power cut at any moment of an --append leaves the old set or the new one, and the next run ends it") {

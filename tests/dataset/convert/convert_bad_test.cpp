@@ -231,7 +231,7 @@ TEST_CASE("a file may be corrected again until the set is finished: its last sta
     };
     convert_all();
     for (const char* content : {"first", "second", "", "last state"}) {
-      if (*content != '\0') write_file(f.path(0), kJpegStart + content);
+      if (*content != '\0') write_file(f.path(0), fake_jpeg(content));
       if (*content == '\0') fs::remove(f.path(0));
       convert_all();
       CHECK(!fs::exists(f.dir.path("out/manifest.json")));
@@ -245,7 +245,7 @@ TEST_CASE("a file may be corrected again until the set is finished: its last sta
     CHECK(fs::exists(f.dir.path("out/manifest.json")));
     run(f.options("fresh"));
     CHECK(f.tars("out") == f.tars("fresh"));
-    write_file(f.path(0), kJpegStart + "too late");
+    write_file(f.path(0), fake_jpeg("too late"));
     CHECK(contains(refusal(options, ErrorCode::conflict), "img_003.jpg"));
   }
 }
@@ -253,10 +253,10 @@ TEST_CASE("a file may be corrected again until the set is finished: its last sta
 TEST_CASE("a target with bad files is refused where anything else differs from its plan") {
   const Fixture f;
   tried(f.options("out"));
-  write_file(f.tree.root + "/class_0/new.jpg", kJpegStart);
+  write_file(f.tree.root + "/class_0/new.jpg", fake_jpeg());
   CHECK(contains(refusal(f.skipping("out"), ErrorCode::conflict), "class 'class_0' had 40 images, has 41"));
   fs::remove(f.tree.root + "/class_0/new.jpg");
-  write_file(f.tree.path(1, 1), kJpegStart + "other");
+  write_file(f.tree.path(1, 1), fake_jpeg("other"));
   CHECK(contains(refusal(f.skipping("out"), ErrorCode::conflict), "img_001.jpg"));
 }
 
@@ -392,12 +392,18 @@ TEST_CASE("the first bytes of every field with an image's extension are looked a
     CHECK(convert_with("2.jpg", jpeg, validate, true) == "good");
     CHECK(convert_with("2.JPEG", kPng, validate, false) == "image_other_format");
     CHECK(convert_with("2.JPEG", kPng, validate, true) == "bad");
-    CHECK(convert_with("2.jpg", endless, validate, false) == (validate == magic ? "good" : "image_no_end"));
-    CHECK(convert_with("2.jpg", endless, validate, true) == (validate == magic ? "good" : "bad"));
+    for (const auto& [content, code] : {std::pair{endless, "image_no_end"}, {jpeg + "more", "image_data_after_end"}}) {
+      CAPTURE(code);
+      CHECK(convert_with("2.jpg", content, validate, false) == code);
+      CHECK(convert_with("2.jpg", content, validate, true) == "bad");
+      CHECK(convert_with("2.jpg", content, Validate::none, true) == "good");
+    }
+    for (const std::string& cut : {jpeg.substr(0, jpeg.size() / 2), kPng.substr(0, kPng.size() - 1)}) {
+      CHECK(convert_with("2.jpg", cut, validate, false) == "bad");
+      CHECK(convert_with("2.jpg", cut, Validate::none, false) == "good");
+      CHECK(convert_with("1_mask.png", cut, validate, false) == "bad");
+    }
   }
-  const std::string half = jpeg.substr(0, jpeg.size() / 2);
-  CHECK(convert_with("2.jpg", half, header, false) == "image_no_end");
-  CHECK(convert_with("2.jpg", half, decode, false) == "bad");
 }
 
 TEST_CASE("with --identity size a copy with other times is converted by one plan; with mtime it is refused") {
@@ -416,7 +422,7 @@ TEST_CASE("with --identity size a copy with other times is converted by one plan
   Context ctx;
   CHECK(merge({f.dir.path("out"), false}, ctx).samples == 120);
   CHECK(f.tars("out") == f.good_tars());
-  write_file(f.dir.path("copy/class_0/img_000.jpg"), kJpegStart + "longer");
+  write_file(f.dir.path("copy/class_0/img_000.jpg"), fake_jpeg("longer"));
   fs::remove(f.dir.path("out/shard-000014.tar"));
   CHECK(contains(refusal(second, ErrorCode::conflict), "img_000.jpg"));
 }

@@ -29,7 +29,7 @@ struct Pool {
   TempDir dir;
 
   Pool() {
-    for (int i = 0; i < 30; ++i) write_file(image(i), kJpegStart + std::string(static_cast<std::size_t>(97 + i), 'x'));
+    for (int i = 0; i < 30; ++i) write_file(image(i), fake_jpeg(std::string(static_cast<std::size_t>(97 + i), 'x')));
   }
   std::string image(int i) const { return dir.path("src/pool/" + std::to_string(i) + ".jpg"); }
   std::string table(const char* name, const std::string& text) const {

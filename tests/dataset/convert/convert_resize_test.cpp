@@ -12,6 +12,7 @@
 #include "image/image_header.hpp"
 #include "image/jpeg_encoder.hpp"
 #include "io/file.hpp"
+#include "support/fake_image.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -148,7 +149,7 @@ TEST_CASE("an image that would come out larger gets a lower quality, and is coun
 
 TEST_CASE("images of other kinds stay as they are, with a warning") {
   const Photos photos;
-  photos.write("b/other.png", "\x89PNG\r\n\x1a\n and so on");
+  photos.write("b/other.png", fake_png());
   Context ctx;
   CHECK(convert(photos.options(), ctx).samples == 6);
   CHECK(ctx.warnings().at(0).code == "images_not_resized");
@@ -159,7 +160,10 @@ TEST_CASE("a damaged image is never made to look sound: it stops the convert, is
   const Photos photos;
   const std::string whole = jpeg(300, 200);
   photos.write("b/cut.jpg", whole.substr(0, whole.size() / 2));
-  CHECK_THROWS_WITH_AS(run(photos.options("fail")), doctest::Contains("cannot be resized: the image ends"), Error);
+  CHECK_THROWS_WITH_AS(run(photos.options("fail")), doctest::Contains("(image_truncated)"), Error);
+  ConvertOptions unchecked = photos.options("unchecked");
+  unchecked.sharding.validate = Validate::none;
+  CHECK_THROWS_WITH_AS(run(unchecked), doctest::Contains("cannot be resized: the image ends"), Error);
   ConvertOptions options = photos.options("skip");
   options.sharding.on_bad = OnBad::skip;
   const ConvertResult skipped = run(options);

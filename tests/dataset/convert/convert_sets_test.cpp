@@ -107,7 +107,7 @@ TEST_CASE("images that are added move none of those that were there") {
     return f.samples(std::string(target) + "/val");
   };
   const auto before = val_of("before");
-  write_file(f.tree.root + "/class_0/added.jpg", kJpegStart);
+  write_file(f.tree.root + "/class_0/added.jpg", fake_jpeg());
   auto after = val_of("after");
   after.erase("class_0/added.jpg");
   CHECK(after == before);
@@ -119,7 +119,7 @@ TEST_CASE("images of a folder, of a part of the key or of a value in a table sta
   for (int clip = 0; clip < 30; ++clip) {
     for (int frame = 0; frame < 3; ++frame) {
       const std::string path = fmt::format("walk/clip{}/p{}_f{}.jpg", clip, clip % 10, frame + 3 * clip);
-      write_file(f.tree.root + "/" + path, kJpegStart);
+      write_file(f.tree.root + "/" + path, fake_jpeg());
       table += fmt::format("{},{}\n", path, clip % 10);
     }
   }
@@ -216,7 +216,7 @@ TEST_CASE("train and val folders become sets of their own, with one label for a 
   f.tree.root = f.dir.path("src/train");
   f.tree.make();
   for (const char* path : {"class_1/a.jpg", "class_2/b.jpg"})
-    write_file(f.dir.path("src/val/" + std::string(path)), kJpegStart);
+    write_file(f.dir.path("src/val/" + std::string(path)), fake_jpeg());
   ConvertOptions options = f.options("out");
   options.source = f.dir.path("src");
   Context ctx;
@@ -243,7 +243,7 @@ TEST_CASE("folders named by numbers, and a source with one folder, are warned of
     fs::remove_all(dir.path("src"));
     fs::remove_all(dir.path("out"));
     options.target = dir.path("out");
-    for (const char* folder : folders) write_file(dir.path(fmt::format("src/{}/1.jpg", folder)), kJpegStart + folder);
+    for (const char* folder : folders) write_file(dir.path(fmt::format("src/{}/1.jpg", folder)), fake_jpeg(folder));
     Context ctx;
     convert(options, ctx);
     std::set<std::string> codes;
@@ -271,7 +271,7 @@ TEST_CASE("files skipped in a set are named below the source") {
   Fixture f;
   f.tree.root = f.dir.path("src/train");
   f.tree.make();
-  write_file(f.dir.path("src/val/class_1/a.jpg"), kJpegStart);
+  write_file(f.dir.path("src/val/class_1/a.jpg"), fake_jpeg());
   fs::create_symlink("nowhere", f.dir.path("src/val/class_1/b.jpg"));
   ConvertOptions options = f.options("out");
   options.source = f.dir.path("src");

@@ -96,16 +96,16 @@ void run(const ConvertOptions& options) {
 TEST_CASE("one read of a foreign shard gives our index and those of all readers, with real offsets under PAX headers") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder()
-                            .pax({{"mtime", "1.5"}})               // 0: header, 512: record
-                            .file("a.JPG", std::string(600, 'i'))  // 1024, content 1536 to 2560
-                            .file("a.cls", "7")                    // 2560, 3072
-                            .pax({{"mtime", "2.5"}})               // 3584
-                            .file("b.jpg", "x")                    // 4608, 5120
-                            .file("b.cls", "8")                    // 5632, 6144
+                            .pax({{"mtime", "1.5"}})                          // 0: header, 512: record
+                            .file("a.JPG", fake_jpeg(std::string(595, 'i')))  // 1024, content 1536 to 2560
+                            .file("a.cls", "7")                               // 2560, 3072
+                            .pax({{"mtime", "2.5"}})                          // 3584
+                            .file("b.jpg", fake_jpeg())                       // 4608, 5120
+                            .file("b.cls", "8")                               // 5632, 6144
                             .end());
   const Codes found = codes(verify_path(folder.path()));  // PAX; nothing about the new files comes to it
   CHECK(index_for_all(folder.path()).empty());
-  CHECK(folder.read("s.idx") == "v1.2 2\nJPG 1536 600 a.JPG cls 3072 1 a.cls\njpg 5120 1 b.jpg cls 6144 1 b.cls\n");
+  CHECK(folder.read("s.idx") == "v1.2 2\nJPG 1536 600 a.JPG cls 3072 1 a.cls\njpg 5120 5 b.jpg cls 6144 1 b.cls\n");
   CHECK(offsets(folder.read("s.tar.idx")) == std::vector<std::uint64_t>{0, 3584, 6656});
   CHECK(folder.read("shardindex.json").find(md5(folder.read("s.tar"))) != std::string::npos);
   CHECK(folder.read(".nv-meta/.info.json").find("\"s.tar\": 2") != std::string::npos);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -14,6 +15,7 @@
 #include "dataset/extract/extract.hpp"
 #include "dataset/plan/plan.hpp"
 #include "dataset/verify/verify.hpp"
+#include "support/fake_image.hpp"
 #include "support/files.hpp"
 #include "support/soak.hpp"
 #include "support/temp_dir.hpp"
@@ -26,15 +28,15 @@ namespace {
 
 struct Kind {
   const char* extension;
-  std::string start;  ///< the first bytes of such a file
+  std::string (*make)(std::string_view content);
 };
 
-const std::array<Kind, 6> kKinds{{{".jpg", "\xff\xd8\xff"},
-                                  {".JPEG", "\xff\xd8\xff"},
-                                  {".png", "\x89PNG\r\n\x1a\n"},
-                                  {".bmp", "BM"},
-                                  {".Tiff", std::string("II*\0", 4)},
-                                  {".webp", "RIFF0000WEBP"}}};
+constexpr std::array<Kind, 6> kKinds{{{".jpg", fake_jpeg},
+                                      {".JPEG", fake_jpeg},
+                                      {".png", fake_png},
+                                      {".bmp", fake_bmp},
+                                      {".Tiff", fake_tiff},
+                                      {".webp", fake_webp}}};
 
 /// A tree of random names with what belongs to it, and what of it has to come back.
 class RandomTree {
@@ -137,7 +139,7 @@ class RandomTree {
   void add_image(const std::string& folder) {
     const Kind& kind = kKinds[prng_.below(kKinds.size())];
     const std::string stem = folder + "/" + name();
-    if (!add(stem + kind.extension, kind.start + std::to_string(prng_.next()))) return;
+    if (!add(stem + kind.extension, kind.make(std::to_string(prng_.next())))) return;
     images_.emplace_back(stem, kind.extension);
     if (prng_.below(3) == 0) add(stem + (prng_.below(2) == 0 ? ".json" : ".txt"), "{}");
   }
@@ -155,7 +157,7 @@ class RandomTree {
     std::set<std::string> stems;
     for (const auto& [stem, extension] : images_) {
       if (prng_.below(3) == 0 && !stems.empty()) continue;
-      if (add("masks/" + stem.substr(4) + "_m.png", kKinds[2].start + "mask")) stems.insert(stem);
+      if (add("masks/" + stem.substr(4) + "_m.png", fake_png("mask"))) stems.insert(stem);
     }
     if (!stems.empty()) field_ = "mask.png?=../masks/{dir}/{stem}_m.png";
   }

@@ -38,8 +38,8 @@ void check_sound(const std::string& folder) {
 TEST_CASE("members that stand apart are put together again") {
   // All labels behind all images, in three pieces each, and one sample as it should be.
   TarBuilder apart;
-  for (int i = 0; i < 5; ++i) apart.file(fmt::format("k{}.jpg", i), fmt::format("image {}", i));
-  apart.sample("whole", "image", "9");
+  for (int i = 0; i < 5; ++i) apart.file(fmt::format("k{}.jpg", i), fake_jpeg(fmt::to_string(i)));
+  apart.sample("whole", fake_jpeg(), "9");
   for (int i = 0; i < 5; ++i) apart.file(fmt::format("k{}.cls", i), fmt::to_string(i));
   for (int i = 0; i < 5; ++i) apart.file(fmt::format("k{}.json", i), "{}");
   const OneTar tar(apart.end());
@@ -55,7 +55,7 @@ TEST_CASE("members that stand apart are put together again") {
     const std::vector<ReadMember> members = members_in(options.target);
     CHECK(members.size() == 17);
     CHECK(std::vector(members.begin() + 3, members.begin() + 6) ==
-          std::vector<ReadMember>{{"k1", "cls", "1"}, {"k1", "jpg", "image 1"}, {"k1", "json", "{}"}});
+          std::vector<ReadMember>{{"k1", "cls", "1"}, {"k1", "jpg", fake_jpeg("1")}, {"k1", "json", "{}"}});
     const VerifyResult sound = verify_path(options.target);
     CHECK(sound.errors == 0);
     CHECK(sound.classes->largest_label == 9);
@@ -63,7 +63,9 @@ TEST_CASE("members that stand apart are put together again") {
 }
 
 TEST_CASE("samples of one tar that share a key are refused with the command that keeps both, or marked") {
-  const OneTar tar(TarBuilder().sample("k", "one", "0").sample("l", "x", "1").sample("k", "two", "1").end());
+  const std::vector<std::string> images{fake_jpeg("one"), fake_jpeg("x"), fake_jpeg("two")};
+  const OneTar tar(
+      TarBuilder().sample("k", images[0], "0").sample("l", images[1], "1").sample("k", images[2], "1").end());
   ReshardOptions options = tar.options();
   const Error error = failure(options);
   CHECK(error.code() == ErrorCode::conflict);
@@ -75,16 +77,16 @@ TEST_CASE("samples of one tar that share a key are refused with the command that
   for (const ReadMember& member : tar.result()) {
     if (member.extension == "jpg") contents.push_back(member.content);
   }
-  CHECK(contents == std::vector<std::string>{"one", "x", "two"});
+  CHECK(contents == images);
   check_sound(options.target);
 }
 
 TEST_CASE("members of a sample that share an extension are numbered") {
   const OneTar tar(TarBuilder()
-                       .file("k.jpg", "1")
-                       .file("k.JPG", "2")
-                       .file("k.Jpg", "3")
-                       .file("k.2.jpg", "there before")
+                       .file("k.jpg", fake_jpeg("1"))
+                       .file("k.JPG", fake_jpeg("2"))
+                       .file("k.Jpg", fake_jpeg("3"))
+                       .file("k.2.jpg", fake_jpeg("there before"))
                        .file("k.cls", "0")
                        .file("k.cls", "1")
                        .end());
@@ -93,21 +95,23 @@ TEST_CASE("members of a sample that share an extension are numbered") {
   options.mark_duplicates = true;
   run(options);
   CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.cls", "1"},
-                                                {"k", "2.jpg", "there before"},
-                                                {"k", "3.jpg", "2"},
-                                                {"k", "4.jpg", "3"},
+                                                {"k", "2.jpg", fake_jpeg("there before")},
+                                                {"k", "3.jpg", fake_jpeg("2")},
+                                                {"k", "4.jpg", fake_jpeg("3")},
                                                 {"k", "cls", "0"},
-                                                {"k", "jpg", "1"}});
+                                                {"k", "jpg", fake_jpeg("1")}});
   check_sound(options.target);
 }
 
 TEST_CASE("members without an extension get one by --rename") {
-  const OneTar tar(TarBuilder().file("a/1", "x").file("a/1.cls", "0").file("a/2.", "y").file("a/2.cls", "1").end());
+  const std::string x = fake_jpeg("x");
+  const std::string y = fake_jpeg("y");
+  const OneTar tar(TarBuilder().file("a/1", x).file("a/1.cls", "0").file("a/2.", y).file("a/2.cls", "1").end());
   ReshardOptions options = tar.options();
   options.rename = {"=jpg"};
   run(options);
   CHECK(tar.result() ==
-        std::vector<ReadMember>{{"a/1", "cls", "0"}, {"a/1", "jpg", "x"}, {"a/2", "cls", "1"}, {"a/2", "jpg", "y"}});
+        std::vector<ReadMember>{{"a/1", "cls", "0"}, {"a/1", "jpg", x}, {"a/2", "cls", "1"}, {"a/2", "jpg", y}});
   check_sound(options.target);
 }
 
@@ -158,6 +162,33 @@ TEST_CASE("a cut shard is refused with the command that salvages it") {
   CHECK(repaired.warnings == std::vector<std::string>{"samples_lost"});
 }
 
+TEST_CASE("tars that were put together are refused with the command that takes all of their samples, and it does") {
+  const std::string joined = numbered_samples(3, "a").bytes() + numbered_samples(4, "b").bytes();
+  const OneTar tar(TarBuilder().raw(joined));
+  CHECK(says(failure(tar.options()), "--salvage` takes the samples of all of them"));
+  ReshardOptions options = tar.options();
+  options.salvage = true;
+  const Repaired repaired = repair(options);
+  CHECK(repaired.result.samples == 7);
+  CHECK(repaired.warnings.empty());
+  CHECK(repaired.result.lost_bytes.value_or(0) == 0);
+  check_sound(options.target);
+}
+
+TEST_CASE("of tars that were put together and cut, the whole samples before the cut are taken") {
+  const std::string first = numbered_samples(3, "a").bytes();
+  const std::string second = numbered_samples(4, "b").bytes();
+  for (const std::size_t cut : {std::size_t{100}, second.size() / 2}) {
+    CAPTURE(cut);
+    const OneTar tar(TarBuilder().raw(first + second.substr(0, cut)));
+    ReshardOptions options = tar.options();
+    options.salvage = true;
+    const Repaired repaired = repair(options);
+    CHECK(repaired.result.samples == (cut == 100 ? 3 : 5));
+    CHECK(repaired.warnings == std::vector<std::string>{"samples_lost"});
+  }
+}
+
 TEST_CASE("sets with other classes are merged by the names of their classes; only labels change") {
   const TempDir dir;
   const std::map<std::string, std::vector<std::string>> trees = {
@@ -166,7 +197,7 @@ TEST_CASE("sets with other classes are merged by the names of their classes; onl
     for (const std::string& name : classes) {
       for (int i = 0; i < 3; ++i) {
         write_file(dir.path(fmt::format("{}/{}/{}_{}.jpg", tree, name, tree, i)),
-                   fmt::format("\xff\xd8\xff {} {} {}", tree, name, i));
+                   fake_jpeg(fmt::format("{} {} {}", tree, name, i)));
         write_file(dir.path(fmt::format("{}/{}/{}_{}.json", tree, name, tree, i)), "{}");
       }
     }
@@ -209,7 +240,7 @@ TEST_CASE("classes are merged by name only where manifests name them") {
 
 TEST_CASE("names, classes and labels that a set would lack are warnings") {
   const OneTar tar(numbered_samples(3, "k"));
-  for (const char* name : {"src/cat/1.JPEG", "src/dog/2.JPEG"}) write_file(tar.folder.path(name), "\xff\xd8\xff");
+  for (const char* name : {"src/cat/1.JPEG", "src/dog/2.JPEG"}) write_file(tar.folder.path(name), fake_jpeg());
   ConvertOptions converting;
   converting.source = tar.folder.path("src");
   converting.target = tar.folder.path("set");

@@ -16,6 +16,7 @@
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
+#include "support/fake_image.hpp"
 #include "support/shard_folder.hpp"
 
 namespace shardkit::test {
@@ -77,7 +78,7 @@ inline TarBuilder numbered_samples(int count, const std::string& prefix, int fro
   TarBuilder tar;
   for (int i = from; i < from + count; ++i) {
     const std::string image = fmt::format("{} {}", prefix, std::string(static_cast<std::size_t>(i * 97 % 2000), 'x'));
-    tar.sample(fmt::format("{}{:03}", prefix, i), image, fmt::to_string(i % 3));
+    tar.sample(fmt::format("{}{:03}", prefix, i), fake_jpeg(image), fmt::to_string(i % 3));
   }
   return tar.end();
 }

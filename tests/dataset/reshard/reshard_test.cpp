@@ -171,7 +171,9 @@ TEST_CASE("filters keep what all kinds of them let pass") {
           o.classes = {"1", "2"};
           o.keys = {"a*"};
         }).size() == 12);
-  CHECK(keys_with([](auto& o) { o.max_size = 3; }) == std::vector<std::string>{"a000", "b000"});
+  CHECK(keys_with([](auto& o) { o.max_size = 8; }) == std::vector<std::string>{"a000", "b000"});
+  CHECK(keys_with([](auto& o) { o.min_size = 1000; }).size() + keys_with([](auto& o) { o.max_size = 999; }).size() ==
+        25);
 }
 
 TEST_CASE("a class is named as the manifest names it, and its count follows the samples") {
@@ -428,7 +430,7 @@ TEST_CASE("manifests that give one label two names are refused: the merged set w
   const Fixture f;
   Context ctx;
   for (const char* name : {"cats", "dogs"}) {
-    write_file(f.folder.path(fmt::format("src_{0}/{0}/1.jpg", name)), kJpegStart + name);
+    write_file(f.folder.path(fmt::format("src_{0}/{0}/1.jpg", name)), fake_jpeg(name));
     ConvertOptions converting;
     converting.source = f.folder.path(fmt::format("src_{}", name));
     converting.target = f.folder.path(name);
@@ -491,6 +493,7 @@ TEST_CASE("options that contradict each other or say nothing are refused") {
     return failure(options).code() == ErrorCode::usage;
   };
   CHECK(refused([](auto& o) { o.sort = true, o.shuffle = 1; }));
+  CHECK(refused([](auto& o) { o.stratify = true; }));
   CHECK(refused([](auto& o) { o.split = {"a=0.5", "b=0.6"}; }));
   CHECK(refused([](auto& o) { o.split = {"a=0.5", "a=0.5"}; }));
   CHECK(refused([](auto& o) { o.split = {"../a=1"}; }));
@@ -498,6 +501,7 @@ TEST_CASE("options that contradict each other or say nothing are refused") {
   CHECK(refused([](auto& o) { o.sample = "1.5"; }));
   CHECK(refused([](auto& o) { o.rename = {"jpeg"}; }));
   CHECK(refused([](auto& o) { o.rename = {"jpeg=a b"}; }));
+  CHECK(refused([](auto& o) { o.min_size = 2, o.max_size = 1; }));
   CHECK(refused([](auto& o) { o.sizes.shards = 26, o.sizes.samples.reset(); }));
   CHECK_FALSE(fs::exists(f.folder.path("out/manifest.json")));
 }

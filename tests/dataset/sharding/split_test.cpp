@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include <doctest/doctest.h>
@@ -102,6 +103,35 @@ TEST_CASE("a class without a training sample gives the first set the one with th
       few, {shares}, [](std::uint64_t label) { return fmt::format("c{}", label); }, ctx);
   REQUIRE(ctx.warnings().size() == 1);
   CHECK(ctx.warnings()[0].text.find("'c0', 'c1', 'c2', 'c3'") != std::string::npos);
+}
+
+TEST_CASE(
+    "a group that is in a set stays there, and only groups in no set move for a class without a training sample") {
+  SplitRule rule{parse_split({"train=0.000001", "val=0.999999"}), 0};
+  Context ctx;
+  SUBCASE("a known group in the first set is a training sample: the other goes where its hash says") {
+    const auto facts = [](std::uint32_t sample) {
+      return SplitFacts{sample, 7, sample == 0 ? std::optional<std::size_t>(0) : std::nullopt};
+    };
+    const DividedSamples divided = split_samples(first_samples(2), rule, facts, ctx);
+    CHECK(divided.sets == std::vector<SampleOrder>{{0}, {1}});
+    CHECK(divided.labels_moved.empty());
+  }
+  SUBCASE("a known group in another set does not move: the new one does, whatever its hash") {
+    for (std::uint32_t known = 0; known < 8; ++known) {
+      const auto facts = [known](std::uint32_t sample) {
+        return SplitFacts{sample, 7, sample == known ? std::nullopt : std::optional<std::size_t>(1)};
+      };
+      const DividedSamples divided = split_samples(first_samples(8), rule, facts, ctx);
+      CHECK(divided.sets.front() == SampleOrder{known});
+    }
+  }
+  SUBCASE("if all of its groups are in other sets, they stay") {
+    const auto facts = [](std::uint32_t sample) { return SplitFacts{sample, 7, 1}; };
+    const DividedSamples divided = split_samples(first_samples(4), rule, facts, ctx);
+    CHECK(divided.sets.front().empty());
+    CHECK(divided.labels_absent.front() == std::vector<std::uint64_t>{7});
+  }
 }
 
 TEST_CASE("samples of a group stay together") {

@@ -99,6 +99,11 @@ void trickle(ServerConnection& connection, std::string_view tail) {
   }
 }
 
+void no_http(RemoteSet&, const ServedRequest&, ServerConnection& connection) {
+  connection.send("SSH-2.0-OpenSSH_9.2\r\n");
+  connection.close();
+}
+
 void send_headers_without_end(RemoteSet&, const ServedRequest&, ServerConnection& connection) {
   connection.send("HTTP/1.1 206 Partial Content\r\n");
   for (int i = 0; i < 1'000'000 && !connection.closed(); ++i) connection.send(fmt::format("X-{}: 1\r\n", i));
@@ -151,9 +156,8 @@ const Fault kFaults[] = {
     {"403 in the middle", 2, kForEver, status(403), ErrorCode::denied},
     {"401", 1, kForEver, status(401), ErrorCode::denied},
     {"headers without end", 2, 2, send_headers_without_end, ErrorCode::corrupt},
-    {"what is no HTTP", 2, 2,
-     [](RemoteSet&, const ServedRequest&, ServerConnection& c) { c.send("SSH-2.0-OpenSSH_9.2\r\n"); c.close(); },
-     ErrorCode::corrupt},
+    {"what is no HTTP, once", 2, 2, no_http},
+    {"what is no HTTP, always", 2, kForEver, no_http, ErrorCode::network},
     {"a redirect in circles", 1, kForEver, status(302, "Location: ?again\r\n"), ErrorCode::corrupt},
     {"a redirect to what is no URL", 1, kForEver, status(302, "Location: ftp://x\r\n"), ErrorCode::corrupt},
     {"a bit that flips on the way, once", 2, 2, changed([](auto& reply) { reply.body[77] ^= 1; })},

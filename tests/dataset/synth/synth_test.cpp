@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "dataset/synth/synth_picture.hpp"
-#include "image/image_header.hpp"
+#include "image/image_problem.hpp"
 #include "image/jpeg_decoder.hpp"
 #include "io/file.hpp"
 #include "support/temp_dir.hpp"

@@ -130,7 +130,7 @@ TEST_CASE("all sets of a split together are the source, by what their manifests 
 
 TEST_CASE("a label that is the name of another image's folder does not confuse the two") {
   Source source;
-  source.write("a/3.jpg", make_jpeg() + "another");
+  source.write("a/3.jpg", make_jpeg(40));
   source.options.sharding.images.list = source.table("l.csv", "path,label\nb/3.jpg,a\na/3.jpg,b\n");
   source.options.sharding.images.label_column = "label";
   source.convert();

@@ -140,22 +140,23 @@ TEST_CASE("what differs from the source is named: bytes, sizes, images that came
 TEST_CASE("labels and side-cars of the source have to be in the shards") {
   ShardFolder folder;
   for (const char* name : {"cat/a.jpg", "cat/b.jpg", "dog/c.jpg", "dog/c.txt", "dog/c.json"}) {
-    write_file(folder.path(fmt::format("src/{}", name)), name);
+    const bool is_image = std::string_view(name).ends_with(".jpg");
+    write_file(folder.path(fmt::format("src/{}", name)), is_image ? fake_jpeg(name) : name);
   }
   const auto against = [&] {
     return verify_path(folder.path(), {.shards = {}, .against = folder.path("src"), .threads = {}});
   };
   const auto image = [](const char* key) { return std::string(key) + ".jpg"; };
   TarBuilder none;
-  for (const char* key : {"cat/a", "cat/b", "dog/c"}) none.file(image(key), image(key));
+  for (const char* key : {"cat/a", "cat/b", "dog/c"}) none.file(image(key), fake_jpeg(image(key)));
   folder.write("s.tar", none.end());
   const auto unlabeled = against();
   CHECK(codes(unlabeled) == Codes{"missing_label", "missing_label", "missing_label", "missing_field", "missing_field"});
   CHECK(unlabeled.has_findings());
 
   TarBuilder some;
-  some.sample("cat/a", "cat/a.jpg", "0").file("cat/b.jpg", "cat/b.jpg");
-  some.file("dog/c.cls", "1").file("dog/c.jpg", "dog/c.jpg").file("dog/c.txt", "dog/c.txt");
+  some.sample("cat/a", fake_jpeg("cat/a.jpg"), "0").file("cat/b.jpg", fake_jpeg("cat/b.jpg"));
+  some.file("dog/c.cls", "1").file("dog/c.jpg", fake_jpeg("dog/c.jpg")).file("dog/c.txt", "dog/c.txt");
   folder.write("s.tar", some.end());
   const auto partly = against();
   CHECK(problem(partly, "missing_label").key == "cat/b");
@@ -166,9 +167,10 @@ TEST_CASE("labels and side-cars of the source have to be in the shards") {
 
 TEST_CASE("labels are held against the source's classes") {
   ShardFolder folder;
-  write_file(folder.path("src/cat/a.jpg"), "cat");
-  write_file(folder.path("src/dog/b.jpg"), "dog");
-  folder.write("s.tar", TarBuilder().sample("cat/a", "cat", "0").sample("dog/b", "dog", "0").end());
+  write_file(folder.path("src/cat/a.jpg"), fake_jpeg("cat"));
+  write_file(folder.path("src/dog/b.jpg"), fake_jpeg("dog"));
+  folder.write("s.tar",
+               TarBuilder().sample("cat/a", fake_jpeg("cat"), "0").sample("dog/b", fake_jpeg("dog"), "0").end());
   const auto result = verify_path(folder.path(), {.shards = {}, .against = folder.path("src"), .threads = {}});
   CHECK(codes(result) == Codes{"label_not_of_source"});
   CHECK(problem(result, "label_not_of_source").key == "dog/b.cls");
@@ -177,13 +179,14 @@ TEST_CASE("labels are held against the source's classes") {
 
 TEST_CASE("label_gap: also of a set with a manifest, but not for classes that it names") {
   ShardFolder folder;
-  for (const char* path : {"a/1.jpg", "b/2.jpg", "c/3.jpg"}) write_file(folder.path(fmt::format("src/{}", path)), "i");
+  for (const char* path : {"a/1.jpg", "b/2.jpg", "c/3.jpg"}) {
+    write_file(folder.path(fmt::format("src/{}", path)), fake_jpeg());
+  }
   write_file(folder.path("map.json"), R"({"a": 0, "b": 3, "c": 5})");
   ConvertOptions options;
   options.source = folder.path("src");
   options.target = folder.path("out");
   options.sharding.class_map = folder.path("map.json");
-  options.sharding.validate = Validate::none;
   Context ctx;
   convert(options, ctx);
   const auto result = verify_path(folder.path("out"));

@@ -10,6 +10,7 @@
 
 #include "dataset/index/index.hpp"
 #include "dataset/verify/verify.hpp"
+#include "support/fake_image.hpp"
 #include "support/shard_folder.hpp"
 
 namespace shardkit::test {
@@ -51,7 +52,7 @@ inline void index_folder(const ShardFolder& folder) {
 inline TarBuilder good_samples(int count, const std::string& prefix = "k") {
   TarBuilder builder;
   for (int i = 0; i < count; ++i) {
-    builder.sample(prefix + std::to_string(i), "image " + std::to_string(i), std::to_string(i));
+    builder.sample(prefix + std::to_string(i), fake_jpeg("image " + std::to_string(i)), std::to_string(i));
   }
   return builder.end();
 }
