@@ -198,14 +198,14 @@ TEST_CASE("the lease of a holder that was killed protects the folder, and ends w
   const TempDir dir;
   const auto files = posix_file_system();
   const WallTime end = std::chrono::floor<std::chrono::seconds>(system_clock().now()) + 1h;
-  const Lease killed{"a", "", kNow, end, "1"};
+  const Lease killed{"a", kNow, end, "1"};
   take_lease(*files, dir.path(), lease_of("a", end));
   take_lease(*files, dir.path(), killed).reset();
   REQUIRE(read_leases(dir.path()).size() == 2);
   for (const LeaseFile& file : read_leases(dir.path())) CHECK(file.lives_at(system_clock().now()));
 
   SUBCASE("by the end of the holder that was started after it") {
-    const Lease again{"a", "", kNow, end, "2"};
+    const Lease again{"a", kNow, end, "2"};
     auto runs = take_lease(*files, dir.path(), again);
     CHECK(std::ranges::count_if(read_leases(dir.path()), &LeaseFile::is_held) == 1);
     runs.reset();
@@ -218,7 +218,7 @@ TEST_CASE("the lease of a holder that was killed protects the folder, and ends w
 TEST_CASE("a holder that renews its lease is seen running at every moment") {
   const TempDir dir;
   const auto files = posix_file_system();
-  const Lease lease{"a", "", kNow, kNow + 1h, "1"};
+  const Lease lease{"a", kNow, kNow + 1h, "1"};
   auto runs = take_lease(*files, dir.path(), lease);
   std::atomic<bool> done = false;
   std::jthread renewing([&] {

@@ -173,7 +173,7 @@ class NodeCache(CompatibilityTest):
         self.assertEqual(sorted(sets), ["free", "leased", "over"])
         self.assertEqual({row["state"] for row in sets.values()}, {"complete"})
         text = self.program("shardctl", "cache", "ls", "cache").stdout
-        self.assertRegex(text, r"(?m)^  leased by job-1 \(training\) until 2\d{3}-")
+        self.assertRegex(text, r"(?m)^  leased by job-1 until 2\d{3}-")
         self.assertRegex(text, r"(?m)^  formerly leased by job-2 until 2020-01-01")
         self.assertEqual(self.shardctl("cache", "check", "cache")["errors"], 0)
 

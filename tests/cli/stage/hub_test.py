@@ -14,8 +14,8 @@ from staging import StageTest, staged  # noqa: E402
 
 CLEAN = {name: value for name, value in os.environ.items()
          if not name.lower().endswith("_proxy") and not name.startswith(("SSL_", "CURL_", "AWS_", "SHARDKIT_TOKEN"))}
-WITH_TOKEN = {**CLEAN, "SHARDKIT_TOKEN": SECRET}
 SECRET = "hf_hush-hush"
+WITH_TOKEN = {**CLEAN, "SHARDKIT_TOKEN": SECRET}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
