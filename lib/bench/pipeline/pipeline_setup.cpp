@@ -75,7 +75,7 @@ void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) 
 void describe_stages(FieldVisitor& v, PipelineOptions& options) {
   v.topic("Decoding");
   v.field({"backend", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading",
-           Alias{"decode"}},
+           Alias{"decode"}, Elsewhere{"source"}},
           options.backend);
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
           options.crop);

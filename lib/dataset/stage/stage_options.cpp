@@ -130,7 +130,7 @@ void describe_choice(FieldVisitor& v, StageOptions& options) {
   v.field({"include",
            "copy only shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
            "manifests follow their shards; may be repeated",
-           "GLOB"},
+           "GLOB", Elsewhere{"only-manifest"}},
           options.include);
   v.field({"exclude",
            "leave out shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
