@@ -110,15 +110,16 @@ cli::Command checkpoint_command() {
            "data, names and folder would survive a power cut. In mode sync, training waits for all of it, as with a "
            "plain save. In mode background, training waits only for a copy in memory, and the data is written "
            "afterwards. A checkpoint takes as long as its slowest rank. The folder is removed at the end.\n\nWith "
-           "--step-time and --every, also reports the share of training time that checkpoints take. Exit code 3 if a "
+           "--step-time and --checkpoint-every, also reports the share of training time that checkpoints take. Exit "
+           "code 3 if a "
            "background write or a copy (--drain-to) is not finished before the next checkpoint begins.",
        .examples = {{"iobench checkpoint /nvme", "1 GiB, both modes, three times each"},
-                    {"iobench checkpoint /lustre/ckpt --model llama3-70b --scale 0.01 --read-back",
+                    {"iobench checkpoint /lustre/ckpt --preset llama3-70b --scale 0.01 --recheck",
                      "a hundredth of what the 8 ranks of a node write; compares every byte"},
-                    {"iobench checkpoint /ssd --drain-to /nfs --step-time 2s --every 500",
+                    {"iobench checkpoint /ssd --drain-to /nfs --step-time 2s --checkpoint-every 500",
                      "fast disk first, then copy to slower storage: does that keep up?"},
                     {"iobench checkpoint /nvme --job seq-write", "like fio's sequential write"}},
-       .main = {"mode", "model", "bytes", "writers", "direct", "repeat", "drain-to", "step-time", "every"},
+       .main = {"mode", "preset", "bytes", "threads", "direct", "repeat", "drain-to", "step-time", "checkpoint-every"},
        .prometheus = true},
       bench::checkpoint, answer_checkpoint);
 }

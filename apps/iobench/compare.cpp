@@ -74,7 +74,7 @@ bool makes_incomparable(const bench::Difference& difference) { return difference
 
 /// A case for each metric and requirement, and a failed one for each difference that makes results incomparable.
 std::vector<cli::CiCase> ci_cases(const bench::CompareResult& result) {
-  const bool strict = result.fail_on_inconclusive;
+  const bool strict = result.strict;
   std::vector<cli::CiCase> cases;
   for (const bench::Difference& d : result.differences) {
     if (!makes_incomparable(d)) continue;
@@ -148,7 +148,7 @@ cli::Command compare_command() {
            "With too few runs to show how much they differ, a deviation of 5 % between runs is assumed. If other "
            "processes disturbed a side, the result is inconclusive."
            "\n\nExit code 3 if a metric regressed, the results are incomparable or the gate "
-           "is missed. Exit code 0 if the result is inconclusive, unless --fail-on-inconclusive is given.",
+           "is missed. Exit code 0 if the result is inconclusive, unless --strict is given.",
        .examples = {{"iobench compare --ab \"old/iobench decode photos\" \"new/iobench decode photos\"",
                      "run both programs ten times alternately and compare them"},
                     {"iobench compare before.json after.json", "two results, each of a single run"},

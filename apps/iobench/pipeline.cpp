@@ -17,9 +17,8 @@ namespace {
 /// With one digit, because a stall of 0.5 % matters.
 std::string percent(const std::optional<double>& ratio) { return percent_cell(ratio, 1); }
 
-/// "1 shard", "200 images"; "nothing" for a source that reads nothing.
+/// "1 shard", "200 images"
 std::string source_text(const bench::PipelineResult& result) {
-  if (result.files == 0) return "nothing";
   std::string_view noun = enum_name(result.source);
   if (noun.ends_with('s')) noun.remove_suffix(1);
   return format_count(result.files, noun);
@@ -35,9 +34,6 @@ void summary(const bench::PipelineResult& result, std::string& out) {
   fmt::format_to(to, "steps:         {}, each {} x {} or less; after the first batch AU {}, waiting {}\n", result.steps,
                  result.gpus, format_count(result.batch, "sample"), percent(result.au_ratio),
                  percent(result.stall_ratio));
-  if (result.samples_dropped > 0) {
-    fmt::format_to(to, "left out:      {} in incomplete batches\n", format_count(result.samples_dropped, "sample"));
-  }
   fmt::format_to(to, "batch latency: mean {}, p50 {}, p99 {}; the first batch {}\n",
                  format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
                  format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
@@ -178,7 +174,7 @@ cli::Command pipeline_command() {
                      "how much pinned memory, GPU kernels and nvJPEG gain, one after the other"},
                     {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB",
                      "the cost of checkpoints that are written meanwhile"}},
-       .main = {"preset", "gpus", "batch", "step-time", "epochs", "prefetch", "workers", "cache", "decode", "ladder",
+       .main = {"preset", "gpus", "batch", "step-time", "epochs", "prefetch", "workers", "cache", "backend", "ladder",
                 "budget", "trace"},
        .prometheus = true},
       bench::pipeline, answer_pipeline);

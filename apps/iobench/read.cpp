@@ -16,9 +16,8 @@ namespace {
 
 std::string verdict_on(const bench::StoreReport& store, double rate) {
   if (store.streaming) return store.streaming->text;
-  return fmt::format(
-      "the store delivers {} with {}; use --preset or --required-rate to find out whether that is enough",
-      format_rate(rate), format_count(store.knee_connections, "connection"));
+  return fmt::format("the store delivers {} with {}; use --required-rate to find out whether that is enough",
+                     format_rate(rate), format_count(store.knee_connections, "connection"));
 }
 
 /// The most important line: how fast, and from where.
@@ -113,7 +112,7 @@ cli::Command read_command() {
            "epoch.\n\nWrites nothing. Fails if the requested cache state or engine is not available. Never falls back "
            "silently.\n\nObjects at s3:// and http(s):// are requested in blocks over 1, 2, 4, ... connections until "
            "more connections add nothing. Reports the time to the first byte, the rate per connection and in total, "
-           "and the knee of that curve. With --required-rate or a job, the verdict is to stream if the store delivers "
+           "and the knee of that curve. With --required-rate, the verdict is to stream if the store delivers "
            "1.2 times the required rate. Otherwise it is to stage first (exit code 3), with the number of epochs after "
            "which staging has paid off. Credentials come from the environment or a profile.",
        .examples = {{"iobench read shards/train", "in whatever cache state the data is"},
@@ -124,12 +123,10 @@ cli::Command read_command() {
                     {"iobench read photos --mode imagefolder --threads 32", "the cost of opening millions of files"},
                     {"iobench read tokens.bin --sample-bytes 8192 --mode random --engine mmap",
                      "samples of a token file, through a memory mapping"},
-                    {"iobench read s3://bucket/train --preset resnet50-h100 --gpus 8",
-                     "can these eight GPUs stream from the bucket, or should the data be staged?"},
-                    {"iobench read 'https://host/x-{000..146}.tar' -j 128 --required-rate 1.3GB/s",
-                     "the same for files on a web server and a required rate"}},
+                    {"iobench read s3://bucket/train --required-rate 1.5GB/s",
+                     "can a job that reads 1.5 GB/s stream from the bucket, or should the data be staged?"}},
        .main = {"mode", "threads", "block", "engine", "depth", "direct", "cache", "samples", "budget", "repeat",
-                "preset", "gpus"},
+                "required-rate"},
        .prometheus = true},
       bench::read, answer_read);
 }

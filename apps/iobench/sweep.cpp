@@ -60,8 +60,8 @@ cli::Command sweep_command() {
            "size, queue depth with io_uring. Then loading: decoding workers, and batches prefetched beside a step that "
            "takes as long as a batch. Every point starts from the same page cache state.",
        .examples = {{"iobench sweep shards/train", "about three minutes, from disk"},
-                    {"iobench sweep shards/train --what read --direct --budget 1m", "storage only"},
-                    {"iobench sweep shards --what load --cache warm --batch 256 --step-time 200ms",
+                    {"iobench sweep shards/train --mode read --direct --budget 1m", "storage only"},
+                    {"iobench sweep shards --mode load --cache warm --batch 256 --step-time 200ms",
                      "only the loader of a job"}},
        .about_node = true},
       bench::sweep, answer_sweep);

@@ -17,16 +17,14 @@ namespace {
 void add_rows(const bench::TransferResult& result, std::string& out) {
   if (result.rows.empty()) return;
   auto to = std::back_inserter(out);
-  const bool samples = result.rows.front().samples_per_second.has_value();
-  fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}{}\n", "GPU", "memory", "way", "size",
-                 "streams", "NUMA", "rate", "from to", "of link", samples ? "     samples/s" : "");
+  fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}\n", "GPU", "memory", "way", "size",
+                 "streams", "NUMA", "rate", "from to", "of link");
   for (const bench::TransferRow& row : result.rows) {
     fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}", row.device, enum_name(row.kind),
                    enum_name(row.direction), typed_size(row.bytes), row.streams, enum_name(row.numa),
                    format_rate(row.bytes_per_second),
                    format_rate(row.lowest_bytes_per_second) + " to " + format_rate(row.highest_bytes_per_second),
                    percent_cell(row.wire_share));
-    if (row.samples_per_second) fmt::format_to(to, "{:>14.0f}", *row.samples_per_second);
     out += '\n';
   }
   out += '\n';
@@ -96,10 +94,10 @@ cli::Command transfer_command() {
        .examples = {{"iobench transfer", "everything, on GPU 0"},
                     {"iobench transfer --device all --kinds pinned --bytes 64MiB,1GiB --numa both",
                      "each GPU from its own and from its farthest NUMA node"},
-                    {"iobench transfer --batch 256 --shape 3x224x224 --dtype f16 --streams 1,2,4",
-                     "batches of a training job, on several streams"},
+                    {"iobench transfer --kinds pinned --bytes 38535168 --depth 1,2,4",
+                     "batches of 256 x 3 x 224 x 224 bytes, on several streams"},
                     {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile compared with pread and pinned copies"}},
-       .main = {"kinds", "directions", "bytes", "batch", "shape", "dtype", "device", "numa", "gds"}},
+       .main = {"kinds", "bytes", "depth", "device", "numa", "gds"}},
       bench::transfer, answer_transfer);
 }
 

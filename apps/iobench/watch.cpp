@@ -269,16 +269,16 @@ cli::Command watch_command() {
            "Prints one line per interval: CPU use, throttling by the CPU limit, pressure (PSI) of CPU, "
            "storage and memory, the disk or NFS mount of PATH, /dev/shm, page cache, and GPUs (NVML). With "
            "--pid, watches that process, its descendants and its control group, otherwise the whole node. "
-           "Continues until Ctrl-C, SIGTERM, --duration, --count or the end of the process. Then reports "
+           "Continues until Ctrl-C, SIGTERM, --budget, --count or the end of the process. Then reports "
            "what was the bottleneck, for which share of the time, the figures behind it, and what to "
            "do.\n\nOnly reads kernel and driver counters: runs no benchmark, writes nothing and never reads "
            "the data. Values that are not visible to this user are left out. Stopping it is normal: exit code 0. "
            "--prometheus writes the summary at the end.",
        .examples = {{"iobench watch /data/train --pid 4711", "what limits this job?"},
-                    {"iobench watch /data/train --duration 60s --lines none",
+                    {"iobench watch /data/train --budget 60s --lines none",
                      "one minute of the whole node, only the verdict"},
                     {"iobench watch --pid 4711 --lines json >> job.jsonl", "one JSON object per interval"},
-                    {"iobench watch /data --duration 50s --prometheus /var/lib/metrics/watch.prom",
+                    {"iobench watch /data --budget 50s --prometheus /var/lib/metrics/watch.prom",
                      "metrics of the last minute, from a timer"}},
        .prometheus = true,
        .live = true},

@@ -25,9 +25,8 @@ std::string state_text(staging::StagedState state) {
 
 std::string lease_text(const dataset::CacheLsLease& lease) {
   if (!lease.fault.empty()) return cli::printable(lease.fault);
-  const std::string purpose = lease.purpose.empty() ? "" : fmt::format(" ({})", cli::printable(lease.purpose));
-  return fmt::format("{} by {}{} {}until {}", lease.live ? "leased" : "formerly leased", cli::printable(lease.owner),
-                     purpose, lease.held ? "while its `cache hold` runs, now " : "", lease.expires_at);
+  return fmt::format("{} by {} {}until {}", lease.live ? "leased" : "formerly leased", cli::printable(lease.owner),
+                     lease.held ? "while its `cache hold` runs, now " : "", lease.expires_at);
 }
 
 void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::string& out) {
@@ -72,7 +71,8 @@ cli::Answer answer_cache_check(const dataset::CacheCheckOptions& options, const 
   cli::Answer answer;
   const std::string checked =
       fmt::format("{} in {}, {}, {}", format_count(result.files, "file"), format_count(result.folders, "staged folder"),
-                  format_size(result.bytes), result.quick ? "names and sizes" : "every byte");
+                  format_size(result.bytes),
+                  result.depth == dataset::CacheCheckDepth::structure ? "names and sizes" : "every byte");
   const std::string problems =
       fmt::format("{}, {}", format_count(result.errors, "error"), format_count(result.warnings, "warning"));
   answer.headline = fmt::format("{}: {}", result.problems_total == 0 ? "sound" : problems, checked);
@@ -178,7 +178,7 @@ cli::Command cache_ls_command() {
            "subfolder. Lists for each set its source, whether it is complete, when it was last used, its leases, and "
            "how much of it is in the page cache. Changes nothing. DIR may be mounted read-only.",
        .examples = {{"shardctl cache ls /nvme/cache", "one line per set"},
-                    {"shardctl cache ls /nvme/cache/train --files", "also one line per file"},
+                    {"shardctl cache ls /nvme/cache/train --long", "also one line per file"},
                     {"shardctl cache ls /nvme/cache --json -", "for scripts"}},
        .prometheus = true},
       dataset::cache_ls, answer_cache_ls);
@@ -215,13 +215,13 @@ cli::Command cache_check_command() {
       {.name = "cache check",
        .summary = "compare staged files with the checksums they were staged with",
        .description =
-           "Checks that every staged file exists, has its size and, without --quick, its original bytes. Missing or "
+           "Checks that every staged file exists and has its size and its original bytes. Missing or "
            "wrong files are errors. Files that were not staged are warnings. The next `shardctl stage` fetches files "
            "that are missing or were changed by a program. A file whose bytes changed without a new modification time, "
            "as by a faulty disk, looks unchanged: --repair marks it, so that the next stage replaces it, also if the "
            "set is leased.",
        .examples = {{"shardctl cache check /nvme/cache", "every byte of all sets"},
-                    {"shardctl cache check /nvme/cache/train --quick", "only names and sizes, fast"},
+                    {"shardctl cache check /nvme/cache/train --depth structure", "only names and sizes, fast"},
                     {"shardctl cache check /nvme/cache --repair", "also marks damaged files"}}},
       dataset::cache_check, answer_cache_check, cache_check_ci);
 }

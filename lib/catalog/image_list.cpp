@@ -47,11 +47,6 @@ class ListLabels {
     if (cell->is_array()) {
       note_count(true, line);
       for (const auto& value : *cell) labels.push_back(label_of(value, line));
-    } else if (!options_.label_separator.empty() && cell->is_string()) {
-      note_count(true, line);
-      for (std::string& part : split_labels(cell->get_ref<const std::string&>(), options_.label_separator)) {
-        labels.push_back(label_of(std::move(part), line));
-      }
     } else {
       note_count(false, line);
       labels.push_back(label_of(*cell, line));
@@ -59,7 +54,7 @@ class ListLabels {
     return labels;
   }
 
-  /// Whether images have any number of labels: lists of JSON, or text with the separator given.
+  /// Whether images have any number of labels: lists of JSON.
   bool several() const { return several_.value_or(false); }
 
  private:
@@ -291,12 +286,6 @@ void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixe
 }
 
 }  // namespace
-
-std::vector<std::string> split_labels(std::string_view cell, std::string_view separator) {
-  std::vector<std::string> parts;
-  for (const auto part : cell | std::views::split(separator)) parts.emplace_back(part.begin(), part.end());
-  return parts;
-}
 
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {

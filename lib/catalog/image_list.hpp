@@ -16,14 +16,13 @@ struct ImageListOptions {
   std::string file;                  ///< CSV, TSV or JSON Lines (image_table.hpp)
   std::string path_column = "path";  ///< the image's path below the source
   std::string label_column = {};     ///< empty: the images have no labels
-  std::string label_separator = {};  ///< separator of several labels of an image in CSV and TSV; empty: each has one
   /// Labels by class name. If there are any, labels that are numbers are names too.
   std::map<std::string, std::uint64_t> class_map = {};
 };
 
 struct ImageList {
   ImageFolderScan scan;
-  /// Images may have several labels, in a JSON list or separated by the separator. Then the scan has no classes: the
+  /// Images may have several labels, in a JSON list. Then the scan has no classes: the
   /// labels are for the .json member (image_notes.hpp).
   bool several_labels = false;
   /// Some image has several rows. Its rows are for the .json member, and it has a label only if they all agree. A class
@@ -40,8 +39,5 @@ struct ImageList {
 /// Error{not_found} for a list without images, and the errors of scan_image_folder() for a failing source.
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx);
-
-/// The parts of a cell between separators; none of an empty cell.
-std::vector<std::string> split_labels(std::string_view cell, std::string_view separator);
 
 }  // namespace shardkit::catalog

@@ -42,13 +42,6 @@ std::string_view without_extension(std::string_view path) {
   return path.substr(0, name + formats::split_extension(path.substr(name)).stem.size());
 }
 
-/// "007" stays text, as "7" would be another label.
-nlohmann::ordered_json label_value(const std::string& text) {
-  const auto number = parse_count(text);
-  if (number && fmt::to_string(*number) == text) return *number;
-  return text;
-}
-
 }  // namespace
 
 void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text) {
@@ -183,7 +176,6 @@ void ImageNotes::add_metadata(const std::string& file, const std::string& path_c
 void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx) {
   labels_ = std::make_unique<RowIndex>(list.file, list.path_column, source, ctx);
   label_column_ = list.label_column;
-  label_separator_ = list.label_separator;
 }
 
 void ImageNotes::settle(const ImageFolderScan& scan) {
@@ -209,17 +201,6 @@ bool ImageNotes::knows(std::string_view path) const {
   return (!metadata_ || !metadata_->find(path).empty()) && (!labels_ || !labels_->find(path).empty());
 }
 
-/// A list of labels, whether a cell of JSON is one or text with separators.
-nlohmann::ordered_json ImageNotes::labels_in(nlohmann::ordered_json cell, std::string_view path) const {
-  if (cell.is_array()) return cell;
-  if (!cell.is_string()) labels_->table().fail_changed(path);  // ListLabels saw one of the two
-  nlohmann::ordered_json labels = nlohmann::ordered_json::array();
-  for (const std::string& part : split_labels(cell.get_ref<const std::string&>(), label_separator_)) {
-    labels.push_back(label_value(part));
-  }
-  return labels;
-}
-
 std::string ImageNotes::json_of(std::string_view path) {
   nlohmann::ordered_json json;
   const RowIndex* last = nullptr;
@@ -228,9 +209,8 @@ std::string ImageNotes::json_of(std::string_view path) {
     last = labels_.get();
     json = labels_->note(path, positions);
     if (!labels_->several() && !label_column_.empty()) {
-      json = {{label_column_, labels_in(std::move(json[label_column_]), path)}};
-    } else if (!label_separator_.empty() && !label_column_.empty()) {
-      for (auto& row : json) row[label_column_] = labels_in(std::move(row[label_column_]), path);
+      if (!json[label_column_].is_array()) labels_->table().fail_changed(path);  // ListLabels saw an array
+      json = {{label_column_, std::move(json[label_column_])}};
     }
   }
   if (metadata_ && !(positions = metadata_->find(path)).empty()) {

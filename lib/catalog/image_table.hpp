@@ -119,12 +119,9 @@ class ImageNotes {
   Unused unused(const ImageFolderScan& scan) const;
 
  private:
-  nlohmann::ordered_json labels_in(nlohmann::ordered_json cell, std::string_view path) const;
-
   std::unique_ptr<RowIndex> metadata_;
   std::unique_ptr<RowIndex> labels_;
   std::string label_column_;
-  std::string label_separator_;
 };
 
 }  // namespace shardkit::catalog

@@ -40,16 +40,12 @@ void StoreAccess::describe(FieldVisitor& v) {
           region);
   v.field({"requester-pays", "pay for requests to buckets whose owner does not"}, requester_pays);
   v.field({"anonymous", "send no credentials, for public buckets"}, anonymous);
-  v.field({"token-file",
-           "file with a bearer token for the https servers of the operands; default: the token in SHARDKIT_TOKEN",
-           Role::input_file, kMayDiffer},
-          token_file);
 }
 
 net::StoreOptions StoreAccess::store_options(Context& ctx) const {
   net::StoreOptions options;
   options.s3 = {profile, endpoint_url, region, anonymous, virtual_hosts, requester_pays};
-  options.token = net::bearer_token(token_file, system::process_environment());
+  options.token = net::bearer_token(system::process_environment());
   options.retry.on_retry = [&ctx](const net::RetryEvent& event) {
     ctx.repeated({event.address, event.reason, event.failures, event.attempts, event.wait.count(),
                   event.retry_after.value_or(system::Seconds(0)) > system::Seconds(0), 0});

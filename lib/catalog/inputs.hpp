@@ -27,7 +27,6 @@ struct StoreAccess {
   bool anonymous = false;
   bool requester_pays = false;
   bool virtual_hosts = false;
-  std::string token_file = {};
 
   static constexpr std::string_view kTopic = "Object stores";  ///< of all its options
 

@@ -174,10 +174,14 @@ class Binder final : public FieldVisitor {
     operands_.push_back({std::string(field.name), field.role == Role::positional, repeated, std::move(store)});
   }
 
-  void bind_text(const Field& field, std::function<void(const std::string&)> store) {
-    if (field.is_operand()) return add_operand(field, false, std::move(store));
+  void note_elsewhere(const Field& field) {
     for (const auto name : std::views::split(field.elsewhere, ' '))
       elsewhere_.emplace(std::string(name.begin(), name.end()), field.spelling());
+  }
+
+  void bind_text(const Field& field, std::function<void(const std::string&)> store) {
+    if (field.is_operand()) return add_operand(field, false, std::move(store));
+    note_elsewhere(field);
     if (field.unit == Unit::bytes || field.unit == Unit::bytes_per_second) sizes_.insert(field.spelling());
     // All values are accepted, so that check_given_once() and not the library reports too many.
     single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
@@ -193,6 +197,7 @@ class Binder final : public FieldVisitor {
     if (field.is_operand()) {
       add_operand(field, true, [&value](const std::string& text) { value.push_back(text); });
     } else {
+      note_elsewhere(field);
       app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
     }
   }

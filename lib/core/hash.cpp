@@ -126,7 +126,7 @@ ChecksumStream::ChecksumStream(ChecksumKind kind)
   if (EVP_DigestInit_ex(context_.get(), digest, nullptr) == 1) return;
   throw Error(ErrorCode::unsupported,
               fmt::format("this system's OpenSSL does not allow {}, which {} need", enum_name(kind),
-                          kind == ChecksumKind::md5 ? "wids indexes and --verify etag" : "checksums of object stores"));
+                          kind == ChecksumKind::md5 ? "wids indexes and --validate etag" : "checksums of object stores"));
 }
 
 void ChecksumStream::update(Bytes bytes) {

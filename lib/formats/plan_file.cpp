@@ -307,7 +307,7 @@ std::vector<std::size_t> label_digits(const PlanHead& head) {
 }
 
 std::string_view planned_value(std::string_view name, std::string_view value) {
-  if (name == "stratify") return {};  // never had an effect on shards
+  if (name == "stratify") return {};  // an option of 0.1.0 without effect on shards
   return name == "on_bad" && value == "skip" ? "fail" : value;
 }
 

@@ -51,7 +51,6 @@ struct DeviceTensor {
   DeviceSpan values;
   std::uint32_t side = 0;
   image::TensorType type = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
 };
 
 /// A moment in a stream.

@@ -17,7 +17,6 @@ TensorTarget<Value> target_of(const DeviceTensor& tensor) {
   TensorTarget<Value> target;
   target.values = reinterpret_cast<Value*>(tensor.values.data);
   target.side = tensor.side;
-  target.planes = tensor.layout == image::TensorLayout::nchw;
   for (std::size_t c = 0; c < kTensorChannels; ++c) {
     target.mean[c] = image::kImageNetMean[c];
     target.deviation[c] = image::kImageNetDeviation[c];

@@ -13,13 +13,12 @@ namespace shardkit::gpu {
 
 inline constexpr unsigned kTensorChannels = 3;
 
-/// Target of values, and their conversion: std::uint8_t keeps them, float normalizes, std::uint16_t represents a half.
-/// Passed to kernels by value.
+/// Target of values, a plane for each channel of a sample, and their conversion: std::uint8_t keeps them, float
+/// normalizes, std::uint16_t represents a half. Passed to kernels by value.
 template <class Value>
 struct TensorTarget {
   Value* values = nullptr;
   std::uint32_t side = 0;
-  bool planes = true;  ///< of each sample, a plane for each channel; else pixel by pixel
   float mean[kTensorChannels] = {};
   float deviation[kTensorChannels] = {};
 
@@ -60,8 +59,7 @@ template <class Value>
 constexpr void put_level(const TensorTarget<Value>& target, std::size_t sample, std::size_t pixel, unsigned channel,
                          std::uint8_t level) {
   const std::size_t pixels = target.pixels();
-  const std::size_t offset = target.planes ? channel * pixels + pixel : pixel * kTensorChannels + channel;
-  target.values[sample * pixels * kTensorChannels + offset] =
+  target.values[(sample * kTensorChannels + channel) * pixels + pixel] =
       tensor_value<Value>(level, target.mean[channel], target.deviation[channel]);
 }
 

@@ -102,7 +102,7 @@ void Augmenter::prepare(std::size_t width) {
   floats_.resize(values);
   halves_.resize(values);
   for (std::size_t i = 0; i < values; ++i) {
-    const std::size_t channel = layout_ == TensorLayout::nchw ? i / width : i % kRgbChannels;
+    const std::size_t channel = i / width;
     mean_[i] = kImageNetMean[channel];
     deviation_[i] = kImageNetDeviation[channel];
   }
@@ -110,13 +110,10 @@ void Augmenter::prepare(std::size_t width) {
 
 void Augmenter::arrange(const PixelView& rgb, std::uint32_t y, bool flip) {
   const std::size_t width = rgb.width;
-  const bool planes = layout_ == TensorLayout::nchw;
-  const std::size_t next_channel = planes ? width : 1;
-  const std::size_t next_pixel = planes ? 1 : kRgbChannels;
   const std::uint8_t* pixel = rgb.row(y);
   for (std::size_t x = 0; x < width; ++x, pixel += kRgbChannels) {
-    std::uint8_t* target = levels_.data() + (flip ? width - 1 - x : x) * next_pixel;
-    for (std::size_t c = 0; c < kRgbChannels; ++c) target[c * next_channel] = pixel[c];
+    std::uint8_t* target = levels_.data() + (flip ? width - 1 - x : x);
+    for (std::size_t c = 0; c < kRgbChannels; ++c) target[c * width] = pixel[c];
   }
 }
 
@@ -130,12 +127,11 @@ Bytes Augmenter::convert() {
 
 void Augmenter::augment(const PixelView& rgb, bool flip, MutableBytes sample) {
   prepare(rgb.width);
-  const std::size_t parts = layout_ == TensorLayout::nchw ? kRgbChannels : 1;
-  const std::size_t part_bytes = rgb.stride() * value_bytes(type_) / parts;  // of one row
+  const std::size_t part_bytes = rgb.width * value_bytes(type_);  // of one row of a plane
   for (std::uint32_t y = 0; y < rgb.height; ++y) {
     arrange(rgb, y, flip);
     const Bytes row = convert();
-    for (std::size_t part = 0; part < parts; ++part) {
+    for (std::size_t part = 0; part < kRgbChannels; ++part) {
       std::byte* target = sample.data() + (part * rgb.height + y) * part_bytes;
       std::memcpy(target, row.data() + part * part_bytes, part_bytes);
     }

@@ -29,13 +29,13 @@ inline bool draw_flip(Prng& prng) { return (prng.next() >> 63U) != 0; }
 /// to_half() for a whole row, with F16C if the processor has it. `halves` is as long as `values`.
 void to_half(std::span<const float> values, std::span<std::uint16_t> halves);
 
-/// Flips, normalizes and lays out RGB pixels as one sample of a batch tensor. f32 is (x / 255 - mean) / deviation in
-/// single precision, bit for bit torchvision's ToTensor and Normalize; f16 is that rounded to nearest, ties to even;
-/// u8 keeps the values, for a GPU to normalize. Keeps a row between calls, so that a reused object allocates
-/// nothing. One thread at a time.
+/// Flips and normalizes RGB pixels as one sample of a batch tensor, planes first (NCHW). f32 is (x / 255 - mean) /
+/// deviation in single precision, bit for bit torchvision's ToTensor and Normalize; f16 is that rounded to nearest,
+/// ties to even; u8 keeps the values, for a GPU to normalize. Keeps a row between calls, so that a reused object
+/// allocates nothing. One thread at a time.
 class Augmenter {
  public:
-  Augmenter(TensorType type, TensorLayout layout) : type_(type), layout_(layout) {}
+  explicit Augmenter(TensorType type) : type_(type) {}
 
   /// Writes `rgb`, of three channels, to `sample`: width * height * 3 values of the type.
   void augment(const PixelView& rgb, bool flip, MutableBytes sample);
@@ -48,8 +48,7 @@ class Augmenter {
   Bytes convert();
 
   TensorType type_;
-  TensorLayout layout_;
-  std::vector<std::uint8_t> levels_;  ///< one row in the tensor's order: three planes of it, or pixels
+  std::vector<std::uint8_t> levels_;  ///< one row: three planes of it
   std::vector<float> mean_;           ///< of the channel that stands there, and so on
   std::vector<float> deviation_;
   std::vector<float> floats_;

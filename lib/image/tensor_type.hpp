@@ -13,10 +13,6 @@ namespace shardkit::image {
 enum class TensorType { u8, f16, f32 };
 constexpr auto enum_names(TensorType) { return std::to_array<std::string_view>({"u8", "f16", "f32"}); }
 
-/// In which order: plane by plane, or pixel by pixel (PyTorch's channels_last).
-enum class TensorLayout { nchw, nhwc };
-constexpr auto enum_names(TensorLayout) { return std::to_array<std::string_view>({"nchw", "nhwc"}); }
-
 /// Bytes of one value.
 constexpr std::uint64_t value_bytes(TensorType type) {
   return type == TensorType::u8 ? 1 : type == TensorType::f16 ? 2 : 4;

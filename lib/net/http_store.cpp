@@ -11,7 +11,7 @@ namespace shardkit::net {
 namespace {
 
 constexpr const char* kLoginRemedy =
-    "; give a bearer token with --token-file or in SHARDKIT_TOKEN (sent only over https, or to this machine), or a "
+    "; give a bearer token in SHARDKIT_TOKEN (sent only over https, or to this machine), or a "
     "login in ~/.netrc";
 
 const char* remedy_for(int status, bool has_login) {

@@ -15,8 +15,6 @@
 namespace shardkit::net {
 namespace {
 
-constexpr std::uint64_t kLongestToken = 16U << 10U;
-
 class StoreSource final : public io::ObjectSource {
  public:
   StoreSource(OpenStore open, std::stop_token stop)
@@ -137,14 +135,12 @@ void register_store_scheme(const StoreScheme& scheme) {
   store_schemes().push_back(scheme);
 }
 
-Secret bearer_token(const std::string& file, const system::EnvironmentLookup& environment) {
-  std::string text =
-      file.empty() ? environment("SHARDKIT_TOKEN").value_or("") : io::read_text_file(file, kLongestToken);
+Secret bearer_token(const system::EnvironmentLookup& environment) {
+  std::string text = environment("SHARDKIT_TOKEN").value_or("");
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
   const auto is_visible = [](char c) { return c > ' ' && c < '\x7f'; };
-  if ((file.empty() || !text.empty()) && std::ranges::all_of(text, is_visible)) return Secret(text);
-  throw usage_error("the bearer token in {} is empty or not one word",
-                    file.empty() ? "SHARDKIT_TOKEN" : fmt::format("'{}'", file));
+  if (std::ranges::all_of(text, is_visible)) return Secret(text);
+  throw usage_error("the bearer token in SHARDKIT_TOKEN is not one word");
 }
 
 StoreOpener::StoreOpener(StoreOptions options) : options_(std::move(options)) {

@@ -24,9 +24,8 @@ struct StoreOptions {
   Secret token;  ///< bearer token for the web servers that StoreOpener::trust() names; may be empty
 };
 
-/// The bearer token in `file`, or if that is empty in SHARDKIT_TOKEN; empty without both. Throws Error{usage} if it is
-/// not one word, and the errors of reading the file.
-Secret bearer_token(const std::string& file, const system::EnvironmentLookup& environment);
+/// The bearer token in SHARDKIT_TOKEN; empty without it. Throws Error{usage} if it is not one word.
+Secret bearer_token(const system::EnvironmentLookup& environment);
 
 /// A store with its connections and credentials, and the key or prefix of its address.
 struct OpenStore {

@@ -162,7 +162,7 @@ FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog l
 void FileCopy::prepare() {
   if (file_.object.size < steps_.large_bytes()) return;
   out_->reserve(file_.object.size);
-  if (!steps_.keep_cached) out_->bypass_cache();
+  out_->bypass_cache();
 }
 
 std::optional<ByteRange> FileCopy::claim(std::uint64_t longest) {
@@ -306,7 +306,7 @@ bool FileCopy::check_parts(const std::stop_token& stop) {
 }
 
 void FileCopy::close() {
-  if (!steps_.keep_cached) out_->drop_cached(file_.object.size);
+  out_->drop_cached(file_.object.size);
   log_.remove();
 }
 
@@ -356,7 +356,7 @@ void FileCopy::save() {
   }
   gate_.sync([this] { out_->sync(); });
   log_.record(identity(), durable);
-  if (!steps_.keep_cached) out_->drop_cached(read_again_from);
+  out_->drop_cached(read_again_from);
 }
 
 }  // namespace shardkit::staging

@@ -120,8 +120,6 @@ class DiskGate {
 struct CopySteps {
   /// Bytes between two moments at which a file is made durable and can be resumed.
   std::uint64_t save_bytes = 16ULL << 20U;
-  /// Whether the page cache may keep written data; it counts towards a pod's memory.
-  bool keep_cached = false;
   /// Maximum time between two such moments, so that slow copies make progress despite repeated kills.
   std::chrono::milliseconds save_every{2000};
 

@@ -110,8 +110,7 @@ std::size_t remove_leases(io::FileSystem& files, const std::string& folder, cons
 
 std::string describe(const LeaseFile& file) {
   if (!file.lease) return fmt::format("leased by an unreadable lease ({})", file.fault);
-  const std::string purpose = file.lease->purpose.empty() ? "" : fmt::format(" ({})", file.lease->purpose);
-  return fmt::format("leased by {}{} until {}{}", file.lease->owner, purpose, system::rfc3339(file.lease->expires_at),
+  return fmt::format("leased by {} until {}{}", file.lease->owner, system::rfc3339(file.lease->expires_at),
                      file.lease->holder.empty() ? "" : ", which its `cache hold` renews");
 }
 
@@ -120,7 +119,6 @@ std::string write_lease(const Lease& lease) {
   root["format"] = kLeaseFormat;
   root["version"] = kLeaseVersion;
   root["owner"] = lease.owner;
-  root["purpose"] = lease.purpose;
   root["taken_at"] = system::rfc3339(lease.taken_at);
   root["expires_at"] = system::rfc3339(lease.expires_at);
   if (!lease.holder.empty()) root["holder"] = lease.holder;
@@ -138,8 +136,8 @@ Lease read_lease(std::string_view text, const std::string& path) {
     if (root.at("format") != kLeaseFormat || root.at("version") != kLeaseVersion) {
       throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a lease of version {}", path, kLeaseVersion);
     }
-    return {root.at("owner").get<std::string>(), root.at("purpose").get<std::string>(), time_in(root, "taken_at", path),
-            time_in(root, "expires_at", path), root.value("holder", "")};
+    return {root.at("owner").get<std::string>(), time_in(root, "taken_at", path), time_in(root, "expires_at", path),
+            root.value("holder", "")};
   } catch (const Json::exception& error) {
     throw damaged(error.what());
   }
@@ -171,7 +169,6 @@ Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease
   for (const LeaseFile& file : read_leases(folder)) {
     if (!file.lease || file.lease->owner != lease.owner || file.lease->holder != lease.holder) continue;
     lease.expires_at = std::max(lease.expires_at, file.lease->expires_at);
-    if (lease.purpose.empty()) lease.purpose = file.lease->purpose;
   }
   take_lease(files, folder, lease);
   return lease;

@@ -19,8 +19,7 @@
 namespace shardkit::staging {
 
 struct Lease {
-  std::string owner;  ///< id of the job
-  std::string purpose;
+  std::string owner;          ///< id of the job
   system::WallTime taken_at;  ///< or renewed
   system::WallTime expires_at;
   std::string holder = {};  ///< random name of the running process that renews it; empty: no process does
@@ -39,7 +38,7 @@ struct LeaseFile {
   bool lives_at(system::WallTime now) const { return !lease || now < lease->expires_at; }
 };
 
-/// "leased by job-7 (training) until 2026-01-02T03:04:05Z"; "leased by job-7 while its `cache hold` runs, now until
+/// "leased by job-7 until 2026-01-02T03:04:05Z"; "leased by job-7 while its `cache hold` runs, now until
 /// ..."
 std::string describe(const LeaseFile& lease);
 
@@ -90,6 +89,6 @@ inline constexpr Field kLeaseIdOption{
     "lease-id",
     "id of the job that the lease belongs to; default: the pod (POD_UID, POD_NAME or its HOSTNAME), the Slurm job "
     "(slurm-<id>), or a random id, which is printed",
-    "ID", Alias{"owner"}};
+    "ID", Alias{"owner"}, Elsewhere{"purpose"}};
 
 }  // namespace shardkit::staging

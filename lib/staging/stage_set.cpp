@@ -222,10 +222,6 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
     throw Error(ErrorCode::not_found, At{source.location()}, "'{}' contains no files", source.location());
   }
   if (wanted.use_manifests) find_sets(source, objects, stop);
-  if (wanted.only_manifest && !has_manifest()) {
-    throw Error(ErrorCode::not_found, At{source.location()},
-                "--only-manifest: '{}' has no manifest; leave the option out to stage all files", source.location());
-  }
   std::unordered_set<std::string> covered;
   for (ExpectedFile& file : expected()) covered.insert(std::move(file.name));
   const auto is_of_set = [&](const io::ObjectInfo& object) {
@@ -235,12 +231,7 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
     return covered.contains(object.name) || std::ranges::any_of(sets_, is_state);
   };
   for (io::ObjectInfo& object : objects) {
-    if (is_of_set(object)) continue;
-    if (wanted.only_manifest) {
-      left_out_.push_back(std::move(object.name));
-    } else {
-      objects_.push_back(std::move(object));
-    }
+    if (!is_of_set(object)) objects_.push_back(std::move(object));
   }
 }
 

@@ -53,7 +53,6 @@ struct StageWanted {
   std::string manifest_text = {};                      ///< of that one
   bool use_manifests = true;                           ///< also of folders below a source without a manifest
   std::string manifest_problem = {};                   ///< why nobody knows whether the source has a manifest
-  bool only_manifest = false;                          ///< without files that no manifest lists
   std::vector<std::string> include = {};               ///< shell patterns of names; empty: all
   std::vector<std::string> exclude = {};
   bool keep_going = false;  ///< without the named files that are missing

@@ -26,6 +26,6 @@ log=/var/log/shardkit-prolog.log
 # files.
 timeout --signal=TERM --kill-after=10 1200 \
   shardctl stage "$source_url" "$cache/imagenet-train" --cache "$cache" --limit 800GiB \
-  --lease-id "slurm-$SLURM_JOB_ID" --lease 8d --purpose prolog --jitter 10s --soft-fail --quiet \
+  --lease-id "slurm-$SLURM_JOB_ID" --lease 8d --jitter 10s --soft-fail --quiet \
   >>"$log" 2>&1 || echo "job $SLURM_JOB_ID: nothing staged, exit code $?" >>"$log"
 exit 0

@@ -18,7 +18,7 @@ def seconds_of_steady_epochs(printed):
 def pipeline(bench):
     shards = bench.shards(SAMPLES)
     warm(shards)
-    ours = [bench.programs / "iobench", "pipeline", shards, "--batch", BATCH, "--epochs", 2, "--drop-last", "--workers", 2,
+    ours = [bench.programs / "iobench", "pipeline", shards, "--batch", BATCH, "--epochs", 2, "--workers", 2,
             "--json", "-", "--quiet"]
     contenders = [Contender("iobench pipeline", ours, seconds=seconds_of_steady_epochs)]
     if bench.options.all_peers:

@@ -92,16 +92,13 @@ TEST_CASE("without a label column images have no label") {
   CHECK(!list.read().several_labels);
 }
 
-TEST_CASE("several labels for an image: arrays, or text with the separator") {
+TEST_CASE("several labels for an image: arrays") {
   Listed json("{\"path\":\"a.jpg\",\"label\":[\"x\",\"y\"]}\n{\"path\":\"d e.jpg\",\"label\":[]}\n", "l.jsonl");
   CHECK(json.images() == ": a.jpg d e.jpg;");
   CHECK(json.read().several_labels);
-  Listed csv("path,label\na.jpg,x;y\nd e.jpg,\n");
-  csv.options.label_separator = ";";
-  CHECK(csv.images() == ": a.jpg d e.jpg;");
-  CHECK(csv.read().several_labels);
-  Listed tags("path,label\na.jpg,2022;sky\nd e.jpg,-1;1.5\n");  // nobody numbers them: any text goes
-  tags.options.label_separator = ";";
+  // Nobody numbers them: any text goes.
+  Listed tags("{\"path\":\"a.jpg\",\"label\":[\"2022\",\"sky\"]}\n{\"path\":\"d e.jpg\",\"label\":[\"-1\",\"1.5\"]}\n",
+              "l.jsonl");
   CHECK(tags.read().several_labels);
 }
 

@@ -25,11 +25,10 @@ struct Tables {
   void metadata(const char* name, const std::string& text) {
     notes.add_metadata(write(name, text), "path", dir.path("src"), ctx);
   }
-  void labels(const char* name, const std::string& text, const char* separator = "") {
+  void labels(const char* name, const std::string& text) {
     ImageListOptions list;
     list.file = write(name, text);
     list.label_column = "tags";
-    list.label_separator = separator;
     notes.add_labels(list, dir.path("src"), ctx);
   }
 };
@@ -52,11 +51,7 @@ TEST_CASE("a row becomes an object of all columns but the path, in their order")
   CHECK(json.notes.json_of("a.jpg") == R"({"z":1.5,"a":[null,{"b":true}]})");
 }
 
-TEST_CASE("several labels are a list, numbers where they are whole") {
-  Tables csv;
-  csv.labels("l.csv", "path,tags\na.jpg,cat;7;007\nb.jpg,\n", ";");
-  CHECK(csv.notes.json_of("a.jpg") == R"({"tags":["cat",7,"007"]})");
-  CHECK(csv.notes.json_of("b.jpg") == R"({"tags":[]})");
+TEST_CASE("several labels are a list with their types") {
   Tables json;
   json.labels("l.jsonl", "{\"path\":\"a.jpg\",\"tags\":[3,\"x\"]}\n");
   CHECK(json.notes.json_of("a.jpg") == R"({"tags":[3,"x"]})");
@@ -64,9 +59,10 @@ TEST_CASE("several labels are a list, numbers where they are whole") {
 
 TEST_CASE("labels and metadata of one file stand side by side") {
   Tables both;
-  both.labels("l.csv", "path,tags,w\na.jpg,cat;dog,5\n", ";");
-  both.metadata("l.csv", "path,tags,w\na.jpg,cat;dog,5\n");
-  CHECK(both.notes.json_of("a.jpg") == R"({"tags":["cat","dog"],"w":"5"})");
+  const char* row = "{\"path\":\"a.jpg\",\"tags\":[\"cat\",\"dog\"],\"w\":5}\n";
+  both.labels("l.jsonl", row);
+  both.metadata("l.jsonl", row);
+  CHECK(both.notes.json_of("a.jpg") == R"({"tags":["cat","dog"],"w":5})");
 }
 
 TEST_CASE("images without a row are not known, rows without an image are counted") {
@@ -91,16 +87,18 @@ TEST_CASE("where an image has several rows, each .json is a list of rows in the 
   CHECK(tables.notes.json_of("b.jpg") == R"([{"x":"3"}])");
   Tables both;
   both.metadata("m.csv", "path,x\na.jpg,1\n");
-  both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n", ";");
+  both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n");
   CHECK_THROWS_WITH_AS(both.notes.settle(scan_of({"a.jpg"})), doctest::Contains("join them into one"), Error);
 }
 
 TEST_CASE("labels are a list with their types, whether a row repeats or not") {
   Tables tables;
-  tables.labels("l.csv", "path,x,tags\na.jpg,1,cat;7\na.jpg,2,\nb.jpg,3,007\n", ";");
+  tables.labels("l.jsonl",
+                "{\"path\":\"a.jpg\",\"x\":1,\"tags\":[\"cat\",7]}\n{\"path\":\"a.jpg\",\"x\":2,\"tags\":[]}\n"
+                "{\"path\":\"b.jpg\",\"x\":3,\"tags\":[\"007\"]}\n");
   tables.notes.settle(scan_of({"a.jpg", "b.jpg"}));
-  CHECK(tables.notes.json_of("a.jpg") == R"([{"x":"1","tags":["cat",7]},{"x":"2","tags":[]}])");
-  CHECK(tables.notes.json_of("b.jpg") == R"([{"x":"3","tags":["007"]}])");
+  CHECK(tables.notes.json_of("a.jpg") == R"([{"x":1,"tags":["cat",7]},{"x":2,"tags":[]}])");
+  CHECK(tables.notes.json_of("b.jpg") == R"([{"x":3,"tags":["007"]}])");
 }
 
 TEST_CASE("a row may name its image without the extension") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -249,6 +250,28 @@ TEST_CASE("-h shows only options that exist") {
       }
     }
   }
+}
+
+// A new option of `convert`, or a new name of an option, has to replace another one.
+TEST_CASE("a verb has at most 36 options of its own, and both programs have at most 152 names of options") {
+  constexpr std::size_t kMostOfVerb = 36;  // those of every verb and of object stores are documented once
+  constexpr std::size_t kMostNames = 152;
+  std::set<std::string_view> names;
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const shardkit::cli::Command& command : app.commands) {
+      CAPTURE(command.text().name);
+      const shardkit::cli::CommandDoc doc = shardkit::cli::document(command);
+      std::size_t own = 0;
+      for (const shardkit::FieldNode& option : doc.options) {
+        if (option.field.is_operand()) continue;
+        names.insert(option.field.name);
+        if (shardkit::cli::shared_topic(app, option.topic) == nullptr) ++own;
+      }
+      for (const shardkit::FieldNode& option : doc.common) names.insert(option.field.name);
+      CHECK(own <= kMostOfVerb);
+    }
+  }
+  CHECK(names.size() <= kMostNames);
 }
 
 TEST_CASE("every verb with threads has -j, and all verbs describe shared options alike") {

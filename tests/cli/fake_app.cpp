@@ -27,7 +27,7 @@ void FakeOptions::describe(FieldVisitor& v) {
   v.topic("Looking");
   v.field({"depth", "how deep to look"}, depth);
   v.topic("Output");
-  v.field({"index", "indexes to write", "dali,wids,energon"}, index);
+  v.field({"index", "indexes to write", "dali,wids,energon", Elsewhere{"readers"}}, index);
   v.field({"name", "prefix of the shards' names", "PREFIX", 'n'}, name);
   v.topic("Looking");
   v.field({"recheck", "trust checksums only"}, recheck);

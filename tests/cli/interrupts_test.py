@@ -40,7 +40,7 @@ class Interrupts(unittest.TestCase):
         return out, envelope["result"]
 
     def test_decode_gives_the_rate_until_then(self):
-        out, result = self.interrupted("decode", "--min-seconds", "1h", phase="decoding")
+        out, result = self.interrupted("decode", "--min-time", "1h", phase="decoding")
         self.assertTrue(out.startswith("interrupted, incomplete: "), out)
         self.assertGreater(result["samples_per_second"], 0)
 
@@ -67,7 +67,7 @@ class Interrupts(unittest.TestCase):
         self.assertGreater(result["read"]["bytes_per_second"], 0)
 
     def test_sweep_gives_the_points_before(self):
-        out, result = self.interrupted("sweep", "--what", "load", "--cache", "warm", "--budget", "10m",
+        out, result = self.interrupted("sweep", "--mode", "load", "--cache", "warm", "--budget", "10m",
                                        phase="running the pipeline")
         self.assertRegex(out, r"^interrupted after \d+ points?: no settings were chosen")
         self.assertNotIn("next:", out)

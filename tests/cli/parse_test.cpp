@@ -105,6 +105,7 @@ TEST_CASE("a name that other verbs give to an option of this purpose is answered
     CHECK(refused({"photos", name, "3s"}) == start + ": unknown option; did you mean --timeout?");
     CHECK(refused({"photos", std::string(name) + "=3s"}) == start + ": unknown option; did you mean --timeout?");
   }
+  CHECK(refused({"photos", "--readers", "dali"}) == "fake: error: --readers: unknown option; did you mean --index?");
 }
 
 TEST_CASE("a unit that stands apart from its size is not an operand") {

@@ -34,7 +34,7 @@ TEST_CASE("without a job the first line says what the store gives, and how to ha
   ReadResult result = of_store();
   result.store->streaming.reset();
   CHECK(report_text(answer_read(result), false)
-            .starts_with("the store delivers 500 MB/s with 16 connections; use --preset"));
+            .starts_with("the store delivers 500 MB/s with 16 connections; use --required-rate"));
 }
 
 TEST_CASE("of local files the first line is the rate and the state of the cache that it was read from") {

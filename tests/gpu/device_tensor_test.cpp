@@ -46,14 +46,11 @@ std::vector<std::byte> on_host(Device& device, DeviceSpan memory) {
   return bytes;
 }
 
-/// Calls `check(type, layout)` for every kind of tensor.
-void for_each_kind(const auto& check) {
+/// Calls `check(type)` for every type of values.
+void for_each_type(const auto& check) {
   for (const TensorType type : {TensorType::u8, TensorType::f16, TensorType::f32}) {
-    for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
-      CAPTURE(enum_name(type));
-      CAPTURE(enum_name(layout));
-      check(type, layout);
-    }
+    CAPTURE(enum_name(type));
+    check(type);
   }
 }
 
@@ -64,17 +61,17 @@ void check_normalizing(Device& device) {
   const std::vector<std::uint8_t> flips{0, 1, 0};
   const auto crops_there = on_device(device, std::as_bytes(std::span(crops)));
   const auto flips_there = on_device(device, std::as_bytes(std::span(flips)));
-  for_each_kind([&](TensorType type, TensorLayout layout) {
+  for_each_type([&](TensorType type) {
     const std::size_t sample = kCropBytes * value_bytes(type);
     std::vector<std::byte> expected(kSamples * sample);
-    Augmenter augmenter(type, layout);
+    Augmenter augmenter(type);
     for (std::size_t i = 0; i < kSamples; ++i) {
       const PixelView view{std::span(crops).subspan(i * kCropBytes, kCropBytes), kSide, kSide};
       augmenter.augment(view, flips[i] != 0, std::span(expected).subspan(i * sample, sample));
     }
     const DeviceBuffer tensor(device, expected.size());
     const auto stream = device.make_stream();
-    stream->normalize({tensor.span(), kSide, type, layout}, kSamples, crops_there->span(), flips_there->span());
+    stream->normalize({tensor.span(), kSide, type}, kSamples, crops_there->span(), flips_there->span());
     stream->synchronize();
     CHECK(on_host(device, tensor.span()) == expected);
   });
@@ -95,10 +92,10 @@ void check_cropping(Device& device) {
     jobs.push_back(crop_job(image_there->span().data, kWidth, boxes[i], i % 2 == 1, sample, kSide));
   }
   const auto jobs_there = on_device(device, std::as_bytes(std::span(jobs)));
-  for_each_kind([&](TensorType type, TensorLayout layout) {
+  for_each_type([&](TensorType type) {
     const std::size_t sample = kCropBytes * value_bytes(type);
     std::vector<std::byte> expected(boxes.size() * sample);
-    Augmenter augmenter(type, layout);
+    Augmenter augmenter(type);
     BilinearResizer resizer;
     std::vector<std::uint8_t> crop(kCropBytes);
     for (std::size_t i = 0; i < boxes.size(); ++i) {
@@ -107,7 +104,7 @@ void check_cropping(Device& device) {
     }
     const DeviceBuffer tensor(device, expected.size());
     const auto stream = device.make_stream();
-    stream->crop({tensor.span(), kSide, type, layout}, jobs_there->span(), jobs.size());
+    stream->crop({tensor.span(), kSide, type}, jobs_there->span(), jobs.size());
     stream->synchronize();
     CHECK(on_host(device, tensor.span()) == expected);
   });
@@ -115,7 +112,7 @@ void check_cropping(Device& device) {
 
 }  // namespace
 
-TEST_CASE("normalizing on the GPU gives the processor's bits, for every type, layout and flip") {
+TEST_CASE("normalizing on the GPU gives the processor's bits, for every type and flip") {
   FakeDevice device;
   check_normalizing(device);
   CHECK(device.allocations() == 0);
@@ -130,14 +127,14 @@ TEST_CASE("a crop that has the tensor's side already stays as it is") {
   const auto crop = levels(kCropBytes, 3);
   const PixelView view{crop, kSide, kSide};
   std::vector<std::byte> expected(kCropBytes);
-  Augmenter(TensorType::u8, TensorLayout::nhwc).augment(view, false, expected);
+  Augmenter(TensorType::u8).augment(view, false, expected);
   FakeDevice device;
   const auto there = on_device(device, std::as_bytes(std::span(crop)));
   const CropJob job = crop_job(there->span().data, kSide, {0, 0, kSide, kSide}, false, 0, kSide);
   const auto jobs = on_device(device, std::as_bytes(std::span(&job, 1)));
   const DeviceBuffer tensor(device, kCropBytes);
   const auto stream = device.make_stream();
-  stream->crop({tensor.span(), kSide, TensorType::u8, TensorLayout::nhwc}, jobs->span(), 1);
+  stream->crop({tensor.span(), kSide, TensorType::u8}, jobs->span(), 1);
   stream->synchronize();
   CHECK(on_host(device, tensor.span()) == expected);
 }

@@ -42,7 +42,7 @@ TEST_CASE("once warm, decoding crops and whole images and augmenting them alloca
   std::vector<std::byte> sample(std::size_t{3} * 224 * 224 * 4);
   for (const TensorType type : {TensorType::u8, TensorType::f16, TensorType::f32}) {
     JpegDecoder decoder;
-    Augmenter augmenter(type, TensorLayout::nchw);
+    Augmenter augmenter(type);
     const auto work_on_all = [&] {
       Prng prng(3);
       for (const ByteVector& image : images) {

@@ -111,28 +111,26 @@ TEST_CASE("a server that wants a login gets the remedy, and no error has the tok
   const auto refusal = [&] { return failure_of([&] { opener.open(servers.server.url("/x")).store->find("", {}); }); };
   const Failure without = refusal();
   CHECK(without == ErrorCode::denied);
-  CHECK(without.says("--token-file"));
+  CHECK(without.says("SHARDKIT_TOKEN"));
   opener.trust(parse_url(servers.server.url()));
   const Failure refused = refusal();
   CHECK(refused.says("refuses the login or token that was sent"));
   CHECK_FALSE(refused.says("hush"));
 }
 
-TEST_CASE("a token is the one word of its file, else of the environment") {
-  const TempDir dir;
+TEST_CASE("a token is the one word of SHARDKIT_TOKEN") {
   FakeCloud cloud;
   const auto environment = cloud.around().environment;
-  CHECK(bearer_token("", environment).empty());
+  CHECK(bearer_token(environment).empty());
   cloud.variables["SHARDKIT_TOKEN"] = "from-environment";
-  CHECK(bearer_token("", environment).reveal() == "from-environment");
-  write_file(dir.path("token"), "from-file\r\n");
-  CHECK(bearer_token(dir.path("token"), environment).reveal() == "from-file");
-  for (const char* text : {"", "\n", "two words\n", "hush\nX-Evil: 1\n"}) {
+  CHECK(bearer_token(environment).reveal() == "from-environment");
+  cloud.variables["SHARDKIT_TOKEN"] = "from-a-file\r\n";
+  CHECK(bearer_token(environment).reveal() == "from-a-file");
+  for (const char* text : {"two words\n", "hush\nX-Evil: 1\n"}) {
     CAPTURE(text);
-    write_file(dir.path("token"), text);
-    const Failure refused = failure_of([&] { bearer_token(dir.path("token"), environment); });
+    cloud.variables["SHARDKIT_TOKEN"] = text;
+    const Failure refused = failure_of([&] { bearer_token(environment); });
     CHECK(refused == ErrorCode::usage);
     CHECK_FALSE(refused.says("Evil"));
   }
-  CHECK(failure_of([&] { bearer_token(dir.path("none"), environment); }) == ErrorCode::not_found);
 }

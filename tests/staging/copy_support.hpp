@@ -10,7 +10,7 @@
 
 /// A file that is being put together in a folder of its own.
 struct CopyFixture {
-  explicit CopyFixture(std::string content, shardkit::staging::CopySteps steps = {16, true})
+  explicit CopyFixture(std::string content, shardkit::staging::CopySteps steps = {16})
       : content_(std::move(content)), steps_(steps) {}
 
   shardkit::staging::StageFile file() const { return {{"x.bin", content_.size(), "v1"}, {}, {}}; }

@@ -33,7 +33,7 @@ TEST_CASE("what a stage brought goes, its lock and what others put there stay") 
   write_file(dir.path("mine.tar"), "mine");
   write_file(dir.path(".shardkit/staging/x.partial"), "part");
   write_file(dir.path(".shardkit/staged.lock"), "");
-  take_lease(*files, dir.path(), {"ended", "", kNow - 2h, kNow - 1h});
+  take_lease(*files, dir.path(), {"ended", kNow - 2h, kNow - 1h});
   CHECK(evict(*files, dir.path(), kNow, {}));
   CHECK(tree_content(dir.path()) == Content{{".shardkit/stage.lock", ""}, {"c/mine", "mine"}, {"mine.tar", "mine"}});
   CHECK_FALSE(std::filesystem::exists(dir.path("a")));
@@ -52,7 +52,7 @@ TEST_CASE("a folder that is leased or at work stays as it is") {
     CHECK(tree_content(dir.path()) == before);
   }
   SUBCASE("leased") {
-    take_lease(*files, dir.path(), {"a", "", kNow, kNow + 1s});
+    take_lease(*files, dir.path(), {"a", kNow, kNow + 1s});
     CHECK_FALSE(evict(*files, dir.path(), kNow, {}));
     CHECK(read_file(dir.path("1.tar")) == "one");
     CHECK(evict(*files, dir.path(), kNow + 1s, {}));
@@ -110,7 +110,7 @@ TEST_CASE("a damaged file is discarded with the marker, so that a stage fetches 
   const auto files = posix_file_system();
   StagedSample{dir.path(), {{"1.tar", "one"}, {"2.tar", "two"}}}.make();
   write_file(dir.path("mine"), "mine");
-  take_lease(*files, dir.path(), {"a", "", kNow, kNow + 1s});
+  take_lease(*files, dir.path(), {"a", kNow, kNow + 1s});
   FolderLock lock(dir.path(".shardkit/stage.lock"));
   REQUIRE(lock.try_take(Hold::shared));
   CHECK_FALSE(discard(*files, dir.path(), {"2.tar"}, kNow));
@@ -133,7 +133,7 @@ TEST_CASE("leftovers are ended leases and parts that nobody will go on with") {
   StagedSample{dir.path(), {{"1.tar", "one"}}}.make();
   write_file(dir.path(".shardkit/staging/x.partial"), std::string(10'000, 'x'));
   write_file(dir.path(".shardkit/staging/x.parts"), "log");
-  take_lease(*files, dir.path(), {"ended", "", kNow - 2h, kNow - 1h});
+  take_lease(*files, dir.path(), {"ended", kNow - 2h, kNow - 1h});
   SUBCASE("they are counted, and removed when asked to") {
     const Leftovers seen = sweep_leftovers(*files, dir.path(), kNow, false);
     CHECK(seen.files == 3);
@@ -144,7 +144,7 @@ TEST_CASE("leftovers are ended leases and parts that nobody will go on with") {
     CHECK(read_file(dir.path("1.tar")) == "one");
   }
   SUBCASE("who leases the folder may come back for the parts") {
-    take_lease(*files, dir.path(), {"alive", "", kNow, kNow + 1h});
+    take_lease(*files, dir.path(), {"alive", kNow, kNow + 1h});
     CHECK(sweep_leftovers(*files, dir.path(), kNow, true).files == 1);
     CHECK(std::filesystem::exists(dir.path(".shardkit/staging/x.partial")));
     CHECK(read_leases(dir.path()).size() == 1);

@@ -65,7 +65,7 @@ TEST_CASE("an empty file is settled by whoever claims nothing of it, once") {
 }
 
 TEST_CASE("bytes in any order, from any number of threads, give the hash of the file") {
-  CopyFixture fixture(noise(200'000), {50'000, true});
+  CopyFixture fixture(noise(200'000), {50'000});
   const auto copy = fixture.open();
   std::atomic<int> settled{0};
   {
@@ -102,7 +102,7 @@ TEST_CASE("a copy goes on with what was saved, and hashes that too") {
 }
 
 TEST_CASE("a slow copy is saved after some time, also where it has only a part of a block") {
-  CopyFixture fixture(noise(100'000), {1ULL << 30U, true, std::chrono::milliseconds(0)});
+  CopyFixture fixture(noise(100'000), {1ULL << 30U, std::chrono::milliseconds(0)});
   {
     const auto copy = fixture.open();
     RangeWriter writer;

@@ -25,7 +25,7 @@ namespace {
 
 const WallTime kNow(1'767'225'600s);
 
-Lease lease_of(const std::string& owner, WallTime until) { return {owner, "training", kNow, until}; }
+Lease lease_of(const std::string& owner, WallTime until) { return {owner, kNow, until}; }
 
 EnvironmentLookup environment_of(const std::map<std::string, std::string>& variables) {
   return [variables](const std::string& name) -> std::optional<std::string> {
@@ -38,13 +38,13 @@ EnvironmentLookup environment_of(const std::map<std::string, std::string>& varia
 }  // namespace
 
 TEST_CASE("a lease reads back as it was written") {
-  const Lease lease{"pod/α\n", "why not", kNow, kNow + 24h};
+  const Lease lease{"pod/α\n", kNow, kNow + 24h};
   CHECK(read_lease(write_lease(lease), "x") == lease);
 }
 
 TEST_CASE("the text of a lease is what docs/explain/formats.md shows") {
-  CHECK(write_lease({"job-7", "training", kNow, kNow + 1h}) ==
-        "{\n \"format\": \"shardkit-lease\",\n \"version\": 1,\n \"owner\": \"job-7\",\n \"purpose\": \"training\",\n"
+  CHECK(write_lease({"job-7", kNow, kNow + 1h}) ==
+        "{\n \"format\": \"shardkit-lease\",\n \"version\": 1,\n \"owner\": \"job-7\",\n"
         " \"taken_at\": \"2026-01-01T00:00:00Z\",\n \"expires_at\": \"2026-01-01T01:00:00Z\",\n"
         " \"checksum\": \"209f61986edfa1bbbda0e7087d9a9429\"\n}\n");
 }
@@ -126,7 +126,7 @@ TEST_CASE("leases that have ended can be swept, those that live stay") {
   take_lease(*files, dir.path(), lease_of("lives", kNow + 1s));
   CHECK(remove_ended_leases(*files, dir.path(), kNow) == 1);
   REQUIRE(read_leases(dir.path()).size() == 1);
-  CHECK(describe(read_leases(dir.path())[0]) == "leased by lives (training) until 2026-01-01T00:00:01Z");
+  CHECK(describe(read_leases(dir.path())[0]) == "leased by lives until 2026-01-01T00:00:01Z");
 }
 
 TEST_CASE("no link leads to leases elsewhere") {
@@ -159,13 +159,12 @@ TEST_CASE("the id is that of the pod, else of the Slurm job, else there is none"
   CHECK(random_lease_id().size() == std::string("lease-0123456789ab").size());
 }
 
-TEST_CASE("a lease that is extended never ends earlier than before, and keeps its purpose") {
+TEST_CASE("a lease that is extended never ends earlier than before") {
   const TempDir dir;
   const auto files = posix_file_system();
   CHECK(extend_lease(*files, dir.path(), lease_of("a", kNow + 2h)).expires_at == kNow + 2h);
-  CHECK(extend_lease(*files, dir.path(), {"a", "", kNow + 1h, kNow + 1h}) ==
-        Lease{"a", "training", kNow + 1h, kNow + 2h});
-  CHECK(extend_lease(*files, dir.path(), {"a", "test", kNow, kNow + 3h}).expires_at == kNow + 3h);
+  CHECK(extend_lease(*files, dir.path(), {"a", kNow + 1h, kNow + 1h}) == Lease{"a", kNow + 1h, kNow + 2h});
+  CHECK(extend_lease(*files, dir.path(), {"a", kNow, kNow + 3h}).expires_at == kNow + 3h);
   CHECK(extend_lease(*files, dir.path(), lease_of("b", kNow + 1h)).expires_at == kNow + 1h);
   CHECK(read_leases(dir.path()).size() == 2);
 }
@@ -174,8 +173,8 @@ TEST_CASE("the leases of running holders are counted: the last one ends that of 
   const TempDir dir;
   const auto files = posix_file_system();
   const WallTime end = std::chrono::floor<std::chrono::seconds>(system_clock().now()) + 1h;
-  const Lease first{"a", "", kNow, end, "1"};
-  const Lease second{"a", "", kNow, end, "2"};
+  const Lease first{"a", kNow, end, "1"};
+  const Lease second{"a", kNow, end, "2"};
   for (const char* owner : {"a", "b"}) take_lease(*files, dir.path(), lease_of(owner, end));
   auto first_runs = take_lease(*files, dir.path(), first);
   auto second_runs = take_lease(*files, dir.path(), second);
@@ -200,14 +199,14 @@ TEST_CASE("the lease of a holder that was killed protects the folder, and ends w
   const TempDir dir;
   const auto files = posix_file_system();
   const WallTime end = std::chrono::floor<std::chrono::seconds>(system_clock().now()) + 1h;
-  const Lease killed{"a", "", kNow, end, "1"};
+  const Lease killed{"a", kNow, end, "1"};
   take_lease(*files, dir.path(), lease_of("a", end));
   take_lease(*files, dir.path(), killed).reset();
   REQUIRE(read_leases(dir.path()).size() == 2);
   for (const LeaseFile& file : read_leases(dir.path())) CHECK(file.lives_at(system_clock().now()));
 
   SUBCASE("by the end of the holder that was started after it") {
-    const Lease again{"a", "", kNow, end, "2"};
+    const Lease again{"a", kNow, end, "2"};
     auto runs = take_lease(*files, dir.path(), again);
     CHECK(std::ranges::count_if(read_leases(dir.path()), &LeaseFile::is_held) == 1);
     runs.reset();
@@ -220,7 +219,7 @@ TEST_CASE("the lease of a holder that was killed protects the folder, and ends w
 TEST_CASE("a holder that renews its lease is seen running at every moment") {
   const TempDir dir;
   const auto files = posix_file_system();
-  const Lease lease{"a", "", kNow, kNow + 1h, "1"};
+  const Lease lease{"a", kNow, kNow + 1h, "1"};
   auto runs = take_lease(*files, dir.path(), lease);
   std::atomic<bool> done = false;
   std::jthread renewing([&] {
@@ -238,11 +237,11 @@ TEST_CASE("a lease of release 0.1.0 has no holder") {
   const Lease lease = read_lease(R"({"format":"shardkit-lease","version":1,"owner":"anna@node","purpose":"",)"
                                  R"("taken_at":"2026-01-01T00:00:00Z","expires_at":"2026-01-01T01:00:00Z"})",
                                  "x");
-  CHECK(lease == Lease{"anna@node", "", kNow, kNow + 1h});
+  CHECK(lease == Lease{"anna@node", kNow, kNow + 1h});
 }
 
 TEST_CASE("a changed byte makes a lease damaged, or does not matter") {
-  const Lease lease{"job-7", "training", kNow, kNow + 1h, "holder"};
+  const Lease lease{"job-7", kNow, kNow + 1h, "holder"};
   const std::string text = write_lease(lease);
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::string changed = text;

@@ -43,7 +43,7 @@ struct Cache {
   }
 
   void lease(const std::string& name, WallTime until) const {
-    take_lease(*files, dir.path(name), {"job-7", "training", kNow - 9h, until});
+    take_lease(*files, dir.path(name), {"job-7", kNow - 9h, until});
   }
   bool holds(const std::string& name) const { return std::filesystem::exists(dir.path(name + "/1.tar")); }
 
@@ -103,8 +103,8 @@ TEST_CASE("a leased folder stays and the next goes, until the lease has ended") 
 TEST_CASE("what cannot fit is an error that names who holds what until when, and nothing is evicted") {
   const Cache cache;
   cache.lease("old", kNow + 1h);
-  take_lease(*cache.files, cache.dir.path("new"), {"job-8", "", kNow, kNow + 2h});
-  take_lease(*cache.files, cache.dir.path("new"), {"job-9", "", kNow, kNow + 1h});
+  take_lease(*cache.files, cache.dir.path("new"), {"job-8", kNow, kNow + 2h});
+  take_lease(*cache.files, cache.dir.path("new"), {"job-9", kNow, kNow + 1h});
   FolderLock at_work(cache.dir.path("new/.shardkit/stage.lock"));
   REQUIRE(at_work.try_take(Hold::shared));
   for (const bool only_look : {true, false}) {
@@ -115,7 +115,7 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
     CHECK(failure == ErrorCode::no_space);
     CHECK(failure.says("101 B are needed"));
     CHECK(failure.says("--limit allows 300"));
-    CHECK(failure.says("old' (100 B) is leased by job-7 (training) until 2026-01-01T01:00:00Z"));
+    CHECK(failure.says("old' (100 B) is leased by job-7 until 2026-01-01T01:00:00Z"));
     CHECK(failure.says(
         "new' (100 B) is in use by another command, leased by job-8 until 2026-01-01T02:00:00Z and by 1 more"));
     CHECK(failure.says("shardctl cache release"));
@@ -242,7 +242,7 @@ TEST_CASE("the advice about a lease ends only this one, which a set below the fo
   CHECK(advice() == "; if that lease is no longer needed, run `shardctl cache release " + cache.dir.path("old") +
                         " --lease-id job-7`");
   SUBCASE("a process that holds it is to be stopped") {
-    take_lease(*cache.files, cache.dir.path("old"), {"job-8", "", kNow, kNow + 2h, "holder"});
+    take_lease(*cache.files, cache.dir.path("old"), {"job-8", kNow, kNow + 2h, "holder"});
     CHECK(advice() == "; if that lease is no longer needed, stop its `cache hold`");
   }
   SUBCASE("one that cannot be read has no id") {
@@ -250,7 +250,7 @@ TEST_CASE("the advice about a lease ends only this one, which a set below the fo
     CHECK(advice().ends_with(" --all`"));
   }
   SUBCASE("one that is over is not named") {
-    take_lease(*cache.files, cache.dir.path("old"), {"job-8", "", kNow - 9h, kNow - 1h});
+    take_lease(*cache.files, cache.dir.path("old"), {"job-8", kNow - 9h, kNow - 1h});
     CHECK(advice().ends_with("--lease-id job-7`"));
   }
 }

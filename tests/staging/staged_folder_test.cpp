@@ -96,7 +96,7 @@ TEST_CASE("a stage under way, or one whose owner will be back, counts with all t
   folder.partial_bytes = 5;
   folder.announced = 100;
   CHECK(folder.held_bytes(kNow) == 15);
-  folder.leases = {{"x", Lease{"a", "", kNow, kNow + 1h}, {}}};
+  folder.leases = {{"x", Lease{"a", kNow, kNow + 1h}, {}}};
   CHECK(folder.held_bytes(kNow) == 100);
   CHECK(folder.held_bytes(kNow + 1h) == 15);
   folder.at_work = true;
@@ -179,9 +179,9 @@ TEST_CASE("a set was last used by its last stage, renewal or reader") {
   const TempDir dir;
   const auto files = posix_file_system();
   StagedSample{dir.path("a"), {{"1.tar", "one"}}, true, "/src", 0, kNow}.make();
-  take_lease(*files, dir.path("a"), {"job", "", kNow - 1h, kNow + 1h});
+  take_lease(*files, dir.path("a"), {"job", kNow - 1h, kNow + 1h});
   CHECK(look_at_staged(dir.path("a"))->last_used == kNow);
-  take_lease(*files, dir.path("a"), {"job", "", kNow + 1h, kNow + 2h});
+  take_lease(*files, dir.path("a"), {"job", kNow + 1h, kNow + 2h});
   CHECK(look_at_staged(dir.path("a"))->last_used == kNow + 1h);
   const auto set_times = [&](WallTime read, WallTime written) {
     const auto moment = [](WallTime time) { return timespec{WallTime::clock::to_time_t(time), 0}; };

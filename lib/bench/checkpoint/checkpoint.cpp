@@ -12,9 +12,9 @@
 namespace shardkit::bench {
 namespace {
 
-/// The option that requests a smaller checkpoint: a model and a job have fixed sizes.
+/// The option that requests a smaller checkpoint: a preset and a job have fixed sizes.
 const char* smaller(const CheckpointOptions& options) {
-  return options.model || options.job ? "use --scale to make it smaller" : "use --bytes to make it smaller";
+  return options.preset || options.job ? "use --scale to make it smaller" : "use --bytes to make it smaller";
 }
 
 void check_space(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
@@ -91,8 +91,8 @@ CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& re
   }
   row.bytes_per_second = stats::summarize(rates).median;
   row.write_latency = writes.quantiles();
-  if (options.every && row.bytes == planned) {
-    const auto every = static_cast<double>(*options.every);
+  if (options.checkpoint_every && row.bytes == planned) {
+    const auto every = static_cast<double>(*options.checkpoint_every);
     row.share_ratio = checkpoint_share(row.block_seconds, every, *options.step_time);
     // Training that waits cannot be overtaken.
     if (mode == CheckpointMode::background) row.headroom_ratio = every * *options.step_time / row.durable_seconds;
@@ -120,7 +120,7 @@ class Bench {
     if (!wrote) return;  // nothing was written that could be drained or read back
     const WrittenCheckpoint written{folder_, repetition_, last_bytes_, options_.block};
     if (drained_) drain(written, result);
-    if (options_.read_back) restore(written, options_.directory, result);
+    if (options_.recheck) restore(written, options_.directory, result);
   }
 
  private:
@@ -158,11 +158,12 @@ class Bench {
     drain.drain_seconds = written_into(*options_.drain_to, bytes, options_,
                                        [&] { return drain_checkpoint(written, *drained_, options_.direct, context_); });
     drain.bytes_per_second = static_cast<double>(bytes) / drain.drain_seconds;
-    if (options_.every && bytes == plan_.bytes()) {
-      drain.headroom_ratio = static_cast<double>(*options_.every) * *options_.step_time / drain.drain_seconds;
+    if (options_.checkpoint_every && bytes == plan_.bytes()) {
+      drain.headroom_ratio =
+          static_cast<double>(*options_.checkpoint_every) * *options_.step_time / drain.drain_seconds;
     }
     result.drain = drain;
-    if (options_.read_back) restore({*drained_, repetition_, last_bytes_, options_.block}, *options_.drain_to, result);
+    if (options_.recheck) restore({*drained_, repetition_, last_bytes_, options_.block}, *options_.drain_to, result);
   }
 
   void restore(const WrittenCheckpoint& written, const std::string& directory, CheckpointResult& result) {
@@ -198,7 +199,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   Bench bench(options, plan, context);
   if (!given.budget) check_space(options.directory, plan.bytes(), options);
   CheckpointResult result;
-  result.model = options.model;
+  result.model = options.preset;
   result.writers = plan.writers();
   result.bytes = plan.bytes();
   result.block = options.block;
@@ -224,15 +225,16 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
   v.field({"job", "like fio's sequential write: 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s", "seq-write"},
           job);
-  v.field({"model", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b"}, model);
+  v.field({"preset", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b", Alias{"model"}},
+          preset);
   v.field({"scale", "share of the model's checkpoint, or of the files of the job, to write, such as 0.01", "SHARE",
            above(0, 1)},
           scale);
   v.field({"bytes", Unit::bytes, "size of a checkpoint, sum of all writers; default: 1GiB"}, bytes);
-  v.field(
-      {"writers", Unit::count,
-       "files written in parallel, one per rank; default: 1, with --model the 8 ranks of a node", 'j', between(1, 512)},
-      writers);
+  v.field({"threads", Unit::count,
+           "files written in parallel, one per rank; default: 1, with --preset the 8 ranks of a node", 'j',
+           between(1, 512), Alias{"writers"}},
+          threads);
   v.topic("How it is written");
   v.field({"block", Unit::bytes, "bytes per write", between(4096, 1U << 30U)}, block);
   v.field({"direct", "bypass the page cache when writing (O_DIRECT)"}, direct);
@@ -243,13 +245,16 @@ void CheckpointOptions::describe(FieldVisitor& v) {
           budget);
   v.field({"drain-to", "also copy a checkpoint to this folder on slower storage, and time it", "DIR", kSharedOutput},
           drain_to);
-  v.field({"read-back", "also read the last checkpoint, from disk if possible, and compare every byte"}, read_back);
+  v.field(
+      {"recheck", "also read the last checkpoint, from disk if possible, and compare every byte", Alias{"read-back"}},
+      recheck);
   v.topic("Training job");
   v.field({"step-time", Unit::seconds,
-           "time of a training step; with --every, the share of training that checkpoints take is reported", above(0),
-           kOfTrainingStep},
+           "time of a training step; with --checkpoint-every, the share of training that checkpoints take is reported",
+           above(0), kOfTrainingStep},
           step_time);
-  v.field({"every", Unit::count, "training steps between two checkpoints", "STEPS", at_least(1)}, every);
+  v.field({"checkpoint-every", Unit::count, "training steps between two checkpoints", at_least(1), Alias{"every"}},
+          checkpoint_every);
 }
 
 void CheckpointRow::describe(FieldVisitor& v) {

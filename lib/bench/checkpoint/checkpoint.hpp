@@ -29,18 +29,18 @@ struct CheckpointOptions {
   std::string directory;
   CheckpointModes mode = CheckpointModes::both;
   std::optional<std::string> job;
-  std::optional<std::string> model;
+  std::optional<std::string> preset;
   double scale = 1;
   std::optional<std::uint64_t> bytes;
-  std::optional<std::uint64_t> writers;
+  std::optional<std::uint64_t> threads;
   std::uint64_t block = 1U << 20U;
   bool direct = false;
   std::uint64_t repeat = 3;
   std::optional<double> budget;
   std::optional<std::string> drain_to;
-  bool read_back = false;
+  bool recheck = false;
   std::optional<double> step_time;
-  std::optional<std::uint64_t> every;
+  std::optional<std::uint64_t> checkpoint_every;
 
   void describe(FieldVisitor& v);
 };
@@ -53,8 +53,8 @@ struct CheckpointPlan {
   std::uint64_t bytes() const;
 };
 
-/// A model has 8 ranks on this node, or fewer if it has fewer, unless `writers` is set. Each writes scale * bytes /
-/// ranks. Without a model: `bytes`, by default 1 GiB, in equal parts. Throws Error{usage}.
+/// A preset has 8 ranks on this node, or fewer if it has fewer, unless `threads` is set. Each writes scale * bytes /
+/// ranks. Without one: `bytes`, by default 1 GiB, in equal parts. Throws Error{usage}.
 CheckpointPlan plan_checkpoint(const CheckpointOptions& options);
 
 /// `options` with the settings of --job, which is fio's example of a sequential write. --scale makes its files smaller.

@@ -40,21 +40,21 @@ const CheckpointModel& find_model(const std::string& name) {
   if (found != kModels.end()) return *found;
   std::string names;
   for (const CheckpointModel& model : kModels) names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
-  throw usage_error("--model: '{}' is not a known model; use {}", name, names);
+  throw usage_error("--preset: '{}' is not a known model; use {}", name, names);
 }
 
 /// Bytes of one rank, which determine the size of its file.
 double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
-  if (!options.model)
+  if (!options.preset)
     return static_cast<double>(options.bytes.value_or(kTotalByDefault)) / static_cast<double>(writers);
-  const CheckpointModel& model = find_model(*options.model);
+  const CheckpointModel& model = find_model(*options.preset);
   return options.scale * static_cast<double>(model.bytes) / static_cast<double>(model.ranks);
 }
 
 void check_size(const CheckpointOptions& options, std::uint64_t writers) {
-  if (options.model && options.bytes)
-    throw usage_error("--model and --bytes exclude each other; use --scale to make a model's checkpoint smaller");
-  if (!options.model && options.scale != 1) throw usage_error("--scale needs --model or --job");
+  if (options.preset && options.bytes)
+    throw usage_error("--preset and --bytes exclude each other; use --scale to make a preset's checkpoint smaller");
+  if (!options.preset && options.scale != 1) throw usage_error("--scale needs --preset or --job");
   if (options.bytes && (*options.bytes < writers * kCheckpointUnit || *options.bytes > kLargestCheckpoint)) {
     throw usage_error("--bytes: expected at least 4096 for each writer and at most {}",
                       format_size(kLargestCheckpoint));
@@ -77,11 +77,11 @@ std::uint64_t CheckpointPlan::bytes() const {
 }
 
 CheckpointPlan plan_checkpoint(const CheckpointOptions& options) {
-  const std::uint64_t of_node = options.model ? std::min(find_model(*options.model).ranks, kGpusOfANode) : 1;
-  const std::uint64_t writers = options.writers.value_or(of_node);
+  const std::uint64_t of_node = options.preset ? std::min(find_model(*options.preset).ranks, kGpusOfANode) : 1;
+  const std::uint64_t writers = options.threads.value_or(of_node);
   check_size(options, writers);
-  if (options.model && writers > find_model(*options.model).ranks) {
-    throw usage_error("--writers: '{}' is written by {} ranks", *options.model, find_model(*options.model).ranks);
+  if (options.preset && writers > find_model(*options.preset).ranks) {
+    throw usage_error("--threads: '{}' is written by {} ranks", *options.preset, find_model(*options.preset).ranks);
   }
   const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(options, writers) / kCheckpointUnit));
   return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kCheckpointUnit)};
@@ -93,15 +93,15 @@ CheckpointOptions with_job(const CheckpointOptions& given) {
   if (*options.job != "seq-write") {
     throw usage_error("--job: must be seq-write, not '{}'; read jobs belong to `iobench read`", *options.job);
   }
-  if (options.model || options.bytes || options.writers || options.mode == CheckpointModes::background) {
-    throw usage_error("--job sets mode, bytes and writers; leave those out, or use --scale to make its files smaller");
+  if (options.preset || options.bytes || options.threads || options.mode == CheckpointModes::background) {
+    throw usage_error("--job sets mode, bytes and threads; leave those out, or use --scale to make its files smaller");
   }
   check_ranges(given);
   constexpr std::uint64_t kFiles = 4;
   constexpr std::uint64_t kFileBytes = 10ULL << 30U;
   const double blocks = std::ceil(options.scale * (kFileBytes / kCheckpointUnit));
   options.mode = CheckpointModes::sync;
-  options.writers = kFiles;
+  options.threads = kFiles;
   options.bytes = kFiles * kCheckpointUnit * static_cast<std::uint64_t>(blocks);
   options.scale = 1;
   options.direct = true;
@@ -111,7 +111,7 @@ CheckpointOptions with_job(const CheckpointOptions& given) {
 
 std::optional<std::string> fio_command(const CheckpointOptions& options) {
   if (!options.job) return std::nullopt;
-  const std::uint64_t size = *options.bytes / *options.writers;
+  const std::uint64_t size = *options.bytes / *options.threads;
   const std::string block =
       size < options.block || options.block != 1ULL << 20U ? fmt::format("{}", std::min(size, options.block)) : "1M";
   constexpr double kMostSeconds = 1e9;
@@ -122,14 +122,14 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
   return fmt::format(
       "fio --name=seq-write --directory={} --rw=write --bs={} --numjobs={} --size={} --runtime={} --direct=1 "
       "--end_fsync=1 --group_reporting",
-      shell_word(options.directory), block, *options.writers, size, runtime);
+      shell_word(options.directory), block, *options.threads, size, runtime);
 }
 
 void check_options(const CheckpointOptions& options) {
   check_ranges(options);
   if (options.block % kCheckpointUnit != 0) throw usage_error("--block: expected a multiple of 4096 bytes");
-  if (options.step_time.has_value() != options.every.has_value())
-    throw usage_error("--step-time and --every need each other");
+  if (options.step_time.has_value() != options.checkpoint_every.has_value())
+    throw usage_error("--step-time and --checkpoint-every need each other");
   check_drain(options);
 }
 

@@ -105,10 +105,10 @@ void run_command(char side, const std::string& command, std::uint64_t pair, Cont
 AbMeasurements measure_ab(const CompareOptions& options, Context& context) {
   AbMeasurements ab;
   const auto clock = std::chrono::system_clock::now().time_since_epoch().count();
-  ab.runs = {options.pairs, options.seed.value_or(static_cast<std::uint64_t>(clock) % 1'000'000), {}};
+  ab.runs = {options.repeat, options.seed.value_or(static_cast<std::uint64_t>(clock) % 1'000'000), {}};
   Prng order(ab.runs.seed);
-  context.progress().start("running commands", 2 * options.pairs, 0, "runs");
-  for (std::uint64_t pair = 1; pair <= options.pairs; ++pair) {
+  context.progress().start("running commands", 2 * options.repeat, 0, "runs");
+  for (std::uint64_t pair = 1; pair <= options.repeat; ++pair) {
     const bool base_first = order.below(2) == 0;
     for (const bool base : {base_first, !base_first}) {
       context.throw_if_stopped();

@@ -80,7 +80,7 @@ ComparedSide side_of(const std::string& source, const Measurements& measured) {
 }
 
 bool is_wanted(const ComparedField& metric, const CompareOptions& options) {
-  return options.metric.empty() || std::ranges::find(options.metric, metric.name()) != options.metric.end();
+  return options.include.empty() || std::ranges::find(options.include, metric.name()) != options.include.end();
 }
 
 constexpr std::string_view kLoaderProbe = "loader-probe";
@@ -138,10 +138,10 @@ void select_samples(const stats::Runs& base, const stats::Runs& changed, const S
 std::vector<Pair> common_metrics(const CompareOptions& options, const Measurements& base, const Measurements& changed,
                                  const Selection& selection) {
   const Thresholds thresholds(options.threshold);
-  for (const std::string& name : options.metric) {
-    compare_metric(name, "--metric");
+  for (const std::string& name : options.include) {
+    compare_metric(name, "--include");
     if (changed.values.contains(name)) continue;
-    throw Error(ErrorCode::usage, At{options.changed}, "--metric: '{}' does not measure {}", options.changed, name);
+    throw Error(ErrorCode::usage, At{options.changed}, "--include: '{}' does not measure {}", options.changed, name);
   }
   std::vector<Pair> pairs;
   for (const ComparedField& metric : compare_metrics()) {
@@ -165,7 +165,7 @@ void set_what_counts(const CompareOptions& options, std::vector<Pair>& pairs) {
   const Thresholds thresholds(options.threshold);
   for (Pair& pair : pairs) {
     const std::string name = pair.metric->name();
-    pair.counts = !pair.metric->role.derived || !options.metric.empty() || thresholds.names(name);
+    pair.counts = !pair.metric->role.derived || !options.include.empty() || thresholds.names(name);
   }
   if (std::ranges::any_of(pairs, &Pair::counts)) return;
   for (Pair& pair : pairs) pair.counts = true;
@@ -284,17 +284,17 @@ void warn_of_baseline(const ComparedSide& saved, Context& context) {
 bool CompareResult::has_findings() const {
   using enum stats::ChangeVerdict;
   if (verdict == regressed || verdict == incomparable) return true;
-  if (verdict == inconclusive && fail_on_inconclusive) return true;
+  if (verdict == inconclusive && strict) return true;
   return std::ranges::any_of(gate, [&](const GateRow& row) {
     return row.verdict == GateVerdict::missed || row.verdict == GateVerdict::absent ||
-           (row.verdict == GateVerdict::inconclusive && fail_on_inconclusive);
+           (row.verdict == GateVerdict::inconclusive && strict);
   });
 }
 
 CompareResult compare(const CompareOptions& options, Context& context) {
   check_options(options);
   CompareResult result;
-  result.fail_on_inconclusive = options.fail_on_inconclusive;
+  result.strict = options.strict;
   std::vector<GateRequirement> requirements;
   if (options.gate) requirements = read_gate(*options.gate);
   AbMeasurements ab;
@@ -333,19 +333,20 @@ void CompareOptions::describe(FieldVisitor& v) {
   v.field({"NEW", "what to check: a result, or a folder with a result per run; with --ab a command", Role::positional},
           changed);
   v.field({"ab", "BASE and NEW are commands: run both alternately, in random order in each pair"}, ab);
-  v.field({"pairs", Unit::count, "with --ab: how often to run both commands", "N", between(2, 1000)}, pairs);
+  v.field({"repeat", Unit::count, "with --ab: how often to run both commands", between(2, 1000), Alias{"pairs"}},
+          repeat);
   v.field({"seed", "with --ab: seed of the order; default: from the clock", "SEED"}, seed);
   v.field({"threshold",
            "how much worse a metric may become: 5% (default) for all metrics, read.bytes_per_second=3% for one; "
            "separated by commas",
            "LIST"},
           threshold);
-  v.field({"metric", "compare only these metrics", "LIST"}, metric);
+  v.field({"include", "compare only these metrics", "LIST", Alias{"metric"}}, include);
   v.field({"allow-different",
            "compare even if these differ: a key as shown in the report, or its first or last part: host, engine, verb",
            "LIST"},
           allow_different);
-  v.field({"fail-on-inconclusive", "also exit 3 if the result is inconclusive"}, fail_on_inconclusive);
+  v.field({"strict", "also exit 3 if the result is inconclusive", Alias{"fail-on-inconclusive"}}, strict);
   v.field({"gate", "requirements that NEW must meet, independent of BASE", Role::input_file}, gate);
   v.field({"save-baseline", "save NEW in FILE as baseline of its machine class, unless it misses the gate",
            Role::output_file, kSharedOutput},

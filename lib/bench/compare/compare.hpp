@@ -21,12 +21,12 @@ struct CompareOptions {
   std::optional<std::string> base = {};
   std::string changed = {};
   std::vector<std::string> threshold = {};
-  std::vector<std::string> metric = {};
+  std::vector<std::string> include = {};  ///< names of metrics; empty: all
   std::vector<std::string> allow_different = {};
   bool ab = false;  ///< `base` and `changed` are commands
-  std::uint64_t pairs = 10;
+  std::uint64_t repeat = 10;
   std::optional<std::uint64_t> seed = {};  ///< of the order; empty: from the clock
-  bool fail_on_inconclusive = false;
+  bool strict = false;
   std::optional<std::string> gate = {};
   std::optional<std::string> save_baseline = {};
   std::optional<std::string> machine_class = {};
@@ -125,7 +125,7 @@ struct CompareResult {
   std::vector<CompareRow> rows;
   std::vector<GateRow> gate;
   std::vector<std::string> hints;
-  bool fail_on_inconclusive = false;  ///< from the options; used by has_findings()
+  bool strict = false;  ///< from the options; used by has_findings()
 
   void describe(FieldVisitor& v);
   bool has_findings() const;

@@ -65,7 +65,7 @@ Timing augment_crops(std::span<const std::uint8_t> crops, const DecodeBenchOptio
   const auto work = [&](unsigned thread, const std::stop_token& stop) {
     std::vector<std::byte> memory(slots * sample_bytes);
     const MutableBytes batch(memory);
-    image::Augmenter augmenter(options.dtype, options.layout);
+    image::Augmenter augmenter(options.dtype);
     Prng prng(options.seed + thread);
     const auto earliest_end = moment_in(options.min_seconds);  // the clock runs already
     for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots) {
@@ -89,7 +89,6 @@ AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& 
   context.throw_if_stopped();
   AugmentResult result;
   result.dtype = options.dtype;
-  result.layout = options.layout;
   result.crops = crops.size() / tensor_bytes(side_of(options), 1);
   result.augmented = context.progress().items;
   const auto samples = static_cast<double>(result.augmented);
@@ -106,7 +105,6 @@ AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& 
 
 void AugmentResult::describe(FieldVisitor& v) {
   v.field({"dtype", "type of the tensor's values"}, dtype);
-  v.field({"layout", "nchw or nhwc"}, layout);
   v.field({"crops", Unit::count, "decoded crops in memory, augmented repeatedly"}, crops);
   v.field({"augmented", Unit::count, "samples written to batch tensors"}, augmented);
   v.field({"augment_seconds", Unit::seconds, "elapsed time"}, augment_seconds);

@@ -21,8 +21,6 @@ namespace {
 void check_tensor(const DecodeBenchOptions& options) {
   const DecodeBenchOptions usual;
   check_usage(options.dtype == usual.dtype, "--dtype needs --augment imagenet: decoding itself gives 8-bit values");
-  check_usage(options.layout == usual.layout,
-              "--layout needs --augment imagenet: decoding itself gives one pixel after the other");
 }
 
 /// Options that only one of the backends has.
@@ -248,11 +246,10 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
            "pixels without --crop"},
           augment);
   v.field({"dtype", "type of the augmented values; with --augment"}, dtype);
-  v.field({"layout", "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
   v.topic("Measurement");
   v.field({"samples", Unit::count, "number of images to load, evenly distributed", kMayDiffer, at_least(1)}, samples);
-  v.field({"min-seconds", Unit::seconds, "minimum time for decoding, and for augmenting", kMayDiffer, between(0, kDay),
-           Elsewhere{"budget min-time seconds duration"}},
+  v.field({"min-time", Unit::seconds, "minimum time for decoding, and for augmenting", kMayDiffer, between(0, kDay),
+           Alias{"min-seconds"}, Elsewhere{"budget seconds duration"}},
           min_seconds);
   v.field({"scaling", "also measure 1, 2, 4, ... threads", kMayDiffer}, scaling);
   v.field({"seed", "seed for positions and flips of crops", kMayDiffer}, seed);

@@ -34,7 +34,6 @@ struct DecodeResult;
 
 struct AugmentResult {
   image::TensorType dtype = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
   std::uint64_t crops = 0;
   std::uint64_t augmented = 0;
   double augment_seconds = 0;
@@ -217,7 +216,6 @@ struct DecodeBenchOptions {
   std::uint64_t scale = 1;
   Augmentation augment = Augmentation::none;
   image::TensorType dtype = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
   double min_seconds = 2;
   bool scaling = false;
   std::uint64_t seed = 0;
@@ -269,7 +267,7 @@ struct DecodeResult {
   void describe(FieldVisitor& v);
 };
 
-/// Loads images into memory, then decodes them repeatedly for at least --min-seconds and at least once each. Writes
+/// Loads images into memory, then decodes them repeatedly for at least --min-time and at least once each. Writes
 /// nothing. Throws Error{not_found} without images, Error{corrupt} if none can be decoded or the GPU's pixels are
 /// wrong, Error{unsupported} if nvJPEG is requested but it, CUDA or a GPU is missing.
 DecodeResult decode(const DecodeBenchOptions& options, Context& context);

@@ -33,11 +33,10 @@ bool BatchSink::compute(std::span<const std::uint64_t> /*slots*/, double /*secon
 std::unique_ptr<BatchSink> host_sink() { return std::make_unique<HostSink>(); }
 
 BatchBuilder::BatchBuilder(std::span<const std::unique_ptr<BatchMemory>> memories, std::uint64_t batch,
-                           std::uint64_t sample_bytes, bool drop_last)
+                           std::uint64_t sample_bytes)
     : memories_(memories),
       batch_(batch),
       sample_bytes_(sample_bytes),
-      drop_last_(drop_last),
       finished_(memories.size()),
       filled_(memories.size()),
       raw_(memories.size()) {
@@ -74,9 +73,8 @@ void BatchBuilder::close(const std::stop_token& stop) {
   {
     const std::scoped_lock lock(mutex_);
     last.swap(open_);
-    if (last && drop_last_) dropped_ = taken_;
   }
-  if (last && !drop_last_) finished_.push({*last, taken_, std::span(raw_[*last]).first(taken_)}, 1, stop);
+  if (last) finished_.push({*last, taken_, std::span(raw_[*last]).first(taken_)}, 1, stop);
   finished_.close();
 }
 

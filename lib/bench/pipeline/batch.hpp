@@ -30,7 +30,7 @@ namespace shardkit::bench {
 /// How far workers process a sample; the GPU does the rest.
 enum class SampleForm {
   tensor,  ///< values of the batch's tensor
-  crop,    ///< pixels of its crop, one byte per value: flipping, normalizing and the layout are left
+  crop,    ///< pixels of its crop, one byte per value: flipping, normalizing and dividing into planes are left
   encoded  ///< if an engine of the GPU supports the image, only its crop is chosen; else like `crop`
 };
 
@@ -94,11 +94,10 @@ struct CopyTally {
 
 /// Target of batches.
 enum class SinkKind {
-  automatic,  ///< to GPUs if available
-  host,       ///< host memory: nothing is copied
+  host,  ///< host memory: nothing is copied
   gpu
 };
-constexpr auto enum_names(SinkKind) { return std::to_array<std::string_view>({"auto", "host", "gpu"}); }
+constexpr auto enum_names(SinkKind) { return std::to_array<std::string_view>({"host", "gpu"}); }
 
 /// Copies batches to where the step computes. make_memory() and hand_over() are called by one thread at a time, the
 /// calls of steps by another, both at the same time. An exception ends the run.
@@ -151,14 +150,13 @@ struct FinishedBatch {
 class BatchBuilder {
  public:
   /// `memories` outlive the builder, each for `batch` samples of `sample_bytes`.
-  BatchBuilder(std::span<const std::unique_ptr<BatchMemory>> memories, std::uint64_t batch, std::uint64_t sample_bytes,
-               bool drop_last);
+  BatchBuilder(std::span<const std::unique_ptr<BatchMemory>> memories, std::uint64_t batch, std::uint64_t sample_bytes);
 
   /// The next slot; waits for the memory of a batch. Empty after a stop.
   std::optional<BatchSlot> take_slot(const std::stop_token& stop);
   /// The slot's sample is complete.
   void fill(const BatchSlot& slot, const std::stop_token& stop);
-  /// No more samples follow: passes on an incomplete batch, or drops it. Every slot is filled by then.
+  /// No more samples follow: passes on an incomplete batch. Every slot is filled by then.
   void close(const std::stop_token& stop);
 
   /// The next finished batch. Empty at the end or after a stop.
@@ -166,14 +164,10 @@ class BatchBuilder {
   /// The batch's memory may be used again.
   void give_back(std::size_t batch);
 
-  /// Samples of the last batch, if it was dropped.
-  std::uint64_t dropped() const { return dropped_; }
-
  private:
   std::span<const std::unique_ptr<BatchMemory>> memories_;
   const std::uint64_t batch_;
   const std::uint64_t sample_bytes_;
-  const bool drop_last_;
   sync::BoundedQueue<FinishedBatch> finished_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
@@ -182,7 +176,6 @@ class BatchBuilder {
   std::uint64_t taken_ = 0;            ///< of the open batch
   std::vector<std::uint64_t> filled_;  ///< slots, by batch
   std::vector<std::vector<RawSample>> raw_;
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace shardkit::bench

@@ -110,7 +110,7 @@ void GpuLane::release(std::size_t slot) {
 }
 
 gpu::DeviceTensor GpuLane::tensor_at(std::size_t slot) const {
-  return {slots_[slot]->tensor.span(), settings_.crop, settings_.type, settings_.layout};
+  return {slots_[slot]->tensor.span(), settings_.crop, settings_.type};
 }
 
 void GpuLane::normalize(std::size_t index, std::uint64_t samples) {

@@ -86,14 +86,13 @@ void check_normalizing(gpu::Device& device, const LoaderSettings& settings) {
   const Specimen specimen(device);
   const std::size_t sample = kCropBytes * image::value_bytes(settings.type);
   std::vector<std::byte> expected(kSamples * sample);
-  image::Augmenter augmenter(settings.type, settings.layout);
+  image::Augmenter augmenter(settings.type);
   for (std::size_t i = 0; i < kSamples; ++i) {
     augmenter.augment(specimen.view(i), Specimen::flip(i), std::span(expected).subspan(i * sample, sample));
   }
   const gpu::DeviceBuffer tensor(device, expected.size());
   const auto stream = device.make_stream();
-  stream->normalize({tensor.span(), kSide, settings.type, settings.layout}, kSamples, specimen.crops(),
-                    specimen.flips());
+  stream->normalize({tensor.span(), kSide, settings.type}, kSamples, specimen.crops(), specimen.flips());
   stream->synchronize();
   compare(device, tensor.span(), expected, "normalizes");
 }
@@ -105,7 +104,7 @@ void check_cropping(gpu::Device& device, const LoaderSettings& settings) {
   const std::size_t sample = kCropBytes * image::value_bytes(settings.type);
   std::vector<std::byte> expected(kBoxes.size() * sample);
   std::vector<gpu::CropJob> jobs;
-  image::Augmenter augmenter(settings.type, settings.layout);
+  image::Augmenter augmenter(settings.type);
   image::BilinearResizer resizer;
   std::vector<std::uint8_t> crop(kCropBytes);
   for (std::size_t i = 0; i < kBoxes.size(); ++i) {
@@ -118,7 +117,7 @@ void check_cropping(gpu::Device& device, const LoaderSettings& settings) {
   const gpu::DeviceBuffer tensor(device, expected.size());
   const auto stream = device.make_stream();
   stream->copy_to_device(there.span(), std::as_bytes(std::span(jobs)));
-  stream->crop({tensor.span(), kSide, settings.type, settings.layout}, there.span(), jobs.size());
+  stream->crop({tensor.span(), kSide, settings.type}, there.span(), jobs.size());
   stream->synchronize();
   compare(device, tensor.span(), expected, "crops");
 }
@@ -147,7 +146,7 @@ void check_memory(const LoaderSettings& settings, std::span<gpu::Device* const> 
     const std::uint64_t usable = device->free_memory() / 10 * 9;
     if (needed <= static_cast<double>(usable)) continue;
     throw Error(ErrorCode::no_space, fmt::format("GPU {}: {} batches of {} samples need {}, but {} of its memory are "
-                                                 "free; use a smaller --batch, --prefetch or --dtype, or --sink host",
+                                                 "free; use a smaller --batch, --prefetch or --dtype, or --device none",
                                                  device->facts().index, count * settings.slots(), settings.batch,
                                                  format_rounded_size(needed), format_size(usable)));
   }

@@ -21,7 +21,7 @@ class SampleMaker {
  public:
   /// `seed` draws crops and flips. Settings and buffers, to which images return, outlive it.
   SampleMaker(const LoaderSettings& settings, SampleBuffers& buffers, std::uint64_t seed)
-      : settings_(settings), buffers_(buffers), augmenter_(settings.type, settings.layout), prng_(seed) {}
+      : settings_(settings), buffers_(buffers), augmenter_(settings.type), prng_(seed) {}
 
   /// Takes an image and decodes a random crop of it, or draws the crop that the GPU is to make. False when that failed,
   /// which is counted.
@@ -110,7 +110,7 @@ struct Loader::Epoch {
   Epoch(const Loader& loader, std::uint64_t epoch_number)
       : number(epoch_number),
         flow(loader.settings_.flow, loader.settings_.readers, loader.settings_.seed + epoch_number),
-        builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_, loader.settings_.drop_last),
+        builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_),
         handed(loader.memories_.size() + 1),
         workers_left(loader.settings_.workers),
         readers(loader.settings_.readers),
@@ -215,7 +215,6 @@ void Loader::finish_epoch() {
   tally_.failures.add(epoch_->transfer.failures);
   tally_.paths.add(epoch_->transfer.paths);
   tally_.decoded -= epoch_->transfer.lost;
-  tally_.dropped += epoch_->builder.dropped();
   tally_.read_samples += epoch_->flow.samples();
   tally_.read_bytes += epoch_->flow.bytes();
   epoch_.reset();

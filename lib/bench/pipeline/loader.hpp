@@ -30,12 +30,10 @@ struct LoaderSettings {
   DecodeKind decode = DecodeKind::cpu;
   std::uint32_t crop = 224;
   image::TensorType type = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
   SampleForm form = SampleForm::tensor;
   gpu::DeviceJpegDecoder* jpegs = nullptr;  ///< returns which images engines support; for DecodeKind::nvjpeg
   std::uint64_t largest_device_jpeg = 0;    ///< bytes of pixels: the CPU decodes larger images
   bool pinned = true;                       ///< pinned host memory for GPU copies; else pageable
-  bool drop_last = false;  ///< the last samples of an epoch make no step if they do not fill a batch for every GPU
   std::uint64_t seed = 0;
   FlowLimits flow;
 
@@ -57,7 +55,6 @@ struct LoaderTally {
   DecodeFailures failures;
   JpegPaths paths;            ///< of samples in batches, with DecodeKind::nvjpeg
   std::uint64_t decoded = 0;  ///< samples that became part of a batch
-  std::uint64_t dropped = 0;  ///< samples of last batches that were incomplete, or too few for all GPUs
   std::uint64_t read_samples = 0;
   std::uint64_t read_bytes = 0;
 };

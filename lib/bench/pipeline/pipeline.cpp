@@ -31,9 +31,8 @@ double mean_sample_bytes(const InputSet& input) {
 
 /// That there was something to measure.
 void check_samples(const PipelineRun& run, const InputSet& input, std::optional<double> budget) {
-  const bool has_data = !input.files.empty();
-  const std::string path = has_data ? first_named(input) : "";
-  const std::string named = has_data ? named_text(input) : "nothing";
+  const std::string path = first_named(input);
+  const std::string named = named_text(input);
   const std::uint64_t seen = run.tally.decoded + run.tally.failures.total;
   if (seen == 0 && run.out_of_time) {
     throw Error(ErrorCode::usage, At{path}, "--budget: no image was read from {} within {}; use a longer one", named,
@@ -44,10 +43,6 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
     throw Error(ErrorCode::corrupt, At{path},
                 "none of {} from {} can be decoded as JPEG ({} of another format or empty)",
                 format_count(seen, "image"), named, run.tally.failures.not_jpeg + run.tally.failures.other_format);
-  }
-  if (run.log.steps() == 0) {
-    throw usage_error("--drop-last: {} do not fill one step of {} x {}; use a smaller --batch",
-                      format_count(run.tally.decoded, "sample"), run.loader.gpus, run.loader.batch);
   }
 }
 
@@ -68,7 +63,7 @@ class PipelineBench {
         context_(context),
         setup_(set_up(options)),
         files_(io::posix_file_system()),
-        source_(make()),
+        source_(make_source(input, {options.shuffle_buffer > 0, options.seed}, context)),
         gpus_(choose_gpus(options, setup_, machine, context)),
         decoders_(open_decoders(setup_, gpus_, machine)),
         sink_(make_checked_sink(machine)),
@@ -76,7 +71,7 @@ class PipelineBench {
     if (options.trace)
       io::AtomicFile(*files_, io::published_path(*options.trace));  // that it can be written, before measuring
     setup_.loader.readers = readers_of(*source_, options);
-    if (!input.files.empty()) check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
+    check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
   }
 
   PipelineResult measure() {
@@ -94,11 +89,6 @@ class PipelineBench {
   }
 
  private:
-  std::unique_ptr<ImageSource> make() {
-    if (options_.source == SourceKind::null) return null_source();
-    return make_source(input_, {options_.shuffle_buffer > 0, options_.seed}, context_);
-  }
-
   std::unique_ptr<BatchSink> make_checked_sink(const PipelineMachine& machine) {
     check_batch_memory(setup_, mean_sample_bytes(input_));
     if (!decoders_.empty()) {
@@ -111,9 +101,6 @@ class PipelineBench {
   PipelineRun run(std::uint64_t prefetch, CheckpointWriter* checkpoints, TraceLog* trace) {
     LoaderSettings loader = setup_.loader;
     loader.prefetch = prefetch;
-    if (options_.source == SourceKind::null && !loader.flow.samples && !options_.budget) {
-      loader.flow.samples = loader.gpus * loader.batch * kNullSteps;
-    }
     StepSettings step = setup_.step;
     if (checkpoints == nullptr) step.checkpoint_every = 0;
     if (runs_ > 1) context_.progress().next_stage();
@@ -149,35 +136,23 @@ class PipelineBench {
     check_samples(last, input_, options_.budget);
     result.prefetches.push_back(prefetch_row(last));
     result.source = source_->form();
-    if (!input_.files.empty()) result.files = source_->most_readers();  // each is read by one
+    result.files = source_->most_readers();  // each is read by one
     result.sink = sink_->kind();
     describe_setup(options_, last, setup_, result);
     add_measurement(last, result);
     if (!gpus_.empty()) result.copies = copy_report(last, gpus_);
     if (!decoders_.empty()) result.jpegs = jpeg_report(decoders_.front()->facts(), last.tally);
-    if (!input_.files.empty()) {
-      const bool is_remote = has_objects(input_.files);
-      result.cache.state = is_remote
-                               ? CacheState::unknown
-                               : cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
-    }
+    const bool is_remote = has_objects(input_.files);
+    result.cache.state = is_remote
+                             ? CacheState::unknown
+                             : cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
     result.overhead = tool_overhead(calibration, last);
-    if (options_.source == SourceKind::null) blame_nothing(result);
-  }
-
-  /// Without data there is no bottleneck, so no advice.
-  static void blame_nothing(PipelineResult& result) {
-    static_cast<PipelineVerdict&>(result) = {{}, "nothing was read: the result is the overhead of iobench itself", {}};
-    for (PrefetchRow& row : result.prefetches) row.limiting_stage.clear();
   }
 
   TraceReport write_trace(const TraceLog& trace) {
     trace.write(*files_, io::published_path(*options_.trace), "iobench pipeline");
     return {*options_.trace, trace.events(), trace.dropped()};
   }
-
-  /// Steps of an epoch that reads nothing, if no limit was given.
-  static constexpr std::uint64_t kNullSteps = 200;
 
   const PipelineOptions& options_;
   const InputSet& input_;
@@ -196,7 +171,7 @@ class PipelineBench {
 class OpenMachine {
  public:
   explicit OpenMachine(const PipelineOptions& options) : machine_{{}, gpu::open_jpeg_decoder, system::live_probe()} {
-    if (options.sink == SinkKind::host) return;
+    if (options.device == kNoDevice) return;
     try {
       devices_ = gpu::open_devices();
     } catch (const Error& error) {
@@ -212,24 +187,13 @@ class OpenMachine {
   PipelineMachine machine_;
 };
 
-/// That data is named, unless nothing is to be read.
-void check_paths(const PipelineOptions& options) {
-  const bool null_source = options.source == SourceKind::null;
-  if (null_source && !options.paths.empty())
-    throw usage_error("PATH: leave it out with --source null, which reads nothing");
-  if (!null_source && options.paths.empty())
-    throw usage_error("missing PATH: give shards, images or a folder of either");
-}
-
 }  // namespace
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
-  set_up(options);  // wrong options are reported before the search for devices
-  check_paths(options);
+  set_up(options);                  // wrong options are reported before the search for devices
   const OpenMachine here(options);  // and so is a GPU that is missing
-  const bool reads = options.source == SourceKind::data;
-  PipelineResult result = pipeline(options, reads ? find_input(options.paths, context, options.access) : InputSet{},
-                                   here.machine(), context);
+  PipelineResult result =
+      pipeline(options, find_input(options.paths, context, options.access), here.machine(), context);
   warn_of_failures(result.failures, result.images_tried, context);
   if (result.steps < kLeastSteps) {
     context.warn("few_steps",
@@ -339,14 +303,12 @@ void PipelineTerms::describe(FieldVisitor& v) {
   v.field({"workers", Unit::count, "threads that decode and augment", kCondition}, workers);
   v.field({"crop", "width and height of the crop in pixels", kCondition}, crop);
   v.field({"dtype", "data type of the batch", kCondition}, dtype);
-  v.field({"layout", "planes or pixels first", kCondition}, layout);
   v.field({"batch_memory", Unit::bytes, "memory for batches"}, batch_memory);
 }
 
 void PipelineRates::describe(FieldVisitor& v) {
   v.field({"steps", Unit::count, "steps in all epochs"}, steps);
   v.field({"samples", Unit::count, "samples used by training steps, in all epochs"}, samples);
-  v.field({"samples_dropped", Unit::count, "samples left out at the ends of epochs by --drop-last"}, samples_dropped);
   v.field({"required_samples_per_second", Unit::per_second, "rate that the job would need to never wait"},
           required_samples_per_second);
   v.field({"samples_per_second", Unit::per_second, "rate of samples used by training steps, after the first batch",
@@ -379,7 +341,7 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"ladder", "one row per loader that --ladder compares; absent without it"}, ladder);
   v.field({"cache", "page cache state before the first epoch and after the last", kCondition}, cache);
   v.field({"copies", "copies to GPUs, in all epochs; absent if batches stayed in host memory"}, copies);
-  v.field({"jpegs", "samples by decoder; absent without --decode nvjpeg"}, jpegs);
+  v.field({"jpegs", "samples by decoder; absent without --backend nvjpeg"}, jpegs);
   v.field({"failures", "images that could not be decoded, by kind; they are in no batch"}, failures);
   v.field({"images_tried", Unit::count, "images that were passed to a decoder, counted once per epoch"}, images_tried);
   v.field({"overhead", "overhead of iobench, measured first"}, overhead);

@@ -22,19 +22,12 @@
 /// `iobench pipeline`: reading, decoding, augmenting, batching and copying at once, with emulated training steps.
 namespace shardkit::bench {
 
-enum class SourceKind {
-  data,
-  null,  ///< no images: only the overhead of iobench is measured
-};
-constexpr auto enum_names(SourceKind) { return std::to_array<std::string_view>({"data", "null"}); }
-
-/// Whether host memory for GPU copies is pinned; automatic: yes, if there is a GPU.
-enum class PinnedChoice { automatic, on, off };
-constexpr auto enum_names(PinnedChoice) { return std::to_array<std::string_view>({"auto", "on", "off"}); }
-
 /// Where samples are flipped, normalized and laid out; automatic: where they were decoded.
 enum class NormalizeKind { automatic, cpu, gpu };
 constexpr auto enum_names(NormalizeKind) { return std::to_array<std::string_view>({"auto", "cpu", "gpu"}); }
+
+/// The value of --device with which batches stay in host memory.
+inline constexpr std::string_view kNoDevice = "none";
 
 struct PipelineOptions {
   std::vector<std::string> paths;
@@ -48,18 +41,13 @@ struct PipelineOptions {
   std::optional<std::uint64_t> readers;
   std::uint64_t shuffle_buffer = 0;
   CacheRequest cache = CacheRequest::any;
-  SourceKind source = SourceKind::data;
-  DecodeKind decode = DecodeKind::cpu;
+  DecodeKind backend = DecodeKind::cpu;
   std::uint64_t crop = 224;
   image::TensorType dtype = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
   NormalizeKind normalize = NormalizeKind::automatic;
-  SinkKind sink = SinkKind::automatic;
-  std::string device;  ///< GPU numbers separated by commas; empty: the first ones
-  PinnedChoice pinned = PinnedChoice::automatic;
+  std::string device;  ///< GPU numbers separated by commas; empty: the first ones, if any; kNoDevice: none
   StepKind step = StepKind::emulated;
   bool ladder = false;
-  bool drop_last = false;
   std::optional<std::uint64_t> samples;
   std::optional<double> budget;
   std::optional<std::uint64_t> checkpoint_every;
@@ -68,6 +56,7 @@ struct PipelineOptions {
   std::optional<std::string> trace;
   std::uint64_t seed = 0;
   catalog::StoreAccess access = {};
+  bool pinned = true;  ///< host memory for GPU copies; pageable only on a rung of the ladder
 
   void describe(FieldVisitor& v);
 };
@@ -207,7 +196,6 @@ struct PipelineTerms {
   std::uint64_t workers = 0;
   std::uint64_t crop = 0;
   image::TensorType dtype = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
   double batch_memory = 0;
 
   void describe(FieldVisitor& v);
@@ -217,7 +205,6 @@ struct PipelineTerms {
 struct PipelineRates {
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
-  std::uint64_t samples_dropped = 0;
   std::optional<double> required_samples_per_second;
   double samples_per_second = 0;
   double bytes_per_second = 0;

@@ -12,7 +12,7 @@ namespace {
 
 struct Rung {
   std::string_view name;
-  PinnedChoice pinned;
+  bool pinned;
   std::string prefetch;
   DecodeKind decode;
   NormalizeKind normalize;
@@ -20,17 +20,17 @@ struct Rung {
 
 std::array<Rung, 5> rungs(const PipelineOptions& options) {
   using enum DecodeKind;
-  return {{{"naive", PinnedChoice::off, "0", cpu, NormalizeKind::cpu},
-           {"pinned, one batch prefetched", PinnedChoice::on, "1", cpu, NormalizeKind::cpu},
-           {"normalized on the GPU", PinnedChoice::on, "1", cpu, NormalizeKind::gpu},
-           {"nvJPEG", PinnedChoice::on, "1", nvjpeg, NormalizeKind::gpu},
-           {"all overlapped", PinnedChoice::on, options.prefetch, nvjpeg, NormalizeKind::gpu}}};
+  return {{{"naive", false, "0", cpu, NormalizeKind::cpu},
+           {"pinned, one batch prefetched", true, "1", cpu, NormalizeKind::cpu},
+           {"normalized on the GPU", true, "1", cpu, NormalizeKind::gpu},
+           {"nvJPEG", true, "1", nvjpeg, NormalizeKind::gpu},
+           {"all overlapped", true, options.prefetch, nvjpeg, NormalizeKind::gpu}}};
 }
 
 PipelineRung row_of(const Rung& rung) {
   PipelineRung row;
   row.rung = rung.name;
-  row.pinned = rung.pinned == PinnedChoice::on;
+  row.pinned = rung.pinned;
   row.prefetch = parse_prefetches(rung.prefetch).front();
   row.decode = rung.decode;
   row.normalize = rung.normalize;
@@ -47,10 +47,9 @@ void fill(const PipelineResult& result, PipelineRung& row) {
 
 PipelineOptions options_of(const Rung& rung, PipelineOptions options) {
   options.ladder = false;
-  options.sink = SinkKind::gpu;
   options.pinned = rung.pinned;
   options.prefetch = rung.prefetch;
-  options.decode = rung.decode;
+  options.backend = rung.decode;
   options.normalize = rung.normalize;
   if (options.cache == CacheRequest::any) options.cache = CacheRequest::warm;
   return options;
@@ -76,9 +75,8 @@ void check_ladder(const PipelineOptions& options) {
   if (!options.ladder) return;
   const auto refuse = [](std::string_view option, std::string_view why) { throw usage_error("{}: {}", option, why); };
   constexpr std::string_view kSet = "--ladder sets it for each loader that it compares; leave it out";
-  if (options.pinned != PinnedChoice::automatic) refuse("--pinned", kSet);
   if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);
-  if (options.decode != DecodeKind::cpu) refuse("--decode", kSet);
+  if (options.backend != DecodeKind::cpu) refuse("--backend", kSet);
   const auto prefetches = parse_prefetches(options.prefetch);
   if (prefetches.size() > 1 || prefetches.front() < 2) {
     refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last loader");
@@ -90,6 +88,7 @@ void check_ladder(const PipelineOptions& options) {
 
 PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
                             Context& context) {
+  if (machine.devices.empty()) throw Error(ErrorCode::unsupported, "--ladder: no GPU is available");
   std::vector<PipelineRung> rows;
   PipelineResult last;
   double before = 0;

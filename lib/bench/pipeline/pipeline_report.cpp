@@ -74,14 +74,14 @@ Candidate steps(const PipelineShares& shares) {
 
 /// The remedy for the bottleneck; none if the steps are fed.
 std::string stage_advice(std::string_view stage, bool on_gpu) {
-  if (on_gpu) return "use smaller images (shardctl convert --resize), or --decode cpu with more cores";
+  if (on_gpu) return "use smaller images (shardctl convert --resize), or --backend cpu with more cores";
   if (stage == stage::kRead) {
     return "use faster storage or more --readers, or stage the data to a local disk (shardctl stage)";
   }
   if (stage == stage::kDecode)
     return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
   if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalizing on the GPU";
-  if (stage == stage::kTransfer) return "use --pinned on, --normalize gpu or a smaller --dtype";
+  if (stage == stage::kTransfer) return "use --normalize gpu or a smaller --dtype";
   if (stage == stage::kCheckpoint) {
     return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";
   }
@@ -240,7 +240,6 @@ void describe_setup(const PipelineOptions& options, const PipelineRun& run, cons
   result.workers = loader.workers;
   result.crop = loader.crop;
   result.dtype = loader.type;
-  result.layout = loader.layout;
   result.batch_memory = static_cast<double>(batches_in_memory(loader)) * static_cast<double>(loader.batch) *
                         static_cast<double>(sample_bytes(loader));
   result.cache.requested = options.cache;
@@ -295,7 +294,6 @@ void add_measurement(const PipelineRun& run, PipelineResult& result) {
   static_cast<PipelineVerdict&>(result) = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
   result.steps = run.log.steps();
   result.samples = run.log.samples();
-  result.samples_dropped = run.tally.dropped;
   result.samples_per_second = run.log.samples_per_second();
   if (run.tally.read_samples > 0) {
     result.mean_sample = static_cast<double>(run.tally.read_bytes) / static_cast<double>(run.tally.read_samples);

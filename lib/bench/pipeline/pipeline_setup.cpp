@@ -36,9 +36,9 @@ std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::st
 
 /// The GPUs that --device lists; none without it.
 std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
-  if (options.device.empty()) return {};
+  if (options.device.empty() || options.device == kNoDevice) return {};
   const std::string expected = fmt::format(
-      "--device: expected different GPU numbers separated by commas, such as 0,1; got '{}'", options.device);
+      "--device: expected different GPU numbers separated by commas, such as 0,1, or none; got '{}'", options.device);
   const auto numbers = listed_numbers(options.device, expected);
   check_usage(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
   return numbers;
@@ -48,19 +48,16 @@ void check_options(const PipelineOptions& options) {
   check_ranges(options);
   check_usage(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
               "--checkpoint-every and --checkpoint-bytes need each other");
-  const bool null_source = options.source == SourceKind::null;
-  check_usage(!null_source || options.decode == DecodeKind::null,
-              "--source null needs --decode null: there are no images to decode");
 }
 
 /// Checks the uses of GPUs, and that they are not requested and refused at once.
 void check_gpu_options(const PipelineOptions& options) {
   const auto option = option_for_gpu(options);
   check_usage(
-      options.sink != SinkKind::host || !option,
-      fmt::format("{} needs a GPU, which --sink host does not use; leave out one of them", option.value_or("")));
-  check_usage(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
-              "--normalize cpu: with --decode nvjpeg, images are on the GPU and normalized there");
+      options.device != kNoDevice || !option,
+      fmt::format("{} needs a GPU, which --device none does not use; leave out one of them", option.value_or("")));
+  check_usage(options.backend != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
+              "--normalize cpu: with --backend nvjpeg, images are on the GPU and normalized there");
   const std::size_t listed = listed_devices(options).size();
   check_usage(listed <= options.gpus.value_or(listed),
               fmt::format("--device: {} listed, but {} step together; raise --gpus", format_count(listed, "GPU"),
@@ -77,23 +74,22 @@ void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) 
 /// From the decoded image to the end of a run.
 void describe_stages(FieldVisitor& v, PipelineOptions& options) {
   v.topic("Decoding");
-  v.field({"decode", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading"},
-          options.decode);
+  v.field({"backend", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading",
+           Alias{"decode"}, Elsewhere{"source"}},
+          options.backend);
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
           options.crop);
   v.field({"dtype", "data type of the batch"}, options.dtype);
-  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, options.layout);
   v.field({"normalize", "where samples are flipped and normalized; gpu: one byte per value crosses the bus"},
           options.normalize);
   v.topic("Batches and GPUs");
-  v.field({"sink", "where batches go; auto: to GPUs if available, otherwise they stay in host memory"}, options.sink);
-  v.field({"device", "GPUs to use, by number; default: the first ones", "N[,N...]"}, options.device);
-  v.field({"pinned", "whether GPUs copy from pinned memory; auto: yes"}, options.pinned);
+  v.field({"device",
+           "GPUs to which batches go, by number; none: they stay in host memory; default: the first GPUs, if available",
+           "N[,N...]|none", Elsewhere{"sink"}},
+          options.device);
   v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, options.step);
   v.topic("Measurement");
   v.field({"ladder", "compare several loaders, from a naive one to one in which all stages overlap"}, options.ladder);
-  v.field({"drop-last", "at the end of an epoch, leave out samples that do not fill a batch on every GPU"},
-          options.drop_last);
   v.field({"samples", Unit::count, "maximum number of samples per epoch; default: all", kMayDiffer,
            between(1, 1ULL << 48U)},
           options.samples);
@@ -114,9 +110,7 @@ void describe_stages(FieldVisitor& v, PipelineOptions& options) {
 }  // namespace
 
 void PipelineOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", "shards, image files, or folders of either; none with --source null", Role::optional_positional,
-           kMayDiffer},
-          paths);
+  v.field({"PATH", "shards, image files, or folders of either", Role::positional, kMayDiffer}, paths);
   v.topic("Training job");
   v.field(
       {"preset", "published workload that sets batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
@@ -147,7 +141,6 @@ void PipelineOptions::describe(FieldVisitor& v) {
        "size of the shuffle buffer in samples, for shards; 0: keep the order of the shards", between(0, 10'000'000)},
       shuffle_buffer);
   v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, cache);
-  v.field({"source", "null: reads nothing"}, source);
   describe_stages(v, *this);
   access.describe(v);
 }
@@ -185,14 +178,12 @@ PipelineSetup set_up(const PipelineOptions& options) {
               "--step spin needs --step-time or --preset");
   setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
   loader.workers = static_cast<unsigned>(options.workers.value_or(system::usable_threads()));
-  loader.decode = options.decode;
+  loader.decode = options.backend;
   loader.crop = static_cast<std::uint32_t>(options.crop);
   loader.type = options.dtype;
-  loader.layout = options.layout;
   if (options.normalize == NormalizeKind::gpu) loader.form = SampleForm::crop;
-  if (options.decode == DecodeKind::nvjpeg) loader.form = SampleForm::encoded;
-  loader.pinned = options.pinned != PinnedChoice::off;
-  loader.drop_last = options.drop_last;
+  if (options.backend == DecodeKind::nvjpeg) loader.form = SampleForm::encoded;
+  loader.pinned = options.pinned;
   loader.seed = options.seed;
   loader.flow.samples = options.samples;
   loader.flow.shuffle_samples = options.shuffle_buffer;
@@ -254,7 +245,6 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   run.out_of_time = out_of_time();
   if (!context.stop_token().stop_requested()) run.residency_after = residency(work.files);
   run.tally = loader.tally();
-  run.tally.dropped += loop.dropped();
   run.log = loop.log();
   run.epochs = loop.epochs();
   run.step_times = loop.times();
@@ -263,11 +253,9 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
 }
 
 std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
-  if (options.sink == SinkKind::gpu) return "--sink gpu";
   if (options.ladder) return "--ladder";
-  if (!options.device.empty()) return "--device";
-  if (options.pinned != PinnedChoice::automatic) return "--pinned";
-  if (options.decode == DecodeKind::nvjpeg) return "--decode nvjpeg";
+  if (!options.device.empty() && options.device != kNoDevice) return "--device";
+  if (options.backend == DecodeKind::nvjpeg) return "--backend nvjpeg";
   if (options.normalize == NormalizeKind::gpu) return "--normalize gpu";
   if (options.step == StepKind::spin) return "--step spin";
   return std::nullopt;
@@ -275,7 +263,7 @@ std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
 
 std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
                                       const PipelineMachine& machine, Context& context) {
-  if (options.sink == SinkKind::host) return {};
+  if (options.device == kNoDevice) return {};
   if (machine.devices.empty()) {
     if (const auto option = option_for_gpu(options)) {
       throw Error(ErrorCode::unsupported, fmt::format("{}: no GPU is available", *option));
@@ -301,7 +289,7 @@ std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const Pipelin
     if (gpu->facts().name != gpus.front()->facts().name) {
       throw Error(
           ErrorCode::unsupported,
-          fmt::format("--decode nvjpeg: all GPUs must be of one model, but GPU {} is '{}' and GPU {} is '{}'",
+          fmt::format("--backend nvjpeg: all GPUs must be of one model, but GPU {} is '{}' and GPU {} is '{}'",
                       gpus.front()->facts().index, gpus.front()->facts().name, gpu->facts().index, gpu->facts().name));
     }
     decoders.push_back(machine.open_jpegs(*gpu, setup.loader.workers));

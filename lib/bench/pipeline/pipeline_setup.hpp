@@ -60,7 +60,7 @@ inline constexpr double kGuessedSampleBytes = 128U << 10U;
 struct PipelineWork {
   ImageSource& source;
   BatchSink& sink;
-  std::span<const InputFile> files;  ///< files whose share in the page cache is measured; none for a null source
+  std::span<const InputFile> files;  ///< files whose share in the page cache is measured; none to measure the overhead
   CacheRequest cache = CacheRequest::any;
   std::uint64_t epochs = 1;
   std::optional<double> budget{};
@@ -73,7 +73,7 @@ struct PipelineWork {
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings loader, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context);
 
-/// The option that needs a GPU, such as "--sink gpu"; empty if there is none.
+/// The option that needs a GPU, such as "--device"; empty if there is none.
 std::optional<std::string_view> option_for_gpu(const PipelineOptions& options);
 
 /// The GPUs that get batches: the listed ones, else the first. None if batches stay in host memory. If there are fewer
@@ -81,7 +81,7 @@ std::optional<std::string_view> option_for_gpu(const PipelineOptions& options);
 std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
                                       const PipelineMachine& machine, Context& context);
 
-/// Decoders for them with --decode nvjpeg, else none. All GPUs must be of one model, because workers do not know which
+/// Decoders for them with --backend nvjpeg, else none. All GPUs must be of one model, because workers do not know which
 /// GPU will get an image. Throws Error{unsupported}.
 std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
                                                                    const std::vector<gpu::Device*>& gpus,

@@ -118,13 +118,6 @@ bool StepLoop::counts(const Step& step) const {
   return log_.steps() < kFew || zero_ + duration_of(step.taken) <= counted_until_;
 }
 
-void StepLoop::drop(const std::vector<LoadedBatch>& batches) {
-  for (const LoadedBatch& batch : batches) {
-    sink_.release(batch.slot);
-    dropped_ += batch.samples;
-  }
-}
-
 std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
   std::vector<LoadedBatch> batches;
   while (batches.size() < loader.settings().gpus) {
@@ -161,7 +154,6 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   step.taken = asked_;
   const std::vector<LoadedBatch> batches = take_batches(loader, step);
   if (batches.empty() || loader.stop_token().stop_requested()) return false;
-  if (loader.settings().drop_last && batches.size() < loader.settings().gpus) return drop(batches), false;
   clock.enter(Activity::compute);
   if (!compute(batches, loader.stop_token(), step)) return false;
   step.ended = step.computed;

@@ -159,11 +159,8 @@ class StepLoop {
   /// The same by epoch, each with its own first step.
   const std::vector<StepLog>& epochs() const { return epochs_; }
   const ActivityTimes& times() const { return times_; }
-  /// Samples of batches that made no step.
-  std::uint64_t dropped() const { return dropped_; }
 
  private:
-  void drop(const std::vector<LoadedBatch>& batches);
   bool run_step(Loader& loader, StageClock& clock);
   /// One batch per GPU; fewer at the end of the epoch.
   std::vector<LoadedBatch> take_batches(Loader& loader, Step& step);
@@ -182,7 +179,6 @@ class StepLoop {
   StepLog log_;
   std::vector<StepLog> epochs_;
   ActivityTimes times_;
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace shardkit::bench

@@ -87,7 +87,7 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
 }
 
 bool counts_samples(const ReadOptions& options, std::span<const InputFile> files) {
-  if (reads_grid(options)) return options.store.sample_bytes.has_value();
+  if (reads_grid(options)) return options.sample_bytes.has_value();
   if (options.mode == ReadMode::random || depth_of(options) == 1) return true;
   return samples_of(files).has_value();
 }
@@ -301,8 +301,8 @@ ReadResult read(const ReadOptions& options, Context& context) {
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {
   const ReadOptions full = with_job(options);
   check_read_options(full);
-  if (!full.store.sample_bytes) return read_files(full, input, context);
-  return read_files(full, in_rows(input, *full.store.sample_bytes), context);
+  if (!full.sample_bytes) return read_files(full, input, context);
+  return read_files(full, in_rows(input, *full.sample_bytes), context);
 }
 
 }  // namespace shardkit::bench

@@ -44,17 +44,6 @@ struct StreamingVerdict {
   void describe(FieldVisitor& v);
 };
 
-/// Options of `iobench read` for URLs: access, and the job that would read from them.
-struct StoreReadOptions : JobOptions {
-  catalog::StoreAccess access;
-  std::optional<double> required_rate;
-
-  void describe(FieldVisitor& v);
-
-  /// Bytes per second that the job needs; empty without a job. Throws Error{usage} for an incomplete job, or two.
-  std::optional<double> required() const;
-};
-
 struct ReadOptions {
   std::vector<std::string> paths;
   ReadMode mode = ReadMode::sequential;
@@ -70,7 +59,9 @@ struct ReadOptions {
   std::optional<double> min_time;
   std::uint64_t repeat = 1;
   std::uint64_t seed = 0;
-  StoreReadOptions store;  ///< its sample_bytes also apply to local files: each is a row of samples of that size
+  std::optional<std::uint64_t> sample_bytes;  ///< local files are rows of samples of this size
+  std::optional<double> required_rate;        ///< for stores: bytes per second that the job reads
+  catalog::StoreAccess access;
   /// Set by `run` and `sweep`, not on the command line, only in sequential mode: how many seconds the preparation of
   /// caches may take. Only files that are ready by then are read. When dropping them between passes has taken as long,
   /// there is no further pass.

@@ -42,19 +42,13 @@ void ReadOptions::describe(FieldVisitor& v) {
            kMayDiffer, between(1, 1000)},
           repeat);
   v.field({"seed", "seed for the order of random samples, or of requests to a store", kMayDiffer}, seed);
-  store.describe(v);
-}
-
-void StoreReadOptions::describe(FieldVisitor& v) {
-  v.topic("Training job, for stores");
-  v.field({"required-rate", Unit::bytes_per_second,
-           "for stores: the rate that the job reads, for the verdict stream or stage", kMayDiffer, above(0)},
-          required_rate);
-  JobOptions::describe(v);
-  v.field({"sample-bytes", Unit::bytes,
-           "for stores: mean size of the stored samples; for local files: read samples of this size",
-           between(1, 1ULL << 40U), Elsewhere{"sample-size"}},
+  v.field({"sample-bytes", Unit::bytes, "for local files: read samples of this size", between(1, 1ULL << 40U),
+           Elsewhere{"sample-size"}},
           sample_bytes);
+  v.field({"required-rate", Unit::bytes_per_second,
+           "for stores: the rate that the job reads, as `iobench model` computes it, for the verdict stream or stage",
+           kMayDiffer, above(0), Elsewhere{"preset gpus batch step-time min-au"}},
+          required_rate);
   access.describe(v);
 }
 

@@ -94,9 +94,9 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
 
 std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result) {
   if (result.bytes == 0) return "nothing was read within the time limit; use a longer --budget";
-  if (options.store.sample_bytes) {
+  if (options.sample_bytes) {
     return fmt::format("only {} were read, less than one sample of {}; use a longer --budget",
-                       format_size(result.bytes), typed_size(*options.store.sample_bytes));
+                       format_size(result.bytes), typed_size(*options.sample_bytes));
   }
   std::uint64_t all = 0;
   for (const InputFile& file : files) all += file.bytes;

@@ -26,7 +26,7 @@ void check_depth(const ReadOptions& options) {
 }
 
 void check_sizes(const ReadOptions& options) {
-  if (options.store.sample_bytes && options.block && options.mode == ReadMode::random) {
+  if (options.sample_bytes && options.block && options.mode == ReadMode::random) {
     throw usage_error("--sample-bytes and --block exclude each other for random reads");
   }
   if (options.direct && block_of(options) % io::AlignedBuffer::kAlignment != 0) {
@@ -56,16 +56,17 @@ void check_folder_mode(const ReadOptions& options) {
   check(options.block.has_value(), "--block");
   check(options.min_time.has_value(), "--min-time");
   check(options.repeat > 1, "--repeat");
-  check(options.store.sample_bytes.has_value(), "--sample-bytes");
+  check(options.sample_bytes.has_value(), "--sample-bytes");
 }
 
-/// Local files support only one option of stores: the size of samples.
-void check_store_options(StoreReadOptions options) {
-  options.sample_bytes.reset();
-  for (const FieldNode& option : field_tree([&](FieldVisitor& v) { options.describe(v); })) {
+/// Local files have none of the options of stores.
+void check_store_options(catalog::StoreAccess access, std::optional<double> required_rate) {
+  if (required_rate) {
+    throw usage_error("--required-rate is only for s3:// and http(s)://; `iobench run` compares local data with a job");
+  }
+  for (const FieldNode& option : field_tree([&](FieldVisitor& v) { access.describe(v); })) {
     if (plain_text(option).empty()) continue;
-    throw usage_error("{} is only for s3:// and http(s)://; `iobench run` compares local data with a job",
-                      option.field.spelling());
+    throw usage_error("{} is only for s3:// and http(s)://", option.field.spelling());
   }
 }
 
@@ -129,11 +130,11 @@ std::uint64_t threads_of(const ReadOptions& options) { return options.threads.va
 std::uint64_t block_of(const ReadOptions& options) { return options.block.value_or(kUsualBlock); }
 
 bool reads_grid(const ReadOptions& options) {
-  return options.mode == ReadMode::random && (options.block || options.store.sample_bytes);
+  return options.mode == ReadMode::random && (options.block || options.sample_bytes);
 }
 
 std::uint64_t grid_of(const ReadOptions& options) {
-  return options.store.sample_bytes ? *options.store.sample_bytes : block_of(options);
+  return options.sample_bytes ? *options.sample_bytes : block_of(options);
 }
 
 bool may_read_again(const ReadOptions& options) { return options.direct || options.cache != CacheRequest::any; }
@@ -144,7 +145,7 @@ void check_read_options(const ReadOptions& options) {
   check_sizes(options);
   check_times(options);
   check_folder_mode(options);
-  check_store_options(options.store);
+  check_store_options(options.access, options.required_rate);
 }
 
 void check_read_memory(const ReadOptions& options, std::uint64_t largest) {

@@ -44,7 +44,7 @@ void check_options(const ReadOptions& options) {
   }
   if (options.budget && *options.budget < kLeastBudget)
     throw usage_error("--budget: must be at least 1 second for a store");
-  options.store.required();  // throws for an incomplete job, before any request
+  if (options.sample_bytes) refuse_option("--sample-bytes", "data of a store is read in blocks of --block bytes");
 }
 
 /// The time of each of `levels`: an equal share of the budget.
@@ -193,7 +193,6 @@ std::string text_of(double supply, const StreamingVerdict& verdict) {
 ReadResult read_objects(std::vector<StoreObject> objects, const std::string& location, RetryCount& retries,
                         const ReadOptions& options, Context& context) {
   check_options(options);
-  const auto required = options.store.required();
   std::uint64_t set_bytes = 0;
   for (const StoreObject& object : objects) set_bytes += object.info.size;
   const std::size_t files = objects.size();
@@ -212,7 +211,9 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   StoreReport report = describe_curve(curve, knee, requests, retries);
   report.location = location;
   report.set_bytes = set_bytes;
-  if (required) report.streaming = judge_streaming(result.bytes_per_second, *required, set_bytes);
+  if (options.required_rate) {
+    report.streaming = judge_streaming(result.bytes_per_second, *options.required_rate, set_bytes);
+  }
   if (report.objects_changed > 0) {
     context.warn("objects_changed", fmt::format("{} changed or disappeared while they were read, and were left out",
                                                 format_count(report.objects_changed, "object")));
@@ -225,7 +226,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
 StoreReader::StoreReader(const ReadOptions& options, Context& context)
     : options_(options), context_(context), patience_(options.budget.value_or(kBudget), system::system_clock()) {
   if (std::ranges::any_of(options.paths, catalog::is_address)) check_options(options);
-  net::StoreOptions store = options.store.access.store_options(context);
+  net::StoreOptions store = options.access.store_options(context);
   store.retry.on_retry = [this, report = store.retry.on_retry](const net::RetryEvent& event) {
     report(event);
     retries_.note(event);
@@ -295,18 +296,6 @@ StreamingVerdict judge_streaming(double supply, double required, std::uint64_t s
   }
   verdict.text = text_of(supply, verdict);
   return verdict;
-}
-
-std::optional<double> StoreReadOptions::required() const {
-  const auto requirement = job_requirement(*this);
-  if (requirement && required_rate) {
-    throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) exclude each other");
-  }
-  if (!requirement && sample_bytes) {
-    throw Error(ErrorCode::usage, "--sample-bytes needs --batch and --step-time");
-  }
-  if (!requirement) return required_rate;
-  return bytes_per_second(requirement->job) * requirement->min_au;
 }
 
 }  // namespace shardkit::bench

@@ -30,11 +30,11 @@ struct Wording {
 constexpr std::array kWordings{
     Wording{"--workers", "--threads"},  // run's workers are processes of the loader it advises
     Wording{" or more --readers", ""},
-    Wording{"--pinned on, --normalize gpu or a smaller --dtype", "a smaller --dtype"},
+    Wording{"--normalize gpu or a smaller --dtype", "a smaller --dtype"},
     Wording{"a smaller --batch, --prefetch, --gpus or --dtype", "--dtype u8 or a smaller --crop, or allow more memory"},
 };
 /// Settings that run does not have, or means otherwise.
-constexpr std::array<std::string_view, 5> kForeign{"--decode", "--normalize", "--pinned", "--prefetch", "--readers"};
+constexpr std::array<std::string_view, 4> kForeign{"--backend", "--normalize", "--prefetch", "--readers"};
 
 bool is_foreign(const std::string& advice) {
   return std::ranges::any_of(kForeign,
@@ -182,7 +182,7 @@ ReadResult read_from_store(const RunOptions& options, const InputSet& input, Con
   ReadOptions read_options;
   read_options.paths = options.paths;
   read_options.budget = std::max(options.budget * kShareForReading, kLeastOfStore);
-  read_options.store.access = options.access;
+  read_options.access = options.access;
   ReadResult result = read(read_options, context);
   const double sample = mean_sample(input, context);
   if (sample <= 0) return result;
@@ -272,7 +272,7 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   pipeline_options.crop = options.crop;
   pipeline_options.dtype = options.dtype;
   pipeline_options.cache = read.cache.requested;
-  pipeline_options.sink = SinkKind::host;  // iobench transfer measures the share of a GPU
+  pipeline_options.device = kNoDevice;  // iobench transfer measures the share of a GPU
   pipeline_options.budget = seconds;
   const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
   pipeline_options.epochs = is_of_storage ? 1 : kUntilTheTimeIsOver;

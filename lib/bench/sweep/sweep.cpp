@@ -25,8 +25,8 @@ constexpr double kMostPoint = 10;
 
 void check_options(const SweepOptions& options) {
   check_ranges(options);
-  check_usage(!options.direct || options.what != SweepWhat::load, "--direct needs --what read or all");
-  check_usage(!options.step_time || options.what != SweepWhat::read, "--step-time needs --what load or all");
+  check_usage(!options.direct || options.mode != SweepWhat::load, "--direct needs --mode read or all");
+  check_usage(!options.step_time || options.mode != SweepWhat::read, "--step-time needs --mode load or all");
 }
 
 /// The data and time of each point.
@@ -42,11 +42,11 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
   constexpr double kShareForDropping = 0.5;
   constexpr double kShareForWarming = 0.25;
   std::uint64_t points = 0;
-  if (options.what != SweepWhat::load) points += most_read_points();
-  if (options.what != SweepWhat::read) points += most_load_points(cores);
+  if (options.mode != SweepWhat::load) points += most_read_points();
+  if (options.mode != SweepWhat::read) points += most_load_points(cores);
   double each = options.budget / static_cast<double>(points);
   double prepare = 0;
-  const bool past_the_cache = options.direct && options.what == SweepWhat::read;
+  const bool past_the_cache = options.direct && options.mode == SweepWhat::read;
   const bool has_cache = !past_the_cache && !has_objects(input.files);
   const CacheRequest cache = has_cache ? options.cache : CacheRequest::any;
   if (cache == CacheRequest::cold) {
@@ -88,7 +88,7 @@ SweepRate measure_load(const SweepOptions& options, const PointWork& work, const
   load.crop = options.crop;
   load.dtype = options.dtype;
   load.budget = work.seconds;
-  load.sink = SinkKind::host;
+  load.device = kNoDevice;
   load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
   const double rate = pipeline(load, work.input, context).samples_per_second;
   context.throw_if_stopped();
@@ -161,7 +161,7 @@ void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& op
     sweep_loading(probes, cores, options.batch, options.step_time, outcome);
   } catch (const Error& error) {
     const bool of_data = error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt;
-    if (!of_data || options.what != SweepWhat::all) throw;
+    if (!of_data || options.mode != SweepWhat::all) throw;
     context.warn("no_loading", fmt::format("workers and prefetch were left out: {}", error.what()));
   }
 }
@@ -234,25 +234,25 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   check_options(options);
   const auto start = std::chrono::steady_clock::now();
   const InputSet input = spread(find_input(options.paths, context, options.access));
-  if (options.what != SweepWhat::load && has_objects(input.files)) {
+  if (options.mode != SweepWhat::load && has_objects(input.files)) {
     throw usage_error(
-        "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
+        "settings for reading files cannot be swept over a URL: add --mode load, or measure the store with "
         "`iobench read URL`");
   }
   const std::uint64_t cores = system::usable_threads();
   const PointWork work = share_out(options, cores, input, context);
   constexpr std::size_t kReadParameters = 3;
   constexpr std::size_t kLoadParameters = 2;
-  context.progress().expect_stages((options.what != SweepWhat::load ? kReadParameters : 0) +
-                                   (options.what != SweepWhat::read ? kLoadParameters : 0));
+  context.progress().expect_stages((options.mode != SweepWhat::load ? kReadParameters : 0) +
+                                   (options.mode != SweepWhat::read ? kLoadParameters : 0));
   const SweepProbes probes{[&](const SweepPoint& setting) { return measure_read(options, work, setting, context); },
                            [&](const SweepPoint& setting) { return measure_load(options, work, setting, context); },
                            [&] { context.progress().next_stage(); }};
   SweepOutcome outcome;
   SweepResult result;
   try {
-    if (options.what != SweepWhat::load) sweep_reading(probes, outcome);
-    if (options.what != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
+    if (options.mode != SweepWhat::load) sweep_reading(probes, outcome);
+    if (options.mode != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled) throw;
     result.interrupted = true;
@@ -274,7 +274,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
 
 void SweepOptions::describe(FieldVisitor& v) {
   v.field({"PATH", "shards, files, or folders of either", Role::positional}, paths);
-  v.field({"what", "read: threads, block and depth; load: workers and prefetch; all: both"}, what);
+  v.field({"mode", "read: threads, block and depth; load: workers and prefetch; all: both", Alias{"what"}}, mode);
   v.field({"cache", "page cache state that each point starts from"}, cache);
   v.field({"direct", "bypass the page cache when reading (O_DIRECT)"}, direct);
   v.field({"batch", Unit::count, "samples of a batch", at_least(1)}, batch);

@@ -104,7 +104,7 @@ constexpr auto enum_names(SweepWhat) { return std::to_array<std::string_view>({"
 
 struct SweepOptions {
   std::vector<std::string> paths;
-  SweepWhat what = SweepWhat::all;
+  SweepWhat mode = SweepWhat::all;
   CacheRequest cache = CacheRequest::cold;
   bool direct = false;
   std::uint64_t batch = 64;

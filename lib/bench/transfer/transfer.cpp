@@ -95,9 +95,6 @@ class DeviceRun {
     look_at_link(probe_, monitor_, facts_);
     TransferRow row = timed_row(job, timing, placement);
     row.device = facts_.device;
-    if (plan_.samples) {
-      row.samples_per_second = static_cast<double>(*plan_.samples * job.lanes()) / row.copy_seconds;
-    }
     result_.rows.push_back(row);
     context_.progress().items.fetch_add(1, std::memory_order_relaxed);
   }
@@ -164,14 +161,12 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
 void TransferOptions::describe(FieldVisitor& v) {
   v.topic("Copies");
   v.field({"kinds", "kinds of host memory", "pageable,pinned,write-combined,registered"}, kinds);
-  v.field({"directions", "h2d (host to device), d2h (device to host), both (at once)", "h2d,d2h,both"}, directions);
-  v.field({"bytes", "copy sizes, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST"}, bytes);
-  v.field({"streams", "copies in flight in each direction, 1 to 8; several values are measured one after the other",
-           "LIST"},
-          streams);
-  v.field({"batch", Unit::count, "samples of a batch: use its size for copies, instead of --bytes"}, batch);
-  v.field({"shape", "dimensions of a sample, with --batch; default: 3x224x224", "CxHxW"}, shape);
-  v.field({"dtype", "data type of a value, with --batch"}, dtype);
+  v.field({"bytes", "copy sizes, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST",
+           Elsewhere{"batch shape dtype"}},
+          bytes);
+  v.field({"depth", "copies in flight in each direction, 1 to 8; several values are measured one after the other",
+           "LIST", Alias{"streams"}},
+          depth);
   v.topic("GPUs");
   v.field({"device", "number of the GPU, or all, one after the other", "N|all"}, device);
   v.field({"numa", "NUMA node of the host memory: local to the GPU, the farthest, or both; auto: local if known"},
@@ -215,7 +210,6 @@ void TransferRow::describe(FieldVisitor& v) {
   v.field({"lowest_bytes_per_second", Unit::bytes_per_second, "slowest of the three"}, lowest_bytes_per_second);
   v.field({"highest_bytes_per_second", Unit::bytes_per_second, "fastest of the three"}, highest_bytes_per_second);
   v.field({"wire_share", Unit::ratio, "share of the link's wire limit; both: share of two directions"}, wire_share);
-  v.field({"samples_per_second", Unit::per_second, "rate of samples, with --batch"}, samples_per_second);
 }
 
 void PinningRow::describe(FieldVisitor& v) {

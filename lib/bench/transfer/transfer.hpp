@@ -36,12 +36,8 @@ constexpr auto enum_names(LinkSource) { return std::to_array<std::string_view>({
 
 struct TransferOptions {
   std::string kinds = "pageable,pinned,write-combined,registered";
-  std::string directions = "h2d,d2h,both";
-  std::string bytes;  ///< sizes; empty: powers of 4 from 4 KiB to 1 GiB
-  std::string streams = "1";
-  std::optional<std::uint64_t> batch;
-  std::optional<std::string> shape;  ///< with batch; 3x224x224
-  image::TensorType dtype = image::TensorType::u8;
+  std::string bytes;        ///< sizes; empty: powers of 4 from 4 KiB to 1 GiB
+  std::string depth = "1";  ///< streams in each direction
   std::string device = "0";
   NumaChoice numa = NumaChoice::automatic;
   std::optional<std::string> gds;
@@ -83,7 +79,6 @@ struct TransferRow {
   double highest_bytes_per_second = 0;
   stats::Interval interval;  ///< 95 % interval of the median; for callers that measure more than three times
   std::optional<double> wire_share;
-  std::optional<double> samples_per_second;
 
   void describe(FieldVisitor& v);
 };
@@ -193,8 +188,7 @@ struct CopyJob {
 /// The measurements for the options, kind by kind.
 struct TransferPlan {
   std::vector<gpu::HostMemory> kinds;
-  std::vector<CopyJob> jobs;             ///< in order of the kinds, then of sizes, streams, directions
-  std::optional<std::uint64_t> samples;  ///< in each copy, with --batch
+  std::vector<CopyJob> jobs;  ///< in order of the kinds, then of sizes, streams, directions
   NumaChoice numa = NumaChoice::automatic;
   bool times_pinning = true;    ///< also the cost of each kind of memory
   double seconds_per_copy = 0;  ///< time for each measurement, which is made at least once and at most five times
@@ -222,7 +216,7 @@ struct CopyTiming {
 CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,
                        std::uint64_t seed, const std::stop_token& stop);
 
-/// The measured times as a row of the result; the caller fills in its device, share of the link and samples.
+/// The measured times as a row of the result; the caller fills in its device, share of the link.
 TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& placement);
 
 /// Relative to the link at its fastest.

@@ -57,31 +57,12 @@ std::vector<std::uint64_t> sizes(const std::string& list) {
 
 std::vector<std::uint64_t> stream_counts(const std::string& list) {
   std::vector<std::uint64_t> counts;
-  for (const std::string_view word : pieces("--streams", list, "a list of numbers")) {
+  for (const std::string_view word : pieces("--depth", list, "a list of numbers")) {
     const auto count = parse_count(word);
-    if (!count || *count < 1 || *count > kMostTransferStreams) refuse("--streams", word, "a number from 1 to 8");
+    if (!count || *count < 1 || *count > kMostTransferStreams) refuse("--depth", word, "a number from 1 to 8");
     counts.push_back(*count);
   }
   return counts;
-}
-
-/// Bytes of a batch of samples; sides are checked so that their product fits.
-std::uint64_t batch_bytes(const TransferOptions& options) {
-  constexpr std::string_view kExpected = "sides such as 3x224x224, with a batch below 1 TiB";
-  const std::string shape = options.shape.value_or("3x224x224");
-  const auto sides = system::split(shape, 'x');
-  if (sides.empty()) refuse("--shape", shape, kExpected);
-  std::uint64_t bytes = image::value_bytes(options.dtype);
-  for (const std::string_view side : sides) {
-    const std::uint64_t factor = parse_count(side).value_or(0);
-    if (factor == 0 || factor > kLargestCopy / bytes) refuse("--shape", shape, kExpected);
-    bytes *= factor;
-  }
-  if (*options.batch == 0 || *options.batch > kLargestCopy / bytes) {
-    refuse("--batch", fmt::format("{}", *options.batch),
-           fmt::format("1 to {} samples of {}, below 1 TiB in all", kLargestCopy / bytes, format_size(bytes)));
-  }
-  return bytes * *options.batch;
 }
 
 /// Removes measurements that would be repeated.
@@ -94,8 +75,6 @@ void check_once(std::string_view option, std::string_view list, const std::vecto
 
 /// An option that would change nothing without another.
 void check_partners(const TransferOptions& options) {
-  check_usage(options.batch || !options.shape, "--shape needs --batch N");
-  check_usage(options.batch || options.dtype == TransferOptions{}.dtype, "--dtype needs --batch N");
   check_usage(options.gds || !options.threads, "--threads needs --gds FILE");
   check_ranges(options);
 }
@@ -111,22 +90,18 @@ TransferPlan plan_transfer(const TransferOptions& options) {
   check_device(options.device);
   TransferPlan plan;
   plan.kinds = choices<gpu::HostMemory>("--kinds", options.kinds);
-  const auto directions = choices<CopyDirection>("--directions", options.directions);
-  const auto streams = stream_counts(options.streams);
+  const auto streams = stream_counts(options.depth);
   check_once("--kinds", options.kinds, plan.kinds);
-  check_once("--directions", options.directions, directions);
-  check_once("--streams", options.streams, streams);
-  if (options.batch && !options.bytes.empty()) {
-    throw Error(ErrorCode::usage, "--batch and --bytes exclude each other");
-  }
-  const auto all_sizes = options.batch ? std::vector{batch_bytes(options)} : sizes(options.bytes);
+  check_once("--depth", options.depth, streams);
+  const auto all_sizes = sizes(options.bytes);
   check_once("--bytes", options.bytes, all_sizes);
-  plan.samples = options.batch;
   plan.numa = options.numa;
   for (const gpu::HostMemory kind : plan.kinds) {
     for (const std::uint64_t bytes : all_sizes) {
       for (const std::uint64_t count : streams) {
-        for (const CopyDirection direction : directions) plan.jobs.push_back({kind, direction, bytes, count});
+        for (const auto direction : {CopyDirection::h2d, CopyDirection::d2h, CopyDirection::both}) {
+          plan.jobs.push_back({kind, direction, bytes, count});
+        }
       }
     }
   }

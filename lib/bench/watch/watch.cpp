@@ -42,8 +42,8 @@ void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
 
 void check_watch_options(const WatchOptions& options) {
   check_ranges(options);
-  if (options.duration && *options.duration < options.interval) {
-    throw usage_error("--duration must be at least --interval, which is {}", format_duration(options.interval));
+  if (options.budget && *options.budget < options.interval) {
+    throw usage_error("--budget must be at least --interval, which is {}", format_duration(options.interval));
   }
   if (options.path && catalog::is_address(*options.path)) {
     throw usage_error("{}", "watch checks storage that is mounted on this machine, not '" +
@@ -55,7 +55,7 @@ void check_watch_options(const WatchOptions& options) {
 WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std::stop_token& stop,
                     const WatchLook& look, const WatchInterval& take) {
   WatchSample before = look();
-  const double end = before.moment + options.duration.value_or(1e12);
+  const double end = before.moment + options.budget.value_or(1e12);
   double next = before.moment;
   for (std::uint64_t taken = 1;; ++taken) {
     next = std::max(next + options.interval, clock.monotonic().count());
@@ -116,7 +116,7 @@ void WatchResult::describe(FieldVisitor& v) {
 
 void WatchResult::describe_end(FieldVisitor& v) {
   v.field({"verdict", "bottleneck"}, verdict);
-  v.field({"ended", "why it ended: a signal, the end of the process, --duration or --count"}, ended);
+  v.field({"ended", "why it ended: a signal, the end of the process, --budget or --count"}, ended);
   v.field({"pid", Unit::count, "process that was watched"}, pid);
   v.field({"command", "name of that process"}, command);
   v.field({"path", "path of the data with links resolved"}, path);

@@ -24,8 +24,8 @@ constexpr auto enum_names(WatchLines) { return std::to_array<std::string_view>({
 struct WatchOptions {
   std::optional<std::string> path = {};
   std::optional<std::uint64_t> pid = {};
-  double interval = 2;                  ///< seconds
-  std::optional<double> duration = {};  ///< seconds; empty: until it is stopped
+  double interval = 2;                ///< seconds
+  std::optional<double> budget = {};  ///< seconds; empty: until it is stopped
   std::optional<std::uint64_t> count = {};
   WatchLines lines = WatchLines::text;
 
@@ -35,9 +35,9 @@ struct WatchOptions {
             path);
     v.field({"pid", Unit::count, "first process of the job; its descendants are watched too", "P", at_least(1)}, pid);
     v.field({"interval", Unit::seconds, "length of an interval", between(0.1, 3600)}, interval);
-    v.field({"duration", Unit::seconds, "stop after this time; otherwise at Ctrl-C, SIGTERM or the end of the process",
-             Elsewhere{"budget min-seconds min-time seconds"}},
-            duration);
+    v.field({"budget", Unit::seconds, "stop after this time; otherwise at Ctrl-C, SIGTERM or the end of the process",
+             Alias{"duration"}, Elsewhere{"min-seconds min-time seconds"}},
+            budget);
     v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
     v.field({"lines", "lines as text, as one JSON object each, or only the verdict"}, lines);
   }

@@ -17,9 +17,15 @@ namespace shardkit::dataset {
 /// The operand of the verbs that write to it.
 inline constexpr Field kCacheFolder{"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput};
 
+enum class CacheCheckDepth {
+  structure,  ///< names and sizes
+  checksum    ///< also every byte
+};
+constexpr auto enum_names(CacheCheckDepth) { return std::to_array<std::string_view>({"structure", "checksum"}); }
+
 struct CacheCheckOptions {
   std::string folder;
-  bool quick = false;
+  CacheCheckDepth depth = CacheCheckDepth::checksum;
   bool repair = false;
   std::optional<std::uint64_t> threads;
 
@@ -29,7 +35,7 @@ struct CacheCheckOptions {
 struct CacheCheckResult {
   static constexpr std::size_t kMostProblems = 10'000;
 
-  bool quick = false;
+  CacheCheckDepth depth = CacheCheckDepth::checksum;
   std::uint64_t folders = 0;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
@@ -46,11 +52,11 @@ struct CacheCheckResult {
 };
 
 /// Checks that staged files are still complete and unchanged: `shardctl cache check`. Looks for every file that a
-/// journal names and, unless `quick`, compares its content with the XXH3-128 it had when it was staged. Folders that
-/// are being staged are skipped with a warning. A marker that names more than its journal is an error. With `repair`,
-/// marks damaged files and removes the markers of incomplete folders, so that the next stage copies these files again;
-/// damaged files are also removed, unless the folder is leased: then they stay until they are replaced. Problems are in
-/// the result; throws the errors of cache_folders().
+/// journal names and, with depth checksum, compares its content with the XXH3-128 it had when it was staged. Folders
+/// that are being staged are skipped with a warning. A marker that names more than its journal is an error. With
+/// `repair`, marks damaged files and removes the markers of incomplete folders, so that the next stage copies these
+/// files again; damaged files are also removed, unless the folder is leased: then they stay until they are replaced.
+/// Problems are in the result; throws the errors of cache_folders().
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx);
 
 struct CacheGcOptions {
@@ -89,14 +95,13 @@ CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx);
 
 struct CacheLsOptions {
   std::string folder;
-  bool files = false;
+  bool long_ = false;
 
   void describe(FieldVisitor& v);
 };
 
 struct CacheLsLease {
   std::string owner;
-  std::string purpose;
   std::string taken_at;
   std::string expires_at;
   bool live = true;
@@ -177,7 +182,6 @@ struct CacheRenewOptions {
   std::string folder;
   double lease = 86'400;  ///< seconds
   std::string lease_id;
-  std::string purpose;
 
   void describe(FieldVisitor& v);
 };
@@ -199,7 +203,6 @@ struct CacheHoldOptions {
   std::string folder;
   double lease = 600;  ///< seconds
   std::string lease_id;
-  std::string purpose;
 
   void describe(FieldVisitor& v);
 };

@@ -32,7 +32,7 @@ class CacheCheck {
         ctx_(ctx),
         threads_(system::thread_count(options.threads)),
         folders_(cache_folders(options.folder, ctx)) {
-    result_.quick = options.quick;
+    result_.depth = options.depth;
   }
 
   CacheCheckResult run() {
@@ -45,18 +45,20 @@ class CacheCheck {
     files_ = cache_files(folders_);
     result_.files = files_.size();
     for (const CacheFile& file : files_) result_.bytes += file.staged.bytes;
-    ctx_.progress().start("check", files_.size(), options_.quick ? 0 : result_.bytes);
+    ctx_.progress().start("check", files_.size(), reads_files() ? result_.bytes : 0);
     check_files();
     look_for_strays();
     if (options_.repair) repair();
     advise();
     std::ranges::stable_sort(result_.problems, {}, &Problem::shard);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    if (!options_.quick) result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
+    if (reads_files()) result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
     return std::move(result_);
   }
 
  private:
+  bool reads_files() const { return options_.depth == CacheCheckDepth::checksum; }
+
   void look_at_folders() {
     result_.folders = folders_.size();
     for (const staging::StagedFolder& folder : folders_) {
@@ -103,7 +105,7 @@ class CacheCheck {
       if (const std::uint64_t size = open.size(); size != file.staged.bytes) {
         return found("wrong_size", true, fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
       }
-      if (options_.quick) return;
+      if (!reads_files()) return;
       Xxh3Stream hash;
       open.stream_all([&](Bytes piece) {
         ctx_.throw_if_stopped();
@@ -216,7 +218,7 @@ CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { r
 
 void CacheCheckOptions::describe(FieldVisitor& v) {
   v.field(kCacheFolder, folder);
-  v.field({"quick", "check only names and sizes, without reading"}, quick);
+  v.field({"depth", "what to check: names and sizes, without reading; or also every byte", Elsewhere{"quick"}}, depth);
   v.field(
       {"repair",
        "mark damaged files, and remove the marker of incomplete folders, so that the next stage fetches them again; "
@@ -226,11 +228,11 @@ void CacheCheckOptions::describe(FieldVisitor& v) {
 }
 
 void CacheCheckResult::describe(FieldVisitor& v) {
-  v.field({"quick", "true if only names and sizes were checked"}, quick);
+  v.field({"depth", "what was checked: names and sizes, or also every byte"}, depth);
   v.field({"folders", Unit::count, "staged folders found"}, folders);
   v.field({"files", Unit::count, "files checked"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files when staged"}, bytes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "these bytes divided by time; 0 with --quick"},
+  v.field({"bytes_per_second", Unit::bytes_per_second, "these bytes divided by time; 0 with depth structure"},
           bytes_per_second);
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
   v.field({"errors", Unit::count, "problems because of which readers miss data or get wrong bytes"}, errors);

@@ -103,8 +103,8 @@ CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx) {
     const io::FolderLock lock = shared_lock(folder.path, ctx.stop_token());
     if (!has_lease(folder.path, result.owner)) continue;  // it was evicted
     const system::WallTime now = system::system_clock().now();
-    const staging::Lease lease = staging::extend_lease(
-        *files, folder.path, {result.owner, options.purpose, now, staging::lease_end(now, options.lease)});
+    const staging::Lease lease =
+        staging::extend_lease(*files, folder.path, {result.owner, now, staging::lease_end(now, options.lease)});
     staging::mark_used(folder.path);
     result.expires_at = system::rfc3339(lease.expires_at);
     ++result.renewed;
@@ -164,7 +164,7 @@ void sleep(double seconds, const std::stop_token& stop) {
 CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
   const std::stop_token& stop = ctx.stop_token();
-  staging::Lease lease{id_of(options.lease_id), options.purpose, {}, {}, staging::random_lease_id()};
+  staging::Lease lease{id_of(options.lease_id), {}, {}, staging::random_lease_id()};
   if (lease.owner.empty()) lease.owner = lease.holder;
   refuse_cache(options.folder, ctx);
   CacheHoldResult result{lease.owner};
@@ -191,8 +191,7 @@ namespace {
 constexpr Field kJobOption{"lease-id",
                            "id of the job whose leases are meant; default: the pod (POD_UID, POD_NAME or its HOSTNAME) "
                            "or the Slurm job (slurm-<id>)",
-                           "ID", Alias{"owner"}};
-constexpr Field kPurposeOption{"purpose", "purpose of the lease, shown in lists", "TEXT"};
+                           "ID", Alias{"owner"}, Elsewhere{"purpose"}};
 constexpr Field kHeldResult{"held", Unit::count, "leases of the job that stay: another `cache hold` of it is running"};
 constexpr Field kOwnerResult{"owner", "id of the job whose leases were looked for; empty: those of all jobs"};
 
@@ -217,7 +216,6 @@ void CacheRenewOptions::describe(FieldVisitor& v) {
            between(1, staging::kLongestLease)},
           lease);
   v.field(kJobOption, lease_id);
-  v.field(kPurposeOption, purpose);
 }
 
 void CacheRenewResult::describe(FieldVisitor& v) {
@@ -233,7 +231,6 @@ void CacheHoldOptions::describe(FieldVisitor& v) {
            between(1, staging::kLongestLease)},
           lease);
   v.field(staging::kLeaseIdOption, lease_id);
-  v.field(kPurposeOption, purpose);
 }
 
 void CacheHoldResult::describe(FieldVisitor& v) {

@@ -16,7 +16,6 @@ CacheLsLease lease_row(const staging::LeaseFile& file, system::WallTime now) {
   row.fault = file.fault;
   if (!file.lease) return row;
   row.owner = file.lease->owner;
-  row.purpose = file.lease->purpose;
   row.held = !file.lease->holder.empty();
   row.taken_at = system::rfc3339(file.lease->taken_at);
   row.expires_at = system::rfc3339(file.lease->expires_at);
@@ -62,7 +61,7 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
       ctx.throw_if_stopped();
       const Residency of_file = residency_of(file);
       of_folder += of_file;
-      if (options.files) row.contents.push_back({file.name, file.staged.bytes, of_file.ratio()});
+      if (options.long_) row.contents.push_back({file.name, file.staged.bytes, of_file.ratio()});
     }
     row.resident_ratio = of_folder.ratio();
     all += of_folder;
@@ -80,12 +79,11 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
 
 void CacheLsOptions::describe(FieldVisitor& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
-  v.field({"files", "also list each file"}, files);
+  v.field({"long", "also list each file", Alias{"files"}}, long_);
 }
 
 void CacheLsLease::describe(FieldVisitor& v) {
   v.field({"owner", "owner of the lease"}, owner);
-  v.field({"purpose", "purpose, in the owner's words"}, purpose);
   v.field({"taken_at", "start of the lease, RFC 3339"}, taken_at);
   v.field({"expires_at", "expiry of the lease, RFC 3339"}, expires_at);
   v.field({"live", "whether it still protects the folder"}, live);
@@ -120,7 +118,7 @@ void CacheLsFolder::describe(FieldVisitor& v) {
   v.field({"hits", Unit::count, "stages that found it complete and leased it"}, hits);
   v.field({"resident_ratio", Unit::ratio, "share of the bytes in the page cache; null: unknown"}, resident_ratio);
   v.field({"leases", "leases that protect it from eviction"}, leases);
-  v.field({"contents", "its files, with --files"}, contents);
+  v.field({"contents", "its files, with --long"}, contents);
 }
 
 void CacheLsResult::describe(FieldVisitor& v) {

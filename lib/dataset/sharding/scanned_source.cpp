@@ -219,8 +219,8 @@ void warn_of_contradictions(const ScannedSource& source, Context& ctx) {
   for (const catalog::ScannedFile& file : none->files | std::views::take(kMostFilesNamed))
     first.push_back(source.notes->lines_of(none->path_of(file)));
   ctx.warn("labels_contradict",
-           "{} without a label, because rows of the list disagree: {}{}; use --label-separator for several "
-           "labels, or correct the list",
+           "{} without a label, because rows of the list disagree: {}{}; correct the list, or write "
+           "several labels as an array in .jsonl",
            format_count(none->files.size(), "image"), fmt::join(first, "; "),
            none->files.size() > kMostFilesNamed ? "; ..." : "");
 }
@@ -262,8 +262,7 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
 
 catalog::ImageListOptions image_list(const ListOptions& images, std::map<std::string, std::uint64_t> class_map,
                                      catalog::Inputs& inputs) {
-  return {inputs.add_named(images.list), images.path_column, images.label_column, images.label_separator,
-          std::move(class_map)};
+  return {inputs.add_named(images.list), images.path_column, images.label_column, std::move(class_map)};
 }
 
 ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& given, const SourceSet& set,

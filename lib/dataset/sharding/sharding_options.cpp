@@ -114,7 +114,6 @@ void ListOptions::describe(FieldVisitor& v) {
            "--class-map; without it, samples have no .cls. Several labels (a list in .jsonl) go into .json",
            "NAME"},
           label_column);
-  v.field({"label-separator", "separator of several labels in .csv and .tsv", "TEXT"}, label_separator);
 }
 
 void BadFileOptions::describe(FieldVisitor& v) {
@@ -193,11 +192,7 @@ void check(const ShardSizes& sizes) {
 }
 
 void check(const ListOptions& images) {
-  const bool of_list = !images.label_column.empty() || !images.label_separator.empty();
-  if (images.list.empty() && of_list) throw usage_error("--label-column and --label-separator need --list");
-  if (images.label_column.empty() && !images.label_separator.empty()) {
-    throw usage_error("--label-separator needs --label-column");
-  }
+  if (images.list.empty() && !images.label_column.empty()) throw usage_error("--label-column needs --list");
 }
 
 void check(const ShardingOptions& options) {

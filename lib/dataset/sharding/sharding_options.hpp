@@ -44,7 +44,6 @@ struct ListOptions {
   std::string list;
   std::string path_column = kDefaultPathColumn;
   std::string label_column;
-  std::string label_separator;
 
   void describe(FieldVisitor& v);
 };

@@ -121,17 +121,11 @@ void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
                        "REGEX in the key), or column:NAME (a column of --list or --metadata)",
            of_shards ? "dir|key:REGEX" : "dir|key:REGEX|column:NAME"},
           group_by);
-  v.field(
-      {"stratify",
-       "accepted without effect: each class is divided by the same ratios, but at random, so that a set may have no "
-       "sample of a small class"},
-      stratify);
   v.field({"seed", of_shards ? "seed of --split and --sample" : "seed of --split", "SEED", kPlanned}, seed);
 }
 
 SplitRule split_rule(const SplitOptions& options) {
   SplitRule rule{parse_split(options.split), options.seed};
-  if (rule.shares.empty() && options.stratify) throw usage_error("--stratify needs --split");
   if (options.group_by.empty()) return rule;
   if (rule.shares.empty()) throw usage_error("--group-by needs --split");
   if (options.group_by.starts_with(kColumnPrefix) && options.group_by.size() > kColumnPrefix.size()) {

@@ -47,7 +47,6 @@ struct SplitRule {
 struct SplitOptions {
   std::vector<std::string> split;
   std::string group_by;
-  bool stratify = false;
   std::uint64_t seed = 0;
 
   /// `of_shards`: for reshard, which has no table and draws samples.

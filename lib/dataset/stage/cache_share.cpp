@@ -106,7 +106,6 @@ void CacheShareOptions::describe(FieldVisitor& v) {
            between(0, staging::kLongestLease)},
           lease);
   v.field(staging::kLeaseIdOption, lease_id);
-  v.field({"purpose", "purpose of the lease, shown in lists", "TEXT"}, purpose);
   v.field({"wait", Unit::seconds,
            "if there is no space, wait up to this long until leases end or other stages finish; then exit 5"},
           wait);
@@ -261,8 +260,7 @@ void CacheShare::drop_lease() noexcept {
 void CacheShare::take_lease() {
   if (options_.lease == 0) return;
   const system::WallTime now = clock_.now();
-  lease_ = staging::extend_lease(files_, target_.folder(),
-                                 {id_, options_.purpose, now, staging::lease_end(now, options_.lease)});
+  lease_ = staging::extend_lease(files_, target_.folder(), {id_, now, staging::lease_end(now, options_.lease)});
 }
 
 }  // namespace shardkit::dataset

@@ -22,8 +22,7 @@ struct CacheShareOptions {
   std::string cache;
   double lease = 86'400;  ///< seconds; 0 takes none
   std::string lease_id;   ///< empty: the id of this job, else a random one
-  std::string purpose;
-  double wait = 0;  ///< seconds
+  double wait = 0;        ///< seconds
 
   void describe(FieldVisitor& v);
 };

@@ -157,7 +157,7 @@ class Stage {
               source_.location(), format_count(missing, "file"));
   }
 
-  /// Files that --only-manifest, --include and --exclude leave out are named, so that none is missed later.
+  /// Files that --include and --exclude leave out are named, so that none is missed later.
   void warn_of_left_out() {
     for (const std::string& pattern : set_.unused_patterns()) {
       ctx_.warn("pattern_unused", "no file of '{}' matches '{}'; patterns match whole names, such as 'train/*'",
@@ -279,7 +279,7 @@ class Stage {
     return marker;
   }
 
-  bool uses_etags() const { return options_.verify == StageVerify::etag; }
+  bool uses_etags() const { return options_.validate == StageVerify::etag; }
 
   /// The folder may have been staged by sizes alone.
   bool is_to_compare_again() const {

@@ -33,7 +33,6 @@ struct StageOptions {
   std::string target;
   std::vector<std::string> peers;
   std::string manifest;
-  bool only_manifest = false;
   std::vector<std::string> include;
   std::vector<std::string> exclude;
   std::optional<std::string> rank;
@@ -44,8 +43,7 @@ struct StageOptions {
   std::optional<std::uint64_t> memory;
   std::optional<std::uint64_t> bandwidth;
   double jitter = 0;
-  bool keep_cached = false;
-  StageVerify verify = StageVerify::store;
+  StageVerify validate = StageVerify::store;
   bool keep_going = false;
   bool dry_run = false;
   catalog::StoreAccess access;

@@ -55,9 +55,6 @@ void check(const StageOptions& options) {
   parse_ranks(options.rank, options.world);
   if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split needs --rank");
   if (options.bandwidth == 0) throw Error(ErrorCode::usage, "--bwlimit 0 allows no bytes; leave it out for no limit");
-  if (options.only_manifest && options.manifest == "none") {
-    throw Error(ErrorCode::usage, "--only-manifest and --manifest none exclude each other");
-  }
   for (const std::string& peer : options.peers) {
     if (!is_http_url(peer))
       throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", without_secrets(peer));
@@ -70,7 +67,6 @@ staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
   limits.maximum = most_requests(options, remote);
   const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
   limits.start = std::min(first, limits.maximum);
-  limits.steps.keep_cached = options.keep_cached;
   limits.keep_going = options.keep_going;
   if (options.bandwidth) {
     const std::uint64_t connections = *options.bandwidth / kAheadShare / kLeastAhead;
@@ -106,7 +102,6 @@ staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions
   }
   staging::StageWanted wanted;
   if (set.listed) wanted.names = set.names;
-  wanted.only_manifest = options.only_manifest;
   wanted.include = options.include;
   wanted.exclude = options.exclude;
   wanted.keep_going = options.keep_going;
@@ -132,12 +127,10 @@ std::uint64_t receive_buffer(const StageOptions& options) {
 namespace {
 
 void describe_choice(FieldVisitor& v, StageOptions& options) {
-  v.field({"only-manifest", "copy only what a manifest lists, with its indexes; report other files below SRC"},
-          options.only_manifest);
   v.field({"include",
            "copy only shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
            "manifests follow their shards; may be repeated",
-           "GLOB"},
+           "GLOB", Elsewhere{"only-manifest"}},
           options.include);
   v.field({"exclude",
            "leave out shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
@@ -169,10 +162,6 @@ void describe_speed(FieldVisitor& v, StageOptions& options) {
   v.field({"jitter", Unit::seconds,
            "wait a random time up to this before the start, so that a thousand nodes do not start at once"},
           options.jitter);
-  v.field({"keep-cached",
-           "keep written data in the page cache, which counts towards a pod's memory, for programs that read it "
-           "immediately"},
-          options.keep_cached);
 }
 
 }  // namespace
@@ -200,10 +189,11 @@ void StageOptions::describe(FieldVisitor& v) {
   describe_speed(v, *this);
   v.topic("What is copied");
   v.field(
-      {"verify",
-       "what files that no manifest lists are compared with: store, the checksum that the store reports, if any; "
-       "etag: without one also an ETag of 32 digits, taken as MD5, which it is not for files that the store encrypts"},
-      verify);
+      {"validate",
+       "how to check files that no manifest lists: store, the checksum that the store reports, if any; "
+       "etag: without one also an ETag of 32 digits, taken as MD5, which it is not for files that the store encrypts",
+       Alias{"verify"}},
+      validate);
   v.field({"keep-going",
            "if a file fails at the source, stage the others and list it; then exit 4 if a repetition does not help, "
            "otherwise 1, without a marker"},

@@ -8,13 +8,13 @@ using namespace shardkit::bench;
 
 namespace {
 
-CheckpointOptions wish(std::optional<std::string> model, double scale, std::optional<std::uint64_t> bytes,
+CheckpointOptions wish(std::optional<std::string> preset, double scale, std::optional<std::uint64_t> bytes,
                        std::optional<std::uint64_t> writers) {
   CheckpointOptions options;
-  options.model = std::move(model);
+  options.preset = std::move(preset);
   options.scale = scale;
   options.bytes = bytes;
-  options.writers = writers;
+  options.threads = writers;
   return options;
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("wishes that contradict themselves say which option to change") {
   CHECK(refusal(wish("llama4", 1, {}, {})).find("llama3-8b, llama3-70b, llama3-405b") != std::string::npos);
   CHECK(refusal(wish("llama3-8b", 1, 4096, {})).find("--scale") != std::string::npos);
   CHECK(refusal(wish("llama3-8b", 1, {}, 9)).find("8 ranks") != std::string::npos);
-  CHECK(refusal(wish({}, 0.5, {}, {})).find("--model or --job") != std::string::npos);
+  CHECK(refusal(wish({}, 0.5, {}, {})).find("--preset or --job") != std::string::npos);
   CHECK(refusal(wish({}, 1, 4096, 2)).find("--bytes") != std::string::npos);
   CHECK(refusal(wish({}, 1, ~0ULL, 1)).find("--bytes") != std::string::npos);
 }

@@ -27,7 +27,7 @@ CheckpointOptions options_for(const TempDir& dir) {
   CheckpointOptions options;
   options.directory = dir.path();
   options.bytes = kBytes;
-  options.writers = 3;
+  options.threads = 3;
   options.block = 64U << 10U;
   return options;
 }
@@ -91,7 +91,7 @@ TEST_CASE("a drain and the checkpoint itself are read back and compared") {
   const TempDir slow;
   CheckpointOptions options = options_for(dir);
   options.drain_to = slow.path();
-  options.read_back = true;
+  options.recheck = true;
   const CheckpointResult result = run(options);
   REQUIRE(result.drain);
   CHECK(result.drain->directory == slow.path());
@@ -106,7 +106,7 @@ TEST_CASE("with a step time and an interval the share of training and the room b
   const TempDir dir;
   CheckpointOptions options = options_for(dir);
   options.step_time = 100;
-  options.every = 1000;
+  options.checkpoint_every = 1000;
   const CheckpointResult easy = run(options);
   const CheckpointRow& sync = easy.rows[0];
   CHECK(*sync.share_ratio == doctest::Approx(sync.block_seconds / (100'000 + sync.block_seconds)));
@@ -114,7 +114,7 @@ TEST_CASE("with a step time and an interval the share of training and the room b
   CHECK(*easy.rows[1].headroom_ratio == doctest::Approx(100'000 / easy.rows[1].durable_seconds));
   CHECK_FALSE(easy.has_findings());
   options.step_time = 1e-9;
-  options.every = 1;
+  options.checkpoint_every = 1;
   CHECK(run(options).has_findings());
 }
 
@@ -167,12 +167,12 @@ TEST_CASE("a budget ends the writing of ranks, and what was written is read back
   const TempDir dir;
   CheckpointOptions options = options_for(dir);
   options.bytes = 1ULL << 40U;  // more than can be written in that time
-  options.writers = 1;
+  options.threads = 1;
   options.budget = 0.1;
-  options.read_back = true;
+  options.recheck = true;
   options.mode = CheckpointModes::sync;
   options.step_time = 1;
-  options.every = 10;
+  options.checkpoint_every = 10;
   Context context;
   const CheckpointResult result = checkpoint(options, context);
   CHECK(result.rows[0].bytes < result.bytes);
@@ -263,9 +263,9 @@ TEST_CASE("what cannot be measured is refused before anything is written") {
   SUBCASE("no repetition") { options.repeat = 0; }
   SUBCASE("no time") { options.budget = 0; }
   SUBCASE("a step without an interval") { options.step_time = 1; }
-  SUBCASE("an interval without a step") { options.every = 5; }
+  SUBCASE("an interval without a step") { options.checkpoint_every = 5; }
   SUBCASE("steps of no time") {
-    options.every = 5;
+    options.checkpoint_every = 5;
     options.step_time = 0;
   }
   SUBCASE("a job that there is not") { options.job = "seq-read"; }

@@ -73,7 +73,7 @@ TEST_CASE("thresholds are for all metrics, or for one") {
   CHECK(compare_paths(base, changed, {.threshold = {"read.bytes_per_second=2%"}}).verdict == ChangeVerdict::regressed);
   CHECK(compare_paths(base, changed, {.threshold = {"0.02", "read.bytes_per_second=10%"}}).verdict ==
         ChangeVerdict::pass);
-  CHECK(compare_paths(base, changed, {.threshold = {"2 %"}, .metric = {"read.latency_seconds.p99"}}).verdict ==
+  CHECK(compare_paths(base, changed, {.threshold = {"2 %"}, .include = {"read.latency_seconds.p99"}}).verdict ==
         ChangeVerdict::pass);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE(
   REQUIRE(result.hints.size() == 1);
   CHECK(says(result.hints.front(), "a deviation of 5 % between them is assumed"));
   CHECK_FALSE(result.has_findings());
-  result = compare_paths(dir.path("base.json"), dir.path("new.json"), {.fail_on_inconclusive = true});
+  result = compare_paths(dir.path("base.json"), dir.path("new.json"), {.strict = true});
   CHECK(result.has_findings());
   write_file(dir.path("half.json"), read_envelope({.rate = 0.5e9}));
   CHECK(compare_paths(dir.path("base.json"), dir.path("half.json")).verdict == ChangeVerdict::regressed);
@@ -155,7 +155,7 @@ TEST_CASE("what follows from other metrics is shown and decides nothing, unless 
   const CompareResult same = compare_paths(base, only_predicted);
   CHECK(same.verdict == ChangeVerdict::inconclusive);  // one run
   CHECK(says(row_of(same, predicted).text, "follows from others and does not count"));
-  CHECK(compare_paths(base, only_predicted, {.metric = {predicted}}).verdict == ChangeVerdict::regressed);
+  CHECK(compare_paths(base, only_predicted, {.include = {predicted}}).verdict == ChangeVerdict::regressed);
   CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == ChangeVerdict::regressed);
 }
 
@@ -215,8 +215,8 @@ TEST_CASE("options that make no sense are refused") {
   CHECK(refused({.base = base, .threshold = {"500%"}}, "'500%' is not a share"));
   CHECK(refused({.base = base, .threshold = {"0"}}, "is not a share"));
   CHECK(refused({.base = base, .threshold = {"read.speed=3%"}}, "unknown metric 'read.speed'"));
-  CHECK(refused({.base = base, .metric = {"nothing"}}, "unknown metric 'nothing'"));
-  CHECK(refused({.base = base, .metric = {"decode.samples_per_second"}}, "does not measure"));
+  CHECK(refused({.base = base, .include = {"nothing"}}, "unknown metric 'nothing'"));
+  CHECK(refused({.base = base, .include = {"decode.samples_per_second"}}, "does not measure"));
   CHECK(refused({.base = base, .allow_different = {"enigne"}}, "neither result contains 'enigne'"));
   CHECK(refused({.threshold = {"5%"}, .save_baseline = "x"}, "--threshold needs BASE"));
   CHECK(refused({.base = base, .save_baseline = "x"}, "with a second command"));

@@ -244,7 +244,7 @@ TEST_CASE("a disturbed result has no verdict but the reason, neither worse nor b
       CHECK_FALSE(result.has_findings());
     }
   }
-  CHECK(compare_paths(dir.path("new.json"), dir.path("base.json"), {.fail_on_inconclusive = true}).has_findings());
+  CHECK(compare_paths(dir.path("new.json"), dir.path("base.json"), {.strict = true}).has_findings());
 }
 
 TEST_CASE("a run that others disturbed says so itself, also if that made its own verdict undecided") {

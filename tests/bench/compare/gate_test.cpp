@@ -16,12 +16,12 @@ std::string gate_text(const std::string& requirements) {
 }
 
 CompareResult gate(const TempDir& dir, const std::string& result, const std::string& requirements,
-                   bool fail_on_inconclusive = false) {
+                   bool strict = false) {
   write_file(dir.path("gate.json"), gate_text(requirements));
   CompareOptions options;
   options.changed = result;
   options.gate = dir.path("gate.json");
-  options.fail_on_inconclusive = fail_on_inconclusive;
+  options.strict = strict;
   Context context;
   return compare(options, context);
 }

@@ -19,7 +19,7 @@ std::vector<std::unique_ptr<BatchMemory>> memories(std::size_t count, std::size_
 
 TEST_CASE("a batch is passed on when its last slot is filled, in whatever order that happens") {
   const auto memory = memories(2, 3 * 4);
-  BatchBuilder builder(memory, 3, 4, false);
+  BatchBuilder builder(memory, 3, 4);
   std::vector<BatchSlot> slots;
   for (int i = 0; i < 3; ++i) slots.push_back(*builder.take_slot({}));
   CHECK(slots[0].batch == slots[2].batch);
@@ -36,7 +36,7 @@ TEST_CASE("a batch is passed on when its last slot is filled, in whatever order 
 
 TEST_CASE("a batch that is begun later may be finished earlier") {
   const auto memory = memories(2, 1);
-  BatchBuilder builder(memory, 1, 1, false);
+  BatchBuilder builder(memory, 1, 1);
   const BatchSlot first = *builder.take_slot({});
   const BatchSlot second = *builder.take_slot({});
   builder.fill(second, {});
@@ -47,7 +47,7 @@ TEST_CASE("a batch that is begun later may be finished earlier") {
 
 TEST_CASE("memory goes round: a slot waits until a batch was given back") {
   const auto memory = memories(1, 1);
-  BatchBuilder builder(memory, 1, 1, false);
+  BatchBuilder builder(memory, 1, 1);
   const BatchSlot slot = *builder.take_slot({});
   builder.fill(slot, {});
   std::stop_source stop;
@@ -57,24 +57,19 @@ TEST_CASE("memory goes round: a slot waits until a batch was given back") {
   CHECK(builder.take_slot({})->batch == slot.batch);
 }
 
-TEST_CASE("what does not fill the last batch is a short one, or dropped and counted") {
-  for (const bool drop_last : {false, true}) {
-    const auto memory = memories(2, 4);
-    BatchBuilder builder(memory, 4, 1, drop_last);
-    for (int i = 0; i < 6; ++i) builder.fill(*builder.take_slot({}), {});
-    builder.close({});
-    CHECK(builder.next({})->samples == 4);
-    const auto last = builder.next({});
-    CHECK(last.has_value() == !drop_last);
-    if (last) CHECK(last->samples == 2);
-    CHECK(builder.dropped() == (drop_last ? 2 : 0));
-    CHECK_FALSE(builder.next({}));
-  }
+TEST_CASE("what does not fill the last batch is a short one") {
+  const auto memory = memories(2, 4);
+  BatchBuilder builder(memory, 4, 1);
+  for (int i = 0; i < 6; ++i) builder.fill(*builder.take_slot({}), {});
+  builder.close({});
+  CHECK(builder.next({})->samples == 4);
+  CHECK(builder.next({})->samples == 2);
+  CHECK_FALSE(builder.next({}));
 }
 
 TEST_CASE("a builder that got nothing ends with nothing") {
   const auto memory = memories(1, 1);
-  BatchBuilder builder(memory, 1, 1, false);
+  BatchBuilder builder(memory, 1, 1);
   builder.close({});
   CHECK_FALSE(builder.next({}));
 }

@@ -73,17 +73,15 @@ TEST_CASE("batches go to the GPU where there is one, and stay on the host where 
   const PipelineResult here = measure(small_options(), {});
   CHECK(here.sink == SinkKind::host);
   CHECK_FALSE(here.copies);
-  CHECK(measure(with([](auto& o) { o.sink = SinkKind::host; }), {&device}).sink == SinkKind::host);
+  CHECK(measure(with([](auto& o) { o.device = "none"; }), {&device}).sink == SinkKind::host);
 }
 
 TEST_CASE("what needs a GPU is refused where there is none") {
-  for (const PipelineOptions& options :
-       {with([](auto& o) { o.sink = SinkKind::gpu; }), with([](auto& o) { o.pinned = PinnedChoice::off; }),
-        with([](auto& o) { o.normalize = NormalizeKind::gpu; }), with([](auto& o) { o.device = "0"; }),
-        with([](auto& o) {
-          o.step = StepKind::spin;
-          o.step_time = 1;
-        })}) {
+  for (const PipelineOptions& options : {with([](auto& o) { o.normalize = NormalizeKind::gpu; }),
+                                         with([](auto& o) { o.device = "0"; }), with([](auto& o) {
+                                           o.step = StepKind::spin;
+                                           o.step_time = 1;
+                                         })}) {
     const auto failure = failure_of([&] { measure(options, {}); });
     CHECK(failure == ErrorCode::unsupported);
     CHECK(failure.says(std::string(*option_for_gpu(options)) + ": no GPU is available"));
@@ -93,9 +91,9 @@ TEST_CASE("what needs a GPU is refused where there is none") {
 TEST_CASE("options about GPUs that contradict each other or are absurd are usage errors") {
   CHECK(refusal(small_options()).empty());
   CHECK(refusal(with([](auto& o) {
-          o.sink = SinkKind::host;
-          o.pinned = PinnedChoice::on;
-        })).starts_with("--pinned needs a GPU, which --sink host"));
+          o.device = "none";
+          o.normalize = NormalizeKind::gpu;
+        })).starts_with("--normalize gpu needs a GPU, which --device none"));
   CHECK(refusal(with([](auto& o) { o.step = StepKind::spin; })).starts_with("--step spin needs --step-time"));
   for (const char* list : {"x", ",", "0,0", "-1", "0 1"}) {
     CHECK(refusal(with([&](auto& o) { o.device = list; })).starts_with("--device: expected different GPU numbers"));
@@ -140,7 +138,7 @@ TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs"
     threads.push_back(workers);
     return std::make_unique<FakeJpegDecoder>();
   };
-  const PipelineSetup setup = set_up(with([](auto& o) { o.decode = DecodeKind::nvjpeg; }));
+  const PipelineSetup setup = set_up(with([](auto& o) { o.backend = DecodeKind::nvjpeg; }));
   const auto decoders = [&](std::vector<Device*> gpus) { return open_decoders(setup, gpus, {gpus, open, tree}); };
   CHECK(decoders({&first, &second}).size() == 2);
   CHECK(threads == std::vector<unsigned>{2, 2});

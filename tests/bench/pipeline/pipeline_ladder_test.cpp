@@ -118,15 +118,14 @@ TEST_CASE("without a GPU there is no ladder") {
 
 TEST_CASE("options that the ladder sets itself, or that are of one run, are usage errors") {
   CHECK(refusal([](auto&) {}).empty());
-  CHECK(refusal([](auto& o) { o.pinned = PinnedChoice::on; }).starts_with("--pinned: --ladder sets it"));
   CHECK(refusal([](auto& o) { o.normalize = NormalizeKind::gpu; }).starts_with("--normalize: --ladder"));
-  CHECK(refusal([](auto& o) { o.decode = DecodeKind::nvjpeg; }).starts_with("--decode: --ladder"));
+  CHECK(refusal([](auto& o) { o.backend = DecodeKind::nvjpeg; }).starts_with("--backend: --ladder sets it"));
   CHECK(refusal([](auto& o) { o.prefetch = "1"; }).starts_with("--prefetch: with --ladder"));
   CHECK(refusal([](auto& o) { o.prefetch = "2,4"; }).starts_with("--prefetch: with --ladder"));
   CHECK(refusal([](auto& o) { o.trace = "t.json"; }).starts_with("--trace"));
   CHECK(refusal([](auto& o) {
-          o.sink = SinkKind::host;
-        }).starts_with("--ladder needs a GPU, which --sink host does not use"));
+          o.device = "none";
+        }).starts_with("--ladder needs a GPU, which --device none does not use"));
   CHECK(refusal([](auto& o) {
           o.checkpoint_every = 1;
           o.checkpoint_bytes = 1;

@@ -77,7 +77,6 @@ TEST_CASE("absurd options of the pipeline are usage errors that name the option"
   CHECK(refusal([](Options& o) { o.budget = 0; }).starts_with("--budget"));
   CHECK(refusal([](Options& o) { o.checkpoint_every = 5; }).starts_with("--checkpoint-every"));
   CHECK(refusal([](Options& o) { o.checkpoint_bytes = 5; }).starts_with("--checkpoint-every"));
-  CHECK(refusal([](Options& o) { o.source = SourceKind::null; }).starts_with("--source null"));
 }
 
 TEST_CASE("batches that do not fit into memory are refused before any is made") {
@@ -94,7 +93,7 @@ TEST_CASE("batches that a GPU decodes hold their compressed images until then") 
   constexpr double kHugeImage = 1e15;
   PipelineOptions options = plain();
   check_batch_memory(set_up(options), kHugeImage);
-  options.decode = DecodeKind::nvjpeg;
+  options.backend = DecodeKind::nvjpeg;
   check_batch_memory(set_up(options), 100'000);
   CHECK(failure_of([&] { check_batch_memory(set_up(options), kHugeImage); }) == ErrorCode::no_space);
 }

@@ -273,22 +273,6 @@ TEST_CASE("a checkpoint follows each n-th step, and no other") {
   }
 }
 
-TEST_CASE("with nothing read and nothing decoded the tool's own cost is left") {
-  PipelineOptions options;
-  options.source = SourceKind::null;
-  options.decode = DecodeKind::null;
-  options.batch = 8;
-  options.crop = 16;
-  const PipelineResult result = run(options);
-  CHECK(result.source == SourceForm::null);
-  CHECK(result.samples == 200 * 8);
-  CHECK(result.overhead.cpu_seconds_per_sample > 0);
-  CHECK(result.overhead.samples_per_second > 0);
-  CHECK(result.limiting_stage.empty());  // what has no data is not short of it
-  CHECK(result.prefetches.front().limiting_stage.empty());
-  CHECK(result.advice.empty());
-}
-
 TEST_CASE("images that cannot be decoded are counted by kind and left out") {
   const TempDir dir;
   for (int i = 0; i < 6; ++i) write_file(dir.path("c/" + std::to_string(i) + ".jpg"), small_jpeg());
@@ -327,19 +311,6 @@ TEST_CASE("no images, none that decode, or too few for a batch that has to be fu
   CHECK(code_of(options_for(folder.path("texts"))) == ErrorCode::not_found);
   CHECK(code_of(options_for(folder.path("missing"))) == ErrorCode::not_found);
   CHECK(code_of(options_for(folder.path("broken"))) == ErrorCode::corrupt);
-  PipelineOptions options = options_for(folder.path("one"));
-  options.drop_last = true;
-  CHECK(code_of(options) == ErrorCode::usage);
-}
-
-TEST_CASE("data is named unless nothing is to be read") {
-  Context context;
-  PipelineOptions options;
-  CHECK(error_code_of([&] { pipeline(options, context); }) == ErrorCode::usage);
-  options.source = SourceKind::null;
-  options.decode = DecodeKind::null;
-  options.paths = {"photos"};
-  CHECK(error_code_of([&] { pipeline(options, context); }) == ErrorCode::usage);
 }
 
 TEST_CASE("a stop is an error of its own") {

@@ -153,7 +153,7 @@ TEST_CASE("where a GPU decodes, the thread that hands over is decode or transfer
   shares.transfer = 0.2;
   CHECK(stage_of(shares) == "decode");
   CHECK(judge_pipeline(shares, 2).reason == "the GPU decodes 70 % of the time, and copies take 20 %");
-  CHECK(advises(shares, 2, "--decode cpu"));
+  CHECK(advises(shares, 2, "--backend cpu"));
   CHECK_FALSE(advises(shares, 2, "of a core each"));  // that is about workers
   std::swap(shares.device_decode, shares.transfer);
   CHECK(stage_of(shares) == "transfer");

@@ -136,7 +136,7 @@ TEST_CASE("what is no folder of files, or makes no sense for one, is a clear err
   CHECK(broken([](ReadOptions& o) { o.engine = io::EngineKind::uring; }));
   CHECK(broken([](ReadOptions& o) { o.block = 4096; }));
   CHECK(broken([](ReadOptions& o) { o.min_time = 1; }));
-  CHECK(broken([](ReadOptions& o) { o.store.sample_bytes = 100; }));
+  CHECK(broken([](ReadOptions& o) { o.sample_bytes = 100; }));
 }
 
 TEST_CASE("a stopped context ends the listing") {

@@ -99,7 +99,7 @@ TEST_CASE("a file of samples of one size is a row of them, whatever its name") {
   write_file(dir.path("x/tokens.bin"), random_text(10007));
   write_file(dir.path("x/more.bin"), random_text(1000));
   for_each_engine(dir.path("x"), [&](ReadOptions options) {
-    options.store.sample_bytes = 100;
+    options.sample_bytes = 100;
     const ReadResult sequential = read_quietly(options);
     CHECK(sequential.samples == 110);
     CHECK(sequential.bytes == 11007);
@@ -112,7 +112,7 @@ TEST_CASE("a file of samples of one size is a row of them, whatever its name") {
     CHECK(has_hint(random, "the size of 1 file is"));
     options.samples = 7;
     CHECK(read_quietly(options).samples == 7);
-    options.store.sample_bytes = 20000;
+    options.sample_bytes = 20000;
     CHECK(code_of(options) == ErrorCode::not_found);
   });
 }
@@ -121,7 +121,7 @@ TEST_CASE("shards say themselves where their samples are") {
   const ShardFolder folder;
   write_shards(folder);
   ReadOptions options = read_options(folder.path());
-  options.store.sample_bytes = 100;
+  options.sample_bytes = 100;
   CHECK(code_of(options) == ErrorCode::usage);
 }
 
@@ -233,10 +233,10 @@ TEST_CASE("options that say nothing together are usage errors") {
     o.min_time = 2;
     o.samples = 1;
   }));
-  CHECK(broken([](ReadOptions& o) { o.store.sample_bytes = 0; }));
+  CHECK(broken([](ReadOptions& o) { o.sample_bytes = 0; }));
   CHECK(broken([](ReadOptions& o) {
     o.mode = ReadMode::random;
     o.block = 4096;
-    o.store.sample_bytes = 100;
+    o.sample_bytes = 100;
   }));
 }

@@ -89,7 +89,7 @@ TEST_CASE("why there are no samples: nothing was read, nothing whole, or there a
   CHECK(why(shards).find("no sample of the shards was read completely; use a longer --budget") == 0);
   result.bytes = kBytes;
   CHECK(why(shards).find("the shards contain no samples") == 0);
-  options.store.sample_bytes = 2 * kBytes;
+  options.sample_bytes = 2 * kBytes;
   CHECK(why(tensors) == "only 1000 MiB were read, less than one sample of 2000MiB; use a longer --budget");
 }
 

@@ -130,50 +130,15 @@ TEST_CASE("objects that go meanwhile are left out with a warning") {
 TEST_CASE("with a requirement the verdict is to stream or to stage, and staging is a finding") {
   const FaultyStore server(200'000);
   ReadOptions options = store_options(server.url("/a.tar"));
-  options.store.required_rate = 1;
+  options.required_rate = 1;
   const ReadResult fast = read_quietly(options);
   CHECK(fast.store->streaming->verdict == StreamOrStage::stream);
   CHECK_FALSE(fast.has_findings());
-  options.store.required_rate = 1e15;
+  options.required_rate = 1e15;
   const ReadResult slow = read_quietly(options);
   CHECK(slow.store->streaming->verdict == StreamOrStage::stage);
   CHECK(*slow.store->streaming->break_even_epochs >= 1);
   CHECK(slow.has_findings());
-}
-
-TEST_CASE("the requirement is a rate, or what a job reads at the utilization it wants") {
-  StoreReadOptions options;
-  CHECK_FALSE(options.required());
-  options.batch = 256;
-  options.step_time = 0.2;
-  options.gpus = 8;
-  options.sample_bytes = 130'000;
-  CHECK(*options.required() == doctest::Approx(1.3312e9));
-  options.min_au = 0.5;
-  CHECK(*options.required() == doctest::Approx(0.6656e9));
-  options.required_rate = 5;
-  CHECK(error_code_of([&] { options.required(); }) == ErrorCode::usage);
-  options = {};
-  options.required_rate = 5;
-  CHECK(*options.required() == 5);
-  options = {};
-  options.preset = "resnet50-h100";
-  CHECK(*options.required() == doctest::Approx(114'660 * 400 / 0.224 * 0.9));
-}
-
-TEST_CASE("half of a requirement is a usage error") {
-  const auto broken = [](auto change) {
-    StoreReadOptions options;
-    change(options);
-    return error_code_of([&] { options.required(); });
-  };
-  CHECK(broken([](auto& o) { o.gpus = 8; }) == ErrorCode::usage);
-  CHECK(broken([](auto& o) { o.sample_bytes = 8; }) == ErrorCode::usage);
-  CHECK(broken([](auto& o) { o.batch = 8; }) == ErrorCode::usage);
-  CHECK(broken([](auto& o) {
-          o.batch = 8;
-          o.step_time = 1;
-        }) == ErrorCode::usage);
 }
 
 TEST_CASE("options of local files are refused for a store, those of a store for local files") {
@@ -196,7 +161,7 @@ TEST_CASE("options of local files are refused for a store, those of a store for 
   CHECK(store([](auto& o) { o.threads = 5000; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.budget = 0.5; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.block = 0; }) == ErrorCode::usage);
-  CHECK(store([](auto& o) { o.store.gpus = 8; }) == ErrorCode::usage);
+  CHECK(store([](auto& o) { o.sample_bytes = 8; }) == ErrorCode::usage);
   const ShardFolder folder;
   write_shards(folder);
   const auto local = [&](auto change) {
@@ -204,10 +169,9 @@ TEST_CASE("options of local files are refused for a store, those of a store for 
     change(options);
     return code_of(options);
   };
-  CHECK(local([](auto& o) { o.store.required_rate = 5; }) == ErrorCode::usage);
-  CHECK(local([](auto& o) { o.store.preset = "resnet50-h100"; }) == ErrorCode::usage);
-  CHECK(local([](auto& o) { o.store.access.anonymous = true; }) == ErrorCode::usage);
-  CHECK(local([](auto& o) { o.store.access.region = "eu"; }) == ErrorCode::usage);
+  CHECK(local([](auto& o) { o.required_rate = 5; }) == ErrorCode::usage);
+  CHECK(local([](auto& o) { o.access.anonymous = true; }) == ErrorCode::usage);
+  CHECK(local([](auto& o) { o.access.region = "eu"; }) == ErrorCode::usage);
   CHECK(local([](auto& o) { o.paths.emplace_back("s3://bucket/x"); }) == ErrorCode::usage);
 }
 
@@ -216,8 +180,8 @@ TEST_CASE("a bucket's shards are measured by a prefix, which is listed") {
                            {"bucket/train/b.tar", std::string(3000, 'b')},
                            {"bucket/train/a.idx", "index"}};
   ReadOptions options = store_options("s3://bucket/train");
-  options.store.access.endpoint_url = server.url();
-  options.store.access.anonymous = true;
+  options.access.endpoint_url = server.url();
+  options.access.anonymous = true;
   const ReadResult result = read_quietly(options);
   CHECK(result.files == 2);
   CHECK(result.store->set_bytes == 8000);

@@ -26,7 +26,7 @@ SweepOptions options_for(const ShardFolder& folder) {
 TEST_CASE("a sweep of reading names what to read with, and the command that does") {
   const ShardFolder folder;
   SweepOptions options = options_for(folder);
-  options.what = SweepWhat::read;
+  options.mode = SweepWhat::read;
   Context context;
   const SweepResult result = sweep(options, context);
   CHECK(result.text.starts_with("reading: "));
@@ -39,7 +39,7 @@ TEST_CASE("a sweep of reading names what to read with, and the command that does
 TEST_CASE("a sweep of loading names workers and prefetch, and the DataLoader line") {
   const ShardFolder folder;
   SweepOptions options = options_for(folder);
-  options.what = SweepWhat::load;
+  options.mode = SweepWhat::load;
   Context context;
   const SweepResult result = sweep(options, context);
   CHECK(result.text.starts_with("loading: "));
@@ -61,7 +61,7 @@ TEST_CASE("data that holds no image that decodes is swept for reading, and a war
   CHECK(result.text.find("loading") == std::string::npos);
   CHECK(has_warning(context, "no_loading"));
 
-  options.what = SweepWhat::load;
+  options.mode = SweepWhat::load;
   CHECK(error_code_of([&] { sweep(options, context); }) == ErrorCode::corrupt);
 }
 
@@ -72,11 +72,11 @@ TEST_CASE("what cannot be swept is a usage error") {
   SUBCASE("no samples in a batch") { options.batch = 0; }
   SUBCASE("a step of no time") { options.step_time = 0; }
   SUBCASE("direct reads without reading") {
-    options.what = SweepWhat::load;
+    options.mode = SweepWhat::load;
     options.direct = true;
   }
   SUBCASE("a step without loading") {
-    options.what = SweepWhat::read;
+    options.mode = SweepWhat::read;
     options.step_time = 0.1;
   }
   Context context;

@@ -48,7 +48,7 @@ using Intervals = std::vector<double>;
 
 TEST_CASE("a count of intervals takes one look more than that") {
   Loop loop;
-  CHECK(loop.run({.interval = 2, .duration = {}, .count = 3}) == WatchEnd::count);
+  CHECK(loop.run({.interval = 2, .budget = {}, .count = 3}) == WatchEnd::count);
   CHECK(loop.looks == 4);
   CHECK(loop.intervals == Intervals{2, 2, 2});
 }
@@ -56,54 +56,54 @@ TEST_CASE("a count of intervals takes one look more than that") {
 TEST_CASE("it stops when nobody wants more intervals") {
   Loop loop;
   loop.most_intervals = 2;
-  CHECK(loop.run({.interval = 2, .duration = {}, .count = 5}) == WatchEnd::stopped);
+  CHECK(loop.run({.interval = 2, .budget = {}, .count = 5}) == WatchEnd::stopped);
   CHECK(loop.intervals == Intervals{2, 2});
 }
 
 TEST_CASE("a duration ends with what is left of an interval") {
   Loop loop;
-  CHECK(loop.run({.interval = 2, .duration = 5, .count = {}}) == WatchEnd::duration);
+  CHECK(loop.run({.interval = 2, .budget = 5, .count = {}}) == WatchEnd::duration);
   CHECK(loop.intervals == Intervals{2, 2, 1});
 }
 
 TEST_CASE("a duration of whole intervals has no stub at its end, and the nearer bound counts") {
   Loop loop;
-  CHECK(loop.run({.interval = 2, .duration = 4.05, .count = {}}) == WatchEnd::duration);
+  CHECK(loop.run({.interval = 2, .budget = 4.05, .count = {}}) == WatchEnd::duration);
   CHECK(loop.intervals.size() == 2);
   Loop bounded;
-  CHECK(bounded.run({.interval = 2, .duration = 100, .count = 1}) == WatchEnd::count);
+  CHECK(bounded.run({.interval = 2, .budget = 100, .count = 1}) == WatchEnd::count);
 }
 
 TEST_CASE("looks that take time do not shift the next ones") {
   Loop loop;
   loop.look_takes = 0.5;
-  loop.run({.interval = 2, .duration = {}, .count = 3});
+  loop.run({.interval = 2, .budget = {}, .count = 3});
   CHECK(loop.intervals == Intervals{2, 2, 2});
 }
 
 TEST_CASE("looks that take longer than an interval follow each other") {
   Loop loop;
   loop.look_takes = 3;
-  loop.run({.interval = 2, .duration = {}, .count = 2});
+  loop.run({.interval = 2, .budget = {}, .count = 2});
   CHECK(loop.intervals == Intervals{3, 3});
 }
 
 TEST_CASE("the end of the process ends the watch; the interval that it did not live through is left out") {
   Loop loop;
   loop.process_ends_at_look = 3;
-  CHECK(loop.run({.interval = 2, .duration = {}, .count = {}}) == WatchEnd::process);
+  CHECK(loop.run({.interval = 2, .budget = {}, .count = {}}) == WatchEnd::process);
   CHECK(loop.intervals == Intervals{2});
 }
 
 TEST_CASE("a stop right after a look ends the watch, one later in an interval adds what came of it") {
   Loop loop;
   loop.stop_at_look = 2;
-  CHECK(loop.run({.interval = 2, .duration = {}, .count = {}}) == WatchEnd::stopped);
+  CHECK(loop.run({.interval = 2, .budget = {}, .count = {}}) == WatchEnd::stopped);
   CHECK(loop.intervals == Intervals{2});
   Loop later;
   later.stop_at_look = 2;
   later.look_takes = 0.3;
-  CHECK(later.run({.interval = 2, .duration = {}, .count = {}}) == WatchEnd::stopped);
+  CHECK(later.run({.interval = 2, .budget = {}, .count = {}}) == WatchEnd::stopped);
   REQUIRE(later.intervals.size() == 2);
   CHECK(later.intervals[1] == doctest::Approx(0.3));
 }

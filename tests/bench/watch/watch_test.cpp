@@ -127,7 +127,7 @@ TEST_CASE("options that make no sense are refused") {
   };
   CHECK(refused([](WatchOptions& options) { options.interval = 0.05; }));
   CHECK(refused([](WatchOptions& options) { options.interval = 4000; }));
-  CHECK(refused([](WatchOptions& options) { options.duration = 1; }));
+  CHECK(refused([](WatchOptions& options) { options.budget = 1; }));
   CHECK(refused([](WatchOptions& options) { options.count = 0; }));
   CHECK(refused([](WatchOptions& options) { options.pid = 0; }));
   CHECK(refused([](WatchOptions& options) { options.path = "s3://bucket/train"; }));

@@ -57,7 +57,7 @@ class Listing(CacheTest):
         self.stage_well("a")
         self.stage_well("b")
         metrics = self.folder / "cache.prom"
-        listed = run("shardctl", "cache", "ls", "cache", "--files", "--prometheus", metrics, cwd=self.folder)
+        listed = run("shardctl", "cache", "ls", "cache", "--long", "--prometheus", metrics, cwd=self.folder)
         self.assertEqual(listed.returncode, 0, listed.stderr)
         for name in "ab":
             self.assertIn(f'\nshardkit_cache_ls_folders_bytes{{path="{self.cache}/{name}"}} {2 * MIB}\n',
@@ -82,12 +82,12 @@ class Listing(CacheTest):
         self.assertEqual(found["evictions"], "1")
 
     def test_text_has_a_line_for_each_set_with_its_leases_and_totals(self):
-        self.stage_well("a", "--owner", "job-7", "--purpose", "training")
+        self.stage_well("a", "--owner", "job-7")
         self.stage_well("b", "--lease", "0")
-        finished = self.verb("ls", "--files")
+        finished = self.verb("ls", "--long")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertRegex(finished.stdout, rf"(?m)^{self.cache}/a +complete +2 files +2(\.00)? MiB +used \d{{4}}-")
-        self.assertRegex(finished.stdout, r"(?m)^  leased by job-7 \(training\) until \d{4}-\d\d-\d\dT")
+        self.assertRegex(finished.stdout, r"(?m)^  leased by job-7 until \d{4}-\d\d-\d\dT")
         self.assertRegex(finished.stdout, r"(?m)^ +1(\.00)? MiB.* 2\.bin$")
         self.assertRegex(finished.stdout.splitlines()[0], r"^2 staged folders, 4 files, 4(\.00)? MiB, 2(\.00)? MiB of it")
 
@@ -274,7 +274,7 @@ class Checking(CacheTest):
         self.stage_well("a", "--lease", "0")
         self.assertEqual(self.verb("check").returncode, 0)
         self.damage()
-        self.assertEqual(self.verb("check", "--quick").returncode, 0)
+        self.assertEqual(self.verb("check", "--depth", "structure").returncode, 0)
         junit = self.folder / "report.xml"
         finished = self.verb("check", "--junit", junit, "--markdown", self.folder / "report.md", "--json", "-")
         self.assertEqual(finished.returncode, 3, finished.stderr)
@@ -325,7 +325,7 @@ class Checking(CacheTest):
         self.assertEqual(finished.returncode, 3)
         problems = {(row["code"], row["shard"]) for row in result_of(finished)["result"]["problems"]}
         self.assertLessEqual({("special_file", "a/2.bin"), ("unreadable", "b"), ("stray", "a/9.tar")}, problems)
-        self.assertEqual(self.verb("ls", "--files").returncode, 0)
+        self.assertEqual(self.verb("ls", "--long").returncode, 0)
         self.assertEqual(self.verb("warm").returncode, 0)
         self.stage_well("a", "--lease", "0")
         self.assertEqual((self.cache / "a/2.bin").read_bytes(), (self.folder / "src/a/2.bin").read_bytes())
@@ -344,7 +344,7 @@ class Checking(CacheTest):
     def test_a_missing_file_is_brought_by_the_next_stage(self):
         self.stage_well("a")
         (self.cache / "a/1.bin").unlink()
-        finished = self.verb("check", "--quick")
+        finished = self.verb("check", "--depth", "structure")
         self.assertEqual(finished.returncode, 3)
         self.assertIn("shardctl stage", finished.stdout)
         self.stage_well("a")
@@ -477,7 +477,7 @@ class Sharing(CacheTest):
         (self.cache / "a/1.bin").unlink()
         self.assertEqual(self.verb_as(self.BERT, "renew", "--lease-id", "anna").returncode, 0)
         self.assertEqual(self.verb_as(self.BERT, "release", "--all").returncode, 0)
-        self.assertEqual(self.verb_as(self.BERT, "check", "--repair", "--quick").returncode, 3)
+        self.assertEqual(self.verb_as(self.BERT, "check", "--repair", "--depth", "structure").returncode, 3)
         self.stage_as(self.BERT, "a", *limit, "--lease", "0")
         self.age("a", 100)
         self.stage_as(self.ANNA, "c", *limit, "--lease", "0")

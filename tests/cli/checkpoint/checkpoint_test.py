@@ -19,7 +19,7 @@ class Checkpoint(FolderTest):
         return list(self.folder.iterdir())
 
     def test_the_envelope_holds_both_modes_and_the_folder_is_empty_again(self):
-        done = self.checkpoint("--bytes", "2MiB", "--writers", 2, "--read-back", "--json", "-")
+        done = self.checkpoint("--bytes", "2MiB", "--threads", 2, "--recheck", "--json", "-")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = result_of(done)["result"]
         self.assertEqual([row["mode"] for row in result["rows"]], ["sync", "background"])
@@ -27,7 +27,7 @@ class Checkpoint(FolderTest):
         self.assertEqual(self.leftovers(), [])
 
     def test_checkpoints_that_pile_up_are_a_finding(self):
-        done = self.checkpoint("--bytes", "2MiB", "--step-time", "0.000001", "--every", 1)
+        done = self.checkpoint("--bytes", "2MiB", "--step-time", "0.000001", "--checkpoint-every", 1)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("checkpoints cannot keep up", done.stdout)
 

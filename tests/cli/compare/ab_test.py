@@ -35,7 +35,7 @@ class Ab(FolderTest):
 
     def test_both_run_in_every_pair_in_an_order_that_the_seed_fixes(self):
         a, b = self.command("one", 1e9), self.command("two", 0.9e9)
-        finished = self.compare(a, b, "--pairs", "6", "--seed", "5", "--json", "-")
+        finished = self.compare(a, b, "--repeat", "6", "--seed", "5", "--json", "-")
         self.assertEqual(finished.returncode, 3, finished.stderr)
         result = result_of(finished)["result"]
         self.assertEqual(result["verdict"], "regressed")
@@ -46,20 +46,20 @@ class Ab(FolderTest):
         self.assertEqual(first, [names[side] for pair in result["ab"]["order"].split() for side in pair])
         self.assertEqual(sorted(set(result["ab"]["order"].split())), ["AB", "BA"])
         (self.folder / "order").unlink()
-        self.compare(a, b, "--pairs", "6", "--seed", "5")
+        self.compare(a, b, "--repeat", "6", "--seed", "5")
         self.assertEqual(self.order(), first)
         self.assertNotIn("noise", finished.stderr)
 
     def test_exit_codes_follow_the_verdict(self):
         for rate, verdict, code in ((1e9, "pass", 0), (2e9, "improved", 0)):
             with self.subTest(verdict):
-                finished = self.compare(self.command(f"a{verdict}", 1e9), self.command(f"b{verdict}", rate), "--pairs", "6")
+                finished = self.compare(self.command(f"a{verdict}", 1e9), self.command(f"b{verdict}", rate), "--repeat", "6")
                 self.assertEqual(finished.returncode, code, finished.stderr)
                 self.assertTrue(finished.stdout.startswith(verdict + ": "), finished.stdout)
 
     def test_a_disturbed_side_is_inconclusive(self):
         busy = self.command("busy", 0.4e9, warnings=[{"code": "cores_shared", "text": "only 0.8 of 2.0 cores"}])
-        finished = self.compare(self.command("calm", 1e9), busy, "--pairs", "5")
+        finished = self.compare(self.command("calm", 1e9), busy, "--repeat", "5")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertTrue(finished.stdout.startswith("inconclusive: 5 of 5 runs of NEW cannot be judged: only 0.8"),
                         finished.stdout)
@@ -75,7 +75,7 @@ class Ab(FolderTest):
 
     def test_a_finding_of_the_command_is_a_result(self):
         a, b = self.command("a", 1e9) + "; exit 3", self.command("b", 1e9)
-        self.assertEqual(self.compare(a, b, "--pairs", "5").returncode, 0)
+        self.assertEqual(self.compare(a, b, "--repeat", "5").returncode, 0)
 
     def test_a_stop_ends_the_processes_of_the_command(self):
         mark = self.folder / "started"
@@ -93,8 +93,8 @@ class Ab(FolderTest):
     def test_verbs_of_iobench_write_their_result_by_themselves(self):
         photos = self.folder / "photos"
         self.assertEqual(run("shardctl", "synth", photos, "--classes", "2", "--per-class", "4").returncode, 0)
-        command = f"{PROGRAMS / 'iobench'} decode {photos} --min-seconds 0.1 --threads 1"
-        finished = self.compare(command, command, "--pairs", "5", "--json", "-")
+        command = f"{PROGRAMS / 'iobench'} decode {photos} --min-time 0.1 --threads 1"
+        finished = self.compare(command, command, "--repeat", "5", "--json", "-")
         result = result_of(finished)["result"]
         self.assertIn(finished.returncode, (0, 3), finished.stderr)
         self.assertNotEqual(result["verdict"], "incomparable")
@@ -102,7 +102,7 @@ class Ab(FolderTest):
         written = self.folder / "result.json"
         os.environ["SHARDKIT_RESULT"] = str(written)
         try:
-            run("iobench", "decode", photos, "--min-seconds", "0.1")
+            run("iobench", "decode", photos, "--min-time", "0.1")
         finally:
             del os.environ["SHARDKIT_RESULT"]
         self.assertEqual(json.loads(written.read_text())["schema"], "shardkit/decode")

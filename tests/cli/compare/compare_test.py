@@ -40,7 +40,7 @@ class Verdicts(CompareTest):
             ("improved", 0, self.repetitions("fast", 1.2e9), []),
             ("incomparable", 3, self.repetitions("warm", 1e9, cache="warm"), []),
             ("inconclusive", 0, noisy, []),
-            ("inconclusive", 3, noisy, ["--fail-on-inconclusive"]),
+            ("inconclusive", 3, noisy, ["--strict"]),
         ]
         for verdict, code, new, options in cases:
             with self.subTest(verdict, options=options):
@@ -94,7 +94,7 @@ class Verdicts(CompareTest):
     def test_inconclusive_is_skipped_in_junit_unless_it_fails(self):
         junit = self.folder / "report.xml"
         base, few = self.repetitions("base", 1e9, count=1), self.repetitions("few", 0.99e9, count=1)
-        for options, skipped, failures in (([], "2", "0"), (["--fail-on-inconclusive"], "0", "2")):
+        for options, skipped, failures in (([], "2", "0"), (["--strict"], "0", "2")):
             self.compare(base, few, "--junit", junit, *options)
             suite = ElementTree.parse(junit).getroot().find("testsuite")
             self.assertEqual((suite.get("skipped"), suite.get("failures")), (skipped, failures))

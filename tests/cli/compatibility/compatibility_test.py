@@ -30,7 +30,7 @@ class Converting(CompatibilityTest):
 
     def test_a_split_is_refused_because_its_rule_is_another(self):
         before = tree(self.folder / "split")
-        refused = self.program("shardctl", "convert", "src", "split", "--split", "train=0.7,val=0.3", "--stratify")
+        refused = self.program("shardctl", "convert", "src", "split", "--split", "train=0.7,val=0.3")
         self.assert_error(refused, 4, "'split/train'", "no --group-by", "asks for --group-by key", "empty folder")
         self.assertEqual(tree(self.folder / "split"), before)
 
@@ -168,13 +168,13 @@ class NodeCache(CompatibilityTest):
         self.assertEqual(sorted(sets), ["free", "leased", "over"])
         self.assertEqual({row["state"] for row in sets.values()}, {"complete"})
         text = self.program("shardctl", "cache", "ls", "cache").stdout
-        self.assertRegex(text, r"(?m)^  leased by job-1 \(training\) until 2\d{3}-")
+        self.assertRegex(text, r"(?m)^  leased by job-1 until 2\d{3}-")
         self.assertRegex(text, r"(?m)^  formerly leased by job-2 until 2020-01-01")
         self.assertEqual(self.shardctl("cache", "check", "cache")["errors"], 0)
 
     def test_gc_evicts_all_but_the_leased_set(self):
         finished = self.program("shardctl", "cache", "gc", "cache", "--limit", "1")
-        self.assert_error(finished, 5, "evicted 2 folders", "leased by job-1 (training)", "shardctl cache release")
+        self.assert_error(finished, 5, "evicted 2 folders", "leased by job-1", "shardctl cache release")
         self.assertEqual(sorted(self.sets()), ["leased"])
 
     def test_a_released_set_is_evicted(self):

@@ -30,7 +30,7 @@ class Results(CompatibilityTest):
                 self.assertEqual({row["change_ratio"] for row in result["rows"]}, {0})
 
     def test_compare_holds_a_new_result_against_an_old_one(self):
-        finished = self.program("iobench", "decode", "set", "--min-seconds", "50ms", "--json", "new.json")
+        finished = self.program("iobench", "decode", "set", "--min-time", "50ms", "--json", "new.json")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         result = self.compare("results/decode.json", "new.json")[1]
         self.assertIn("decode.samples_per_second", {row["metric"] for row in result["rows"]})

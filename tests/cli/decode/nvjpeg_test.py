@@ -21,7 +21,7 @@ class Nvjpeg(FolderTest):
 class WithoutGpu(Nvjpeg):
     def setUp(self):
         super().setUp()
-        if self.decode("--backend", "nvjpeg", "--min-seconds", "0").returncode == 0:
+        if self.decode("--backend", "nvjpeg", "--min-time", "0").returncode == 0:
             self.skipTest("SKIPPED: a GPU and nvJPEG are here")
 
     def test_one_line_says_what_is_missing(self):
@@ -38,7 +38,7 @@ class WithoutGpu(Nvjpeg):
         self.assertIsNone(envelope["result"])
 
     def test_the_cpu_decodes_all_the_same(self):
-        done = self.decode("--min-seconds", "0", "--json", "-")
+        done = self.decode("--min-time", "0", "--json", "-")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = result_of(done)["result"]
         self.assertEqual(result["backend"], "cpu")
@@ -49,7 +49,7 @@ class WithoutGpu(Nvjpeg):
 class WithGpu(Nvjpeg):
     def setUp(self):
         super().setUp()
-        self.done = self.decode("--backend", "nvjpeg", "--min-seconds", "0.5", "--batch", "4", "--json", "-")
+        self.done = self.decode("--backend", "nvjpeg", "--min-time", "0.5", "--batch", "4", "--json", "-")
         if self.done.returncode == 4 and result_of(self.done)["error"]["code"] == "unsupported":
             self.skipTest("SKIPPED: no GPU or no nvJPEG here")
 

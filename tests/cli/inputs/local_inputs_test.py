@@ -57,7 +57,7 @@ class LocalInputs(FolderTest):
         read = result_of(self.ok("iobench", "read", name, "--json", "-", **options))["result"]
         self.assertGreater(read["samples"], 0)
         made["read"] = read["files"]
-        decode = self.ok("iobench", "decode", name, "--min-seconds", "0.1", "--json", "-", **options)
+        decode = self.ok("iobench", "decode", name, "--min-time", "0.1", "--json", "-", **options)
         made["decode"] = result_of(decode)["result"]["images"]
         pipeline = self.ok("iobench", "pipeline", name, "--batch", 4, "--json", "-", **options)
         made["pipeline"] = result_of(pipeline)["result"]["samples"]

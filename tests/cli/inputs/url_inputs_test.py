@@ -119,7 +119,7 @@ class UrlTest(FolderTest):
         self.ok("shardctl", "convert", self.folder / "photos", self.folder / "jpegs", "--samples", 4)
         url = f"{self.server.url}/jpegs"
         for source in (url, f"{url}/manifest.json", f"{url}/shard-{{000000..000002}}.tar"):
-            decoded = result_of(self.ok("iobench", "decode", source, "--min-seconds", "0.1", "--json", "-"))["result"]
+            decoded = result_of(self.ok("iobench", "decode", source, "--min-time", "0.1", "--json", "-"))["result"]
             self.assertEqual((decoded["images"], decoded["failures"]["total"]), (12, 0))
         fed = result_of(self.ok("iobench", "pipeline", url, "--batch", 4, "--json", "-"))["result"]
         self.assertGreater(fed["samples_per_second"], 0)

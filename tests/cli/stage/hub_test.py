@@ -15,6 +15,7 @@ from staging import StageTest, staged  # noqa: E402
 CLEAN = {name: value for name, value in os.environ.items()
          if not name.lower().endswith("_proxy") and not name.startswith(("SSL_", "CURL_", "AWS_", "SHARDKIT_TOKEN"))}
 SECRET = "hf_hush-hush"
+WITH_TOKEN = {**CLEAN, "SHARDKIT_TOKEN": SECRET}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -70,8 +71,6 @@ class Hub(ServedTest):
         self.shards = self.make_shards(per_class=10, size=5000, samples=10)
         self.cdn = self.serve()
         self.hub = self.serve(f"Bearer {SECRET}", self.url(self.cdn))
-        self.token = self.folder / "token"
-        self.token.write_text(SECRET + "\n")
 
     def check_staged(self, finished):
         self.assertEqual(finished.returncode, 0, finished.stderr)
@@ -81,16 +80,14 @@ class Hub(ServedTest):
         for secret in (SECRET, "ticket=1"):
             self.assert_nowhere(secret, finished, self.out)
 
-    def test_a_token_from_a_file_opens_the_hub_and_stays_there(self):
-        self.check_staged(self.stage(f"{self.url(self.hub)}/shards", self.out, "--token-file", self.token, env=CLEAN))
-        listed = run("shardctl", "ls", f"{self.url(self.hub)}/shards", "--token-file", self.token, env=CLEAN)
+    def test_a_token_opens_the_hub_and_stays_there(self):
+        self.check_staged(self.stage(f"{self.url(self.hub)}/shards", self.out, env=WITH_TOKEN))
+        listed = run("shardctl", "ls", f"{self.url(self.hub)}/shards", env=WITH_TOKEN)
         self.assertEqual(listed.stdout, run("shardctl", "ls", self.shards).stdout)
 
-    def test_a_token_from_the_environment_and_a_login_from_netrc_do_too(self):
+    def test_a_login_from_netrc_does_too(self):
         address = f"{self.url(self.hub)}/shards"
-        self.check_staged(self.stage(address, self.out, env={**CLEAN, "SHARDKIT_TOKEN": SECRET}))
         self.hub.wanted = "Basic bWU6aHVzaA=="
-        self.hub.seen.clear()
         (self.folder / ".netrc").write_text("machine 127.0.0.1 login me password hush\n")
         self.out = self.folder / "by-netrc"
         self.check_staged(self.stage(address, self.out, env={**CLEAN, "HOME": str(self.folder)}))
@@ -98,17 +95,17 @@ class Hub(ServedTest):
     def test_a_list_at_the_hub_cannot_send_the_token_elsewhere(self):
         name = sorted(self.shards.glob("*.tar"))[0].name
         (self.folder / "list.txt").write_text(f"shards/{name}\n{self.url(self.cdn)}/shards/manifest.json\n")
-        finished = self.stage(f"{self.url(self.hub)}/list.txt", self.out, "--token-file", self.token, env=CLEAN)
+        finished = self.stage(f"{self.url(self.hub)}/list.txt", self.out, env=WITH_TOKEN)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertEqual(set(self.cdn.seen), {""})
         here = self.folder / "here.txt"
         here.write_text(f"{self.url(self.hub)}/shards/{name}\n")
-        finished = self.stage(here, self.folder / "there", "--token-file", self.token, env=CLEAN)
+        finished = self.stage(here, self.folder / "there", env=WITH_TOKEN)
         self.assertEqual(finished.returncode, 0, finished.stderr)
 
     def test_without_a_token_the_message_says_where_to_give_it(self):
         finished = self.stage(f"{self.url(self.hub)}/shards", self.out, env=CLEAN)
-        self.assert_error(finished, 4, "status 401", "--token-file", "SHARDKIT_TOKEN", "~/.netrc")
+        self.assert_error(finished, 4, "status 401", "SHARDKIT_TOKEN", "~/.netrc")
 
 
 class Secrets(ServedTest):

@@ -10,7 +10,7 @@ from program import FolderTest, result_of, run  # noqa: E402
 
 
 def has_gpu():
-    return run("iobench", "transfer", "--kinds", "pinned", "--directions", "h2d", "--bytes", "4KiB").returncode == 0
+    return run("iobench", "transfer", "--kinds", "pinned", "--bytes", "4KiB").returncode == 0
 
 
 class WithoutGpu(FolderTest):
@@ -51,7 +51,7 @@ class WithGpu(FolderTest):
             self.skipTest("SKIPPED: no GPU here")
 
     def test_copies_are_measured_and_checked(self):
-        done = run("iobench", "transfer", "--bytes", "4KiB,16MiB", "--streams", "1,2", "--json", "-")
+        done = run("iobench", "transfer", "--bytes", "4KiB,16MiB", "--depth", "1,2", "--json", "-")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = result_of(done)["result"]["rows"]
         self.assertEqual(len(rows), 4 * 2 * 2 * 3)
@@ -76,14 +76,11 @@ class BadInput(FolderTest):
         for arguments, text in (
             (("--kinds", "paged"), "--kinds: 'paged' is not one of pageable, pinned, write-combined, registered"),
             (("--bytes", "4K,x"), "--bytes: 'x' is not a size"),
-            (("--streams", "9"), "--streams: '9' is not a number from 1 to 8"),
-            (("--batch", "8", "--shape", "3x0"), "--shape: '3x0' is not sides"),
-            (("--batch", "8", "--bytes", "4K"), "exclude each other"),
+            (("--depth", "9"), "--depth: '9' is not a number from 1 to 8"),
             (("--numa", "near"), "--numa"),
             (("--device", "x"), "--device: 'x' is not the number of a GPU, or all"),
             (("--bytes", "1KiB,,2"), "--bytes: '1KiB,,2' is not a list of sizes"),
-            (("--directions", "h2d,h2d"), "--directions: 'h2d,h2d' is not a list without repetitions"),
-            (("--shape", "3x4"), "needs --batch N"),
+            (("--kinds", "pinned,pinned"), "--kinds: 'pinned,pinned' is not a list without repetitions"),
             (("--threads", "2"), "needs --gds FILE"),
             (("--gds", os.devnull), "--gds"),
         ):

@@ -193,7 +193,7 @@ class Forms(WatchTest):
 
     def test_lines_an_envelope_and_gauges_at_once(self):
         envelope, gauges = self.folder / "watch.json", self.folder / "watch.prom"
-        finished = run("iobench", "watch", self.data, "--interval", "200ms", "--duration", "600ms", "--json", envelope,
+        finished = run("iobench", "watch", self.data, "--interval", "200ms", "--budget", "600ms", "--json", envelope,
                        "--prometheus", gauges)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertRegex(finished.stdout, r"(?m)^time .* \d intervals?$")
@@ -217,7 +217,7 @@ class Forms(WatchTest):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
         for code, text, *args in ((2, "--interval", "--interval", "1ms"), (2, "--interval", "--interval", "soon"),
-                                  (2, "--duration", "--duration", "1s"), (2, "--count", "--count", "0"),
+                                  (2, "--budget", "--budget", "1s"), (2, "--count", "--count", "0"),
                                   (2, "--pid", "--pid", "0"), (2, "--lines", "--lines", "xml"), (2, "FIFO", fifo),
                                   (2, "iobench read", "s3://bucket/x"), (4, "absent", self.folder / "absent")):
             with self.subTest(args):

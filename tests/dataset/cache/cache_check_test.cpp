@@ -74,7 +74,7 @@ TEST_CASE("missing, short and wrong files are errors, each with its place, and t
   CHECK(result.remedies[0].starts_with("shardctl stage /src/old " + cache.dir.path("old")));
   CHECK(result.remedies[1].starts_with("shardctl cache check " + cache.dir.path("sub/new") + " --repair"));
   CHECK(result.remedies[2].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
-  options.quick = true;
+  options.depth = CacheCheckDepth::structure;
   CHECK(found(check_of(options)) == Texts{"missing old/1.tar", "wrong_size sub/new/1.tar"});
 }
 
@@ -107,8 +107,8 @@ TEST_CASE("a marker without the journal and the files that it speaks of is an er
   std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
   for (const char* name : {"1.tar", "2.tar"}) std::filesystem::remove(cache.dir.path("sub/new") + "/" + name);
   CacheCheckOptions options = options_of(cache);
-  for (const bool quick : {true, false}) {
-    options.quick = quick;
+  for (const auto depth : {CacheCheckDepth::structure, CacheCheckDepth::checksum}) {
+    options.depth = depth;
     const CacheCheckResult result = check_of(options);
     CHECK(found(result) == Texts{"marker_mismatch sub/new"});
     CHECK(result.has_findings());
@@ -124,7 +124,7 @@ TEST_CASE("--repair takes the marker of a folder that lacks files or whose files
   const SampleCache cache;
   CacheCheckOptions options = options_of(cache);
   options.repair = true;
-  options.quick = true;
+  options.depth = CacheCheckDepth::structure;
   SUBCASE("missing") {
     std::filesystem::remove(cache.dir.path("sub/new/1.tar"));
     CHECK(check_of(options).discarded == 0);

@@ -75,7 +75,7 @@ TEST_CASE("without a job and an id, nobody's lease is ended or renewed") {
   CHECK(release(cache.dir.path(), "", false, ctx).released == 0);
   REQUIRE(ctx.warnings().size() == 1);
   CHECK(ctx.warnings()[0].text.find("is leased by lease-0123456789ab") != std::string::npos);
-  const auto failure = failure_of([&] { cache_renew({cache.dir.path(), kHour, "", ""}, ctx); });
+  const auto failure = failure_of([&] { cache_renew({cache.dir.path(), kHour, ""}, ctx); });
   CHECK(failure == ErrorCode::not_found);
   CHECK(failure.says("--lease-id"));
   CHECK(leases_in(cache, "old").size() == 1);
@@ -88,15 +88,14 @@ TEST_CASE("a job's leases are renewed in the whole cache, also one that has expi
   cache.lease("sub/new", "b", 1s);
   Context ctx;
   const WallTime before = system_clock().now();
-  CHECK(cache_renew({cache.dir.path(), kHour, "a", ""}, ctx).renewed == 2);
+  CHECK(cache_renew({cache.dir.path(), kHour, "a"}, ctx).renewed == 2);
   for (const char* folder : {"old", "sub/new"}) {
     CHECK(look_at_staged(cache.dir.path(folder))->last_used >= before - 1s);
     for (const LeaseFile& file : leases_in(cache, folder)) {
       CHECK((file.lease->expires_at >= before + 3599s) == (file.lease->owner == "a"));
-      CHECK(file.lease->purpose == "test");
     }
   }
-  CHECK(failure_of([&] { cache_renew({cache.dir.path(), kHour, "c", ""}, ctx); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { cache_renew({cache.dir.path(), kHour, "c"}, ctx); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("a hold leases sets until it is stopped, also one that is not staged yet, and then ends its leases") {
@@ -108,11 +107,11 @@ TEST_CASE("a hold leases sets until it is stopped, also one that is not staged y
   {
     const std::jthread holder([&] {
       Context ctx(stop.get_token());
-      result = cache_hold({cache.dir.path("old"), 3, "a", "training"}, ctx);
+      result = cache_hold({cache.dir.path("old"), 3, "a"}, ctx);
     });
     const std::jthread early([&] {
       Context ctx(stop.get_token());
-      cache_hold({cache.dir.path("coming"), 3, "a", "training"}, ctx);
+      cache_hold({cache.dir.path("coming"), 3, "a"}, ctx);
     });
     while (leases_in(cache, "old").size() < 3 || leases_in(cache, "coming").empty()) std::this_thread::yield();
     CHECK(leases_in(cache, "coming")[0].lease->owner == "a");
@@ -130,7 +129,7 @@ TEST_CASE("a hold leases sets until it is stopped, also one that is not staged y
 TEST_CASE("a hold refuses the folder of a cache, where a lease would protect nothing") {
   const SampleCache cache;
   Context ctx;
-  const auto failure = failure_of([&] { cache_hold({cache.dir.path(), 3, "a", ""}, ctx); });
+  const auto failure = failure_of([&] { cache_hold({cache.dir.path(), 3, "a"}, ctx); });
   CHECK(failure == ErrorCode::usage);
   CHECK(failure.says(cache.dir.path("old")));
   CHECK_FALSE(cache.holds(".shardkit"));

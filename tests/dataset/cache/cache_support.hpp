@@ -20,7 +20,7 @@ struct SampleCache {
 
   void lease(const std::string& name, const std::string& owner, std::chrono::seconds time) const {
     const shardkit::system::WallTime now = shardkit::system::system_clock().now();
-    shardkit::staging::take_lease(*shardkit::io::posix_file_system(), dir.path(name), {owner, "test", now, now + time});
+    shardkit::staging::take_lease(*shardkit::io::posix_file_system(), dir.path(name), {owner, now, now + time});
   }
   bool holds(const std::string& name) const { return std::filesystem::exists(dir.path(name)); }
 

@@ -133,20 +133,18 @@ TEST_CASE("where a sample goes does not change with the order, and changes with 
   CHECK(train_of("c", 0, 7) != expected);
 }
 
-TEST_CASE("images that are added move none of those that were there, with --stratify neither") {
+TEST_CASE("images that are added move none of those that were there") {
   Fixture f;
   f.tree.make();
-  const auto val_of = [&](const char* target, bool stratify) {
+  const auto val_of = [&](const char* target) {
     ConvertOptions options = f.options(target);
     options.split = {"train=0.75", "val=0.25"};
-    options.stratify = stratify;
     run(options);
     return f.samples(std::string(target) + "/val");
   };
-  const auto before = val_of("before", false);
-  CHECK(val_of("stratified", true) == before);
+  const auto before = val_of("before");
   write_file(f.tree.root + "/class_0/added.jpg", fake_jpeg());
-  auto after = val_of("after", true);
+  auto after = val_of("after");
   after.erase("class_0/added.jpg");
   CHECK(after == before);
 }
@@ -275,9 +273,6 @@ TEST_CASE("options of a split that make no sense are refused before anything is 
   Fixture f;
   f.tree.make();
   ConvertOptions options = f.options("out");
-  options.stratify = true;
-  CHECK(contains(refusal(options, ErrorCode::usage), "--stratify needs --split"));
-  options = f.options("out");
   options.seed = 3;
   CHECK(contains(refusal(options, ErrorCode::usage), "--shuffle SEED"));
   options = f.options("out");

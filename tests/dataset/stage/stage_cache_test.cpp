@@ -65,14 +65,12 @@ StageResult run(const StageOptions& options) {
 TEST_CASE("a stage leaves a lease in its owner's name, and the next stage of the same set renews it") {
   const Node node;
   StageOptions options = node.of("a");
-  options.share.purpose = "training";
   options.share.lease = 3600;
   const WallTime before = system_clock().now();
   run(options);
   REQUIRE(node.leases("a").size() == 1);
   const Lease first = node.leases("a")[0].lease.value();
   CHECK(first.owner == "me");
-  CHECK(first.purpose == "training");
   CHECK(first.expires_at >= before + 3599s);
   options.share.lease = 7200;
   CHECK(run(options).bytes_fetched == 0);

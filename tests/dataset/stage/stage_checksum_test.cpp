@@ -80,13 +80,13 @@ TEST_CASE("an ETag counts as MD5 only when that is asked for, and then also for 
   Files files;
   files.source.versions = FakeSource::Versions::md5;
   CHECK(files.stage().verified == "size");
-  files.options.verify = StageVerify::etag;
+  files.options.validate = StageVerify::etag;
   const StageResult result = files.stage();
   CHECK(result.verified == "store_checksum");
   CHECK(result.bytes_fetched == result.bytes);
   files.source.bytes_read = 0;
   CHECK(files.stage().verified == "store_checksum");
-  files.options.verify = StageVerify::store;
+  files.options.validate = StageVerify::store;
   CHECK(files.stage().verified == "store_checksum");
   CHECK(files.source.bytes_read == 0);
 }
@@ -118,7 +118,7 @@ TEST_CASE("the marker of ranks that were verified by different means claims the 
 
 TEST_CASE("an ETag that is no MD5 vouches for nothing") {
   Files files;
-  files.options.verify = StageVerify::etag;
+  files.options.validate = StageVerify::etag;
   CHECK(files.stage().verified == "size");
 }
 

@@ -47,7 +47,7 @@ StageResult stage_with(FakeSource& source, const std::string& target, const Copy
 std::vector<CopyLimits> sizes_of_requests(unsigned at_once) {
   std::vector<CopyLimits> all;
   for (const std::uint64_t bytes : {std::uint64_t{64} << 20U, std::uint64_t{1} << 20U, kPartBytes + 12'345})
-    all.push_back({at_once, at_once, bytes, {kPartBytes, false}, {}});
+    all.push_back({at_once, at_once, bytes, {kPartBytes}, {}});
   return all;
 }
 

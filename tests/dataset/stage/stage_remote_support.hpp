@@ -63,7 +63,7 @@ class RemoteSet {
     if (set.listed) wanted.names = set.names;
     if (way.manifest) wanted.manifest_name = set.manifest;
     Context ctx;
-    CopyLimits limits{3, 3, kRange, {kRange, false}};
+    CopyLimits limits{3, 3, kRange, {kRange}};
     limits.keep_going = keep_going;
     return stage_on(*posix_file_system(), *set.source, wanted, into(target), ctx, limits);
   }

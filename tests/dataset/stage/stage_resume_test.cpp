@@ -286,7 +286,7 @@ TEST_CASE("a power cut while another set takes the folder leaves no marker over 
 TEST_CASE("a power cut leaves no marker over less than the whole also with several requests at a time, whose ranges of one file come in any order") {
   const Shards shards;
   FakeSource source = shards.fake();
-  const CopyLimits limits{3, 3, 16 * 1024, {32 * 1024, false}};
+  const CopyLimits limits{3, 3, 16 * 1024, {32 * 1024}};
   std::uint64_t reused = 0;
   for (std::uint64_t moment = 1;; moment += 2) {
     CAPTURE(moment);

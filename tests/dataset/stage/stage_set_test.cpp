@@ -90,20 +90,6 @@ TEST_CASE("a file that index --extra listed is compared with its checksum") {
   CHECK(failure_of([&] { one.stage(); }) == ErrorCode::corrupt);
 }
 
-TEST_CASE("--only-manifest reports what it leaves out") {
-  Source one;
-  one.source.content["classes.txt"] = "cat";
-  one.source.content["val/x.tar"] = "y";
-  const StageResult result = one.stage({.manifest_name = "manifest.json", .only_manifest = true});
-  CHECK(one.copy() == one.shards.content);
-  CHECK(result.left_out == 2);
-  CHECK(result.files_by_size == 0);
-  CHECK(result.verified == "checksum");
-  CHECK(one.warnings == Names{"files_left_out"});
-  one.source.content.erase("manifest.json");
-  CHECK(failure_of([&] { one.stage({.only_manifest = true}); }) == ErrorCode::not_found);
-}
-
 TEST_CASE("a root of sets is staged by the manifest of each") {
   Source one;
   one.source.content["README"] = "two sets";
@@ -151,10 +137,9 @@ TEST_CASE("--include and --exclude choose by names below the source") {
     CHECK(one.tars() == Names{"shard-000000.tar", "shard-000002.tar"});
     CHECK_FALSE(one.copy().contains("classes.txt"));
   }
-  SUBCASE("with --only-manifest") {
-    for (const char* name : {"1", "2", "3", "4"}) one.source.content[name] = "beside the manifest";
-    one.stage({.manifest_name = "manifest.json", .only_manifest = true, .include = {"*.tar"}});
-    CHECK(one.tars().size() == 3);
+  SUBCASE("only shards and their indexes") {
+    one.stage({.manifest_name = "manifest.json", .include = {"*.tar"}});
+    CHECK(one.copy() == one.shards.content);
   }
   SUBCASE("nothing is left") {
     CHECK(failure_of([&] { one.stage({.manifest_name = "manifest.json", .include = {"none"}}); }) ==

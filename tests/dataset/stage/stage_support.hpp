@@ -189,7 +189,7 @@ inline StageWanted wanted(const StageOptions& options) {
 }
 
 /// One request at a time, in steps as small as a test needs.
-inline CopyLimits steps(std::uint64_t bytes = kPart) { return {1, 1, 64 * kPart, {bytes, false}, {}}; }
+inline CopyLimits steps(std::uint64_t bytes = kPart) { return {1, 1, 64 * kPart, {bytes}, {}}; }
 
 inline StageResult run(ObjectSource& source, const StageOptions& options) {
   Context ctx;
