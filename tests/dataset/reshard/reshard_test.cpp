@@ -493,7 +493,6 @@ TEST_CASE("options that contradict each other or say nothing are refused") {
     return failure(options).code() == ErrorCode::usage;
   };
   CHECK(refused([](auto& o) { o.sort = true, o.shuffle = 1; }));
-  CHECK(refused([](auto& o) { o.stratify = true; }));
   CHECK(refused([](auto& o) { o.split = {"a=0.5", "b=0.6"}; }));
   CHECK(refused([](auto& o) { o.split = {"a=0.5", "a=0.5"}; }));
   CHECK(refused([](auto& o) { o.split = {"../a=1"}; }));
