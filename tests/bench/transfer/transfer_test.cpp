@@ -58,7 +58,6 @@ TEST_CASE("a row for each kind, size and direction, held against the link") {
   CHECK(pinned.lowest_bytes_per_second <= pinned.bytes_per_second);
   CHECK(pinned.highest_bytes_per_second >= pinned.bytes_per_second);
   CHECK(*pinned.wire_share == doctest::Approx(50e9 / 63.015e9).epsilon(0.001));
-  CHECK_FALSE(pinned.samples_per_second);
   const TransferRow& both = result.rows[8];
   CHECK(both.bytes_per_second == doctest::Approx(80e9));  // twice the bytes in the time of the slower direction
   CHECK(*both.wire_share == doctest::Approx(80e9 / (2 * 63.015e9)).epsilon(0.001));
