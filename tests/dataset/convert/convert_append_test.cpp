@@ -801,6 +801,10 @@ TEST_CASE("a slower convert never puts its manifest in the place of that of an -
     ForgetfulFileSystem files;
     files.act_at(moment, [&] {
       began = true;
+      if (fs::exists(small.dir.path("set/.shardkit"))) {
+        for (const auto& entry : fs::directory_iterator(small.dir.path("set/.shardkit")))
+          if (entry.path().extension() == ".run") fs::remove(entry.path());
+      }
       has_appended = ends([&] {
         run(slow);
         run(appending);
@@ -811,7 +815,7 @@ TEST_CASE("a slower convert never puts its manifest in the place of that of an -
     if (has_appended) CHECK(small.manifest().samples == 36);
     appended += has_appended ? 1 : 0;
   }
-  CHECK(appended > 0);
+  CHECK(appended > 10);
 }
 
 TEST_CASE("a power cut at any moment of an --append leaves the old set or the new one, and the next run ends it") {
