@@ -123,6 +123,31 @@ TEST_CASE("a partial file that rotted is noticed by its checksum and fetched ane
   CHECK(staged_content(options.target) == source.content);
 }
 
+TEST_CASE(
+    "after a copy that broke anywhere, a dry run counts the bytes that the next stage fetches, not reserved space") {
+  const std::string big = noise(3 * kPart, 4);
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{1}, kPart, 2 * kPart + 5, 3 * kPart - 1}) {
+    CAPTURE(at);
+    const TempDir dir;
+    FakeSource source;
+    source.content = {{"a.bin", "small"}, {"big.bin", big}};
+    source.break_at("big.bin", at);
+    StageOptions options = into(dir.path("out"));
+    options.manifest = "none";
+    CHECK(failure(source, options).code() == ErrorCode::io);
+    source.repair();
+    options.dry_run = true;
+    const StageResult planned = run(source, options);
+    REQUIRE(planned.dry_run);
+    options.dry_run = false;
+    const StageResult done = run(source, options);
+    CHECK(planned.dry_run->files == 1);
+    CHECK(planned.dry_run->bytes == done.bytes_fetched);
+    CHECK(planned.bytes_reused == done.bytes_reused);
+    CHECK(done.bytes_fetched >= big.size() - at);
+  }
+}
+
 TEST_CASE("a stop keeps what is resumable") {
   FakeSource source;
   source.content["big.bin"] = noise(6 * kPart, 1);
