@@ -134,7 +134,7 @@ class Answers(FolderTest):
 class Kills(FolderTest):
     def test_killed_at_any_step_the_next_run_ends_with_the_same_bytes(self):
         src = self.make_tree(classes=8, per_class=50, size=60_000)
-        options = ["--samples", "20", "--index", "dali,wids,energon", "--quiet"]
+        options = ["--samples", "20", "--index", "dali,wids,energon", "--threads", "2", "--quiet"]
         self.assertEqual(run("shardctl", "convert", src, self.folder / "expected", *options).returncode, 0)
         expected = tree(self.folder / "expected")
         out = self.folder / "out"
