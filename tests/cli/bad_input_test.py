@@ -86,12 +86,9 @@ class BadInput(FolderTest):
 
     def test_a_negative_size_in_base_256(self):
         self.each_refuses(GOOD + header("minus.jpg", size_field=b"\xff" * 12) + b"x" * 512 + END, tolerant=self.LISTING)
-        self.each_refuses(GOOD + header("minus.jpg", size_field=b"\xff" * 10 + b"\xfe\x00") + END, tolerant=self.LISTING)
 
     def test_an_extended_header_that_claims_4_gib(self):
         self.each_refuses(GOOD + header("pax", 4 * GIB, tarfile.XHDTYPE) + b"x" * 512, tolerant=self.LISTING)
-        self.each_refuses(GOOD + header("././@LongLink", 4 * GIB, tarfile.GNUTYPE_LONGNAME) + b"x" * 512,
-                          tolerant=self.LISTING)
 
     def test_hard_links_in_a_circle(self):
         shard = self.folder / "bad.tar"

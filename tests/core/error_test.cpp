@@ -23,6 +23,8 @@ TEST_CASE("a failed system call has the code that decides whether a retry helps"
   CHECK(code(EIO) == ErrorCode::io);
   CHECK(code(EMFILE) == ErrorCode::io);
   CHECK(code(ESTALE) == ErrorCode::io);
+  CHECK(code(ETIMEDOUT) == ErrorCode::io);
+  CHECK(code(ENOTCONN) == ErrorCode::io);
 }
 
 TEST_CASE("its text says what was tried, on what, and why it failed") {

@@ -142,7 +142,7 @@ class Kills(ReshardTest):
             shutil.copyfileobj(plain, packed)
         (self.folder / "x-2.tar").unlink()
         args = [self.folder / "x-0.tar", self.folder / "x-1.tar", self.folder / "y.tar.gz"]
-        options = ["--shuffle", "1", "--samples", "20", "--quiet"]
+        options = ["--shuffle", "1", "--samples", "20", "--threads", "2", "--quiet"]
         self.assertEqual(run("shardctl", "reshard", *args, self.folder / "expected", *options).returncode, 0)
         expected = tree(self.folder / "expected")
         out = self.folder / "out"

@@ -223,17 +223,14 @@ TEST_CASE("a power cut at any moment leaves no marker over less than the whole, 
       stage_on(files, source, wanted(options), options, ctx, steps(64 * 1024));
     } catch (const Error&) {
     }
-    for (const auto& [path, content] : files.after_power_cut()) {
-      write_file(attempt.path("after") + path.substr(attempt.path("out").size()), content);
-    }
-    if (std::filesystem::exists(attempt.path("after/.shardkit/staged.json"))) {
+    rebuilt(files.after_power_cut(), attempt.path("out"), attempt.path("after"));
+    if (is_marked(attempt.path("after"))) {
       const StageResult result = run(source, into(attempt.path("after")));  // of other inodes: they are read again
       CHECK(result.bytes_fetched == source.content.at("manifest.json").size());
     }
     run(source, into(attempt.path("after")));
-    auto staged = staged_content(attempt.path("after"));
+    auto staged = without_partials(attempt.path("after"));
     std::erase_if(staged, [](const auto& item) { return item.first.ends_with(".tmp"); });
-    std::erase_if(staged, [](const auto& item) { return item.first.starts_with(".shardkit/staging/"); });
     CHECK(staged == shards.content);
     if (!files.failed()) {
       CHECK(moment > 30);
@@ -283,7 +280,9 @@ TEST_CASE("a power cut while another set takes the folder leaves no marker over 
   CHECK(marked > 5);
 }
 
-TEST_CASE("a power cut leaves no marker over less than the whole also with several requests at a time, whose ranges of one file come in any order") {
+TEST_CASE(
+    "a power cut leaves no marker over less than the whole also with several requests at a time, whose ranges of one "
+    "file come in any order") {
   const Shards shards;
   FakeSource source = shards.fake();
   const CopyLimits limits{3, 3, 16 * 1024, {32 * 1024}};
@@ -301,18 +300,14 @@ TEST_CASE("a power cut leaves no marker over less than the whole also with sever
     }
     // A disk may write names before contents.
     const auto left = moment % 4 == 1 ? files.after_power_cut() : files.after_power_cut_names_first();
-    for (const auto& [path, content] : left) {
-      write_file(attempt.path("after") + path.substr(options.target.size()), content);
-    }
-    const bool is_marked = std::filesystem::exists(attempt.path("after/.shardkit/staged.json")) && moment % 4 == 1;
-    const StageOptions after = into(attempt.path("after"));
+    const StageOptions after = into(rebuilt(left, options.target, attempt.path("after")));
+    const bool has_marker = is_marked(after.target) && moment % 4 == 1;
     const StageResult result = stage_on(*posix_file_system(), source, wanted(after), after, ctx, limits);
     // The files have other inodes: they are read again, and the manifest is published again.
-    if (is_marked) CHECK(result.bytes_fetched == source.content.at("manifest.json").size());
+    if (has_marker) CHECK(result.bytes_fetched == source.content.at("manifest.json").size());
     reused += result.bytes_reused;
-    auto staged = staged_content(after.target);
+    auto staged = without_partials(after.target);
     std::erase_if(staged, [](const auto& item) { return item.first.ends_with(".tmp"); });
-    std::erase_if(staged, [](const auto& item) { return item.first.starts_with(".shardkit/staging/"); });
     REQUIRE((staged == shards.content));
     if (!files.failed()) {
       CHECK(moment > 60);
