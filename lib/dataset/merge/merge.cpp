@@ -10,6 +10,7 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/remedies.hpp"
+#include "dataset/sharding/set_folders.hpp"
 #include "dataset/sharding/sharding_job.hpp"
 
 namespace shardkit::dataset {
@@ -70,17 +71,6 @@ bool is_merged(const ShardTarget& target) {
   const std::string path = target.path_of(formats::kManifestName);
   return std::filesystem::exists(path) &&
          formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
-}
-
-/// The folders below that a convert or reshard writes to: sets of a split.
-std::vector<std::string> sets_below(const std::string& folder) {
-  std::vector<std::string> sets;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (std::filesystem::exists(at->path() / formats::kStateFolder / "plan", error)) sets.push_back(at->path());
-  }
-  std::ranges::sort(sets);
-  return sets;
 }
 
 /// The remedy in a folder without parts.
