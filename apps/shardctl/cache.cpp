@@ -40,7 +40,10 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
   out += '\n';
   if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", cli::printable(folder.source));
   if (!folder.fault.empty()) fmt::format_to(to, "  {}\n", cli::printable(folder.fault));
-  if (folder.partial_bytes > 0) fmt::format_to(to, "  {} in incomplete files\n", format_size(folder.partial_bytes));
+  if (folder.partial_bytes > 0) {
+    fmt::format_to(to, "  incomplete files: {} arrived, {} on disk\n", format_size(folder.arrived_bytes),
+                   format_size(folder.partial_bytes));
+  }
   for (const dataset::CacheLsLease& lease : folder.leases) fmt::format_to(to, "  {}\n", lease_text(lease));
   for (const dataset::CacheLsFile& file : folder.contents) {
     fmt::format_to(to, "  {:>10}  {:>14}  {}\n", format_size(file.bytes), in_memory(file.resident_ratio),
@@ -52,7 +55,9 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
 cli::Answer answer_cache_ls(const dataset::CacheLsOptions& options, const dataset::CacheLsResult& result) {
   cli::Answer answer;
   answer.headline = fmt::format("{}, {}, {}", format_count(result.folders.size(), "staged folder"),
-                                format_count(result.files, "file"), format_size(result.bytes + result.partial_bytes));
+                                format_count(result.files, "file"), format_size(result.bytes));
+  if (result.partial_bytes > 0)
+    answer.headline += fmt::format(", {} on disk in incomplete files", format_size(result.partial_bytes));
   if (result.leased_bytes > 0) answer.headline += fmt::format(", {} of it leased", format_size(result.leased_bytes));
   if (result.resident_ratio) answer.headline += ", " + in_memory(result.resident_ratio);
   answer.subject = options.folder;

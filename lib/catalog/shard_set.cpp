@@ -225,8 +225,11 @@ formats::Manifest read_set_manifest(std::string_view text, const std::string& pa
     return formats::read_manifest(text, path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    throw Error(error.code(), At{path}, "{}; restore it from a copy{}", error.what(),
-                is_http_url(path) ? "" : ", or delete it to continue without its checksums");
+    const std::string anew = is_address(path)
+                                 ? std::string()
+                                 : fmt::format(", or use {}, which gives up class names and original paths",
+                                               remedy::in_text(remedy::index_replace(io::parent_folder(path))));
+    throw Error(error.code(), At{path}, "{}; restore it from a copy{}", error.what(), anew);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/hash.hpp"
+
 namespace shardkit {
 
 using Json = nlohmann::json;
@@ -32,6 +34,26 @@ std::string json_file_text(const Json& json) { return json.dump(1, ' ', false, J
 
 std::string json_file_text(const OrderedJson& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+namespace {
+
+constexpr const char* kChecksum = "checksum";
+
+std::string checksum_of(const OrderedJson& json) { return to_hex(xxh3_128(as_bytes(json_file_text(json)))); }
+
+}  // namespace
+
+std::string sealed_json_text(OrderedJson json) {
+  json[kChecksum] = checksum_of(json);
+  return json_file_text(json);
+}
+
+bool unseal(OrderedJson& json) {
+  if (!json.is_object() || !json.contains(kChecksum)) return true;
+  const OrderedJson checksum = json[kChecksum];
+  json.erase(kChecksum);
+  return checksum == checksum_of(json);
 }
 
 std::string python_json_text(const OrderedJson& json) { return json.dump(2, ' ', true); }

@@ -131,17 +131,21 @@ std::string write_manifest(const Manifest& manifest) {
   }
   // Bytes that are not UTF-8 cannot occur in shard names (we make them), but can in class names, where each becomes
   // U+FFFD; the index has the original path.
-  return json_file_text(root);
+  return sealed_json_text(std::move(root));
 }
 
 Manifest read_manifest(std::string_view text, const std::string& path) {
-  const Json json = parse_ordered_json(text);
+  Json json = parse_ordered_json(text);
   if (json.is_discarded()) throw Error(ErrorCode::corrupt, At{path}, "manifest '{}' is not JSON", path);
   const FieldReader root(json, "", path);
   if (root.text("format") != kFormat) root.fail("format", fmt::format("is not '{}'", kFormat));
   if (root.number("version") != kManifestVersion) {
     throw Error(ErrorCode::unsupported, At{path}, "manifest '{}' has version {}; this program reads version {}", path,
                 root.number("version"), kManifestVersion);
+  }
+  if (!unseal(json)) {
+    throw Error(ErrorCode::corrupt, At{path},
+                "manifest '{}' has changed since it was written: its checksum does not match", path);
   }
   Manifest manifest;
   manifest.samples = root.number("samples");

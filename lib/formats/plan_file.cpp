@@ -14,6 +14,9 @@ namespace shardkit::formats {
 namespace {
 
 constexpr std::uint64_t kTailBytes = 256;  // contains the closing line
+constexpr std::string_view kOldObjectMagic = "shardkit-plan\t2";
+constexpr std::array<std::string_view, 6> kOldMagics{"shardkit-plan\t1", kOldObjectMagic,       "shardkit-plan\t3",
+                                                     "shardkit-plan\t4", "shardkit-reshard\t1", "shardkit-reshard\t2"};
 
 /// The extension, a colon and the state.
 bool parse_file(std::string_view column, PlannedFile& file) {
@@ -73,24 +76,27 @@ PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), 
 }
 
 void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
-  throw Error(ErrorCode::corrupt, At{name_, offset},
-              "plan '{}' is not readable at byte {}: {}; create it again with `shardctl plan`", name_, offset, why);
+  throw Error(
+      ErrorCode::corrupt, At{name_, offset},
+      "plan '{}' is not readable at byte {}: {}; restore it from a copy, or write it again with `shardctl plan`, or "
+      "by a convert into an empty folder",
+      name_, offset, why);
 }
 
 void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
-  const auto magics = {kPlanMagic,         kObjectPlanMagic, kNewPlanMagic,
-                       kAppendedPlanMagic, kReshardMagic,    kNewReshardMagic};
-  if (!lines.next(line) || std::ranges::find(magics, line) == magics.end()) {
-    damaged(0, "it is not a shardkit plan of version 1 to 4");
-  }
-  head_.objects = line == kObjectPlanMagic;
+  if (!lines.next(line)) damaged(0, "it is empty or incomplete");
+  has_blocks_ = line == kPlanMagic || line == kReshardMagic;
+  if (!has_blocks_ && std::ranges::find(kOldMagics, line) == kOldMagics.end())
+    damaged(0, "it is not a shardkit plan of version 1 to 5");
+  head_.objects = line == kOldObjectMagic;
   std::vector<std::string_view> columns;
   while (lines.next(line)) {
     split_columns(line, columns);
     if (columns[0] == "samples") {
       if (head_.options.contains("keys")) head_.keys = KeyRule::nested;
+      head_bytes_ = lines.next_offset();
       return;
     }
     bool ok = false;
@@ -110,6 +116,8 @@ void PlanReader::read_head() {
       ok = head_.listed = true;
     } else if (columns[0] == "paths" && columns.size() == 1) {
       ok = head_.paths = true;
+    } else if (columns[0] == "objects" && columns.size() == 1) {
+      ok = head_.objects = true;
     } else if (columns[0] == "grouped" && columns.size() == 1) {
       ok = head_.grouped = true;
     } else if (columns[0] == "start" && columns.size() == 4) {
@@ -128,6 +136,8 @@ void PlanReader::read_head() {
   damaged(lines.next_offset(), "it is incomplete");
 }
 
+/// The closing line: "end", offset and lines of the table, plan hash, with blocks the checksum of the head, and the
+/// checksum of everything before it or with blocks of the table and this line.
 void PlanReader::read_table() {
   const std::uint64_t size = source_.size();
   const std::string tail = read_text(source_, size - std::min(size, kTailBytes), kTailBytes);
@@ -136,22 +146,54 @@ void PlanReader::read_table() {
   std::vector<std::string_view> columns;
   split_columns(std::string_view(tail).substr(end, tail.size() - 1 - end), columns);
   std::uint64_t count = 0;
-  if (columns.size() != 5 || !parse_number(columns[1], table_offset_) || !parse_number(columns[2], count) ||
-      !parse_hex(columns[3], hash_) || !parse_hex(columns[4], checksum_) || table_offset_ > size) {
-    damaged(size - tail.size() + end, "the closing line is not readable");
+  Hash128 head;
+  Hash128 checksum;
+  const std::uint64_t end_offset = size - tail.size() + end;
+  if (columns.size() != (has_blocks_ ? 6 : 5) || !parse_number(columns[1], table_offset_) ||
+      !parse_number(columns[2], count) || !parse_hex(columns[3], hash_) || !parse_hex(columns.back(), checksum) ||
+      (has_blocks_ && !parse_hex(columns[4], head)) || table_offset_ > end_offset || head_bytes_ > table_offset_) {
+    damaged(end_offset, "the closing line is not readable");
   }
-  LineReader lines(source_, table_offset_, size);
-  std::string_view line;
-  while (lines.next(line) && !line.starts_with("end\t")) {
+  const std::uint64_t covered = size - 1 - columns.back().size() - 1;
+  if (!has_blocks_) {
+    if (!(hash_of(0, covered) == checksum)) damaged(0, "its bytes have changed since it was written");
+  } else if (!(hash_of(0, head_bytes_) == head) || !(hash_of(table_offset_, covered) == checksum)) {
+    damaged(0, "its bytes have changed since it was written");
+  }
+  parse_table(count, end_offset);
+}
+
+void PlanReader::parse_table(std::uint64_t count, std::uint64_t end) {
+  LineReader lines(source_, table_offset_, end);
+  std::vector<std::string_view> columns;
+  for (std::string_view line; lines.next(line);) {
     split_columns(line, columns);
     PlanShard& shard = shards_.emplace_back();
-    if (columns.size() != 4 || columns[0] != "shard" || !parse_number(columns[1], shard.offset) ||
+    if (columns.size() != (has_blocks_ ? 5 : 4) || columns[0] != "shard" || !parse_number(columns[1], shard.offset) ||
         !parse_number(columns[2], shard.samples) || !parse_number(columns[3], shard.bytes) ||
-        shard.offset > table_offset_) {
+        (has_blocks_ && !parse_hex(columns[4], shard.lines)) || shard.offset > table_offset_) {
       damaged(lines.line_offset(), "the line is not readable");
     }
   }
   if (shards_.size() != count) damaged(table_offset_, "its table of shards is incomplete");
+}
+
+Hash128 PlanReader::hash_of(std::uint64_t begin, std::uint64_t end) const {
+  Xxh3Stream hash;
+  const std::uint64_t got = source_.stream(begin, end - begin, [&](Bytes bytes) { hash.update(bytes); });
+  if (got < end - begin) damaged(begin + got, "it is incomplete");
+  return hash.digest();
+}
+
+/// The lines of a shard end where those of the next begin.
+void PlanReader::check_lines(std::size_t shard) const {
+  if (!has_blocks_) return;
+  const std::uint64_t end = shard + 1 < shards_.size() ? shards_[shard + 1].offset : table_offset_;
+  if (shards_[shard].offset > end) damaged(table_offset_, "its table of shards is not in order");
+  Xxh3Stream hash;
+  source_.stream(shards_[shard].offset, end - shards_[shard].offset, [&](Bytes bytes) { hash.update(bytes); });
+  if (hash.digest64() != shards_[shard].lines)
+    damaged(shards_[shard].offset, "the lines of a shard have changed since they were written");
 }
 
 std::uint64_t PlanReader::samples() const {
@@ -167,12 +209,7 @@ std::uint64_t PlanReader::bytes() const {
 }
 
 void PlanReader::check_bytes() const {
-  constexpr std::uint64_t own_column = 34;  // tab, 32 digits and newline
-  const std::uint64_t length = source_.size() - own_column;
-  Xxh3Stream hash;
-  const std::uint64_t got = source_.stream(0, length, [&](Bytes bytes) { hash.update(bytes); });
-  if (got < length) damaged(got, "it is incomplete");
-  if (!(hash.digest() == checksum_)) damaged(0, "its bytes have changed since it was written");
+  for (std::size_t shard = 0; shard < shards_.size(); ++shard) check_lines(shard);
 }
 
 std::string PlanReader::shard_name(std::size_t shard) const {
@@ -182,7 +219,9 @@ std::string PlanReader::shard_name(std::size_t shard) const {
 PlanReader::ShardLines::ShardLines(const PlanReader& plan, std::size_t shard)
     : plan_(&plan),
       lines_(plan.source_, plan.shards_.at(shard).offset, plan.table_offset_),
-      left_(plan.shards_.at(shard).samples) {}
+      left_(plan.shards_.at(shard).samples) {
+  plan.check_lines(shard);
+}
 
 bool PlanReader::ShardLines::next() {
   if (left_ == 0) return false;
@@ -274,11 +313,9 @@ std::string_view planned_value(std::string_view name, std::string_view value) {
 
 PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head)
     : sink_(sink), label_digits_(label_digits(head)), grouped_(head.grouped) {
-  const bool is_new = head.keys == KeyRule::nested || head.paths || head.start;
-  const std::string_view plan = head.start ? kAppendedPlanMagic : is_new ? kNewPlanMagic : kPlanMagic;
-  const std::string_view magic = head.inputs.empty() ? plan : head.paths ? kNewReshardMagic : kReshardMagic;
-  put(head.objects && !is_new ? kObjectPlanMagic : magic);
-  identify(magic);  // a store and a copy of it on disk have the same plan
+  const std::string_view magic = head.inputs.empty() ? kPlanMagic : kReshardMagic;
+  put(magic);
+  identify(magic);
   std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
   if (head.paths) text += "paths\n";
@@ -288,6 +325,7 @@ PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head)
   }
   put(text);
   identify(text);
+  if (head.objects) put("objects\n");  // a store and a copy of it on disk have the same plan
   for (const auto& [name, value] : head.options) {
     const auto line = [&](std::string_view shown) { return fmt::format("option\t{}\t{}\n", name, escaped(shown)); };
     put(line(value));
@@ -308,17 +346,25 @@ PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head)
   if (head.parts) put(fmt::format("parts\t{}\n", *head.parts));
   put("samples\n");
   identify("samples\n");
+  head_checksum_ = block_.digest();
+  block_.reset();
 }
 
 void PlanWriter::put(std::string_view text) {
   sink_.write(as_bytes(text));
-  checksum_.update(as_bytes(text));
+  block_.update(as_bytes(text));
   offset_ += text.size();
 }
 
 void PlanWriter::identify(std::string_view text) { identity_.update(as_bytes(text)); }
 
+void PlanWriter::end_block() {
+  if (!shards_.empty()) shards_.back().lines = block_.digest64();
+  block_.reset();
+}
+
 void PlanWriter::begin_shard() {
+  end_block();
   shards_.push_back({0, kTarEnd, offset_});
   identify("shard\n");
 }
@@ -364,14 +410,14 @@ void PlanWriter::add_line(std::string_view line, std::string_view identity, std:
 }
 
 Hash128 PlanWriter::finish() {
+  end_block();
   const std::uint64_t table = offset_;
   const Hash128 hash = identity_.digest();
-  for (const PlanShard& shard : shards_) {
-    put(fmt::format("shard\t{}\t{}\t{}\n", shard.offset, shard.samples, shard.bytes));
-  }
-  const std::string end = fmt::format("end\t{}\t{}\t{}", table, shards_.size(), to_hex(hash));
-  put(end);
-  put(fmt::format("\t{}\n", to_hex(checksum_.digest())));
+  for (const PlanShard& shard : shards_)
+    put(fmt::format("shard\t{}\t{}\t{}\t{}\n", shard.offset, shard.samples, shard.bytes, to_hex(shard.lines)));
+  put(fmt::format("end\t{}\t{}\t{}\t{}", table, shards_.size(), to_hex(hash), to_hex(head_checksum_)));
+  const std::string checksum = fmt::format("\t{}\n", to_hex(block_.digest()));
+  sink_.write(as_bytes(checksum));
   return hash;
 }
 

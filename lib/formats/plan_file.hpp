@@ -13,20 +13,15 @@
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
-/// The plan file (docs/explain/formats.md, "Plan", versions 1 to 4): which source file becomes which member of which
-/// shard. Lines of tab-separated text in shard order, then a table with the start of each shard, so that a part reads
-/// only its shards and only one line is in memory.
+/// The plan file (docs/explain/formats.md, "Plan", versions 1 to 5): which source file becomes which member of which
+/// shard. Lines of tab-separated text in shard order, then a table with the start and the checksum of each shard's
+/// lines, so that a part reads and checks only its shards, and only one line is in memory.
 namespace shardkit::formats {
 
 /// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples
-/// are in tars. Versions 3 and 4 and the last are for plans that older programs do not support: with nested keys,
-/// appended ones, or with paths.
-inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
-inline constexpr std::string_view kObjectPlanMagic = "shardkit-plan\t2";
-inline constexpr std::string_view kNewPlanMagic = "shardkit-plan\t3";
-inline constexpr std::string_view kAppendedPlanMagic = "shardkit-plan\t4";
-inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
-inline constexpr std::string_view kNewReshardMagic = "shardkit-reshard\t2";
+/// are in tars. Plans of lower versions have one checksum of all bytes, and are read completely before use.
+inline constexpr std::string_view kPlanMagic = "shardkit-plan\t5";
+inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t3";
 
 /// How a source file is recognized: by size and modification time, or in a store by its version.
 struct FileState {
@@ -84,11 +79,11 @@ struct PlanHead {
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
   std::vector<PlanInput> inputs = {};          ///< for a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders
-  bool objects = false;                        ///< its images are objects of a store and have versions: version 2
-  KeyRule keys = KeyRule::flat;                ///< as the option "keys" says; nested: version 3
-  bool paths = false;                          ///< indexes contain the paths of members: version 3, for a reshard 2
+  bool objects = false;                        ///< its images are objects of a store and have versions
+  KeyRule keys = KeyRule::flat;                ///< as the option "keys" says
+  bool paths = false;                          ///< indexes contain the paths of members
   bool grouped = false;                        ///< its samples have groups
-  std::optional<PlanStart> start = {};         ///< of a plan that --append made: version 4
+  std::optional<PlanStart> start = {};         ///< of a plan that --append made
   std::optional<std::uint64_t> parts =
       {};  ///< number of parts; for schedulers that do not provide it, not part of the hash
   bool operator==(const PlanHead&) const = default;
@@ -98,6 +93,7 @@ struct PlanShard {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;   ///< of the tar if nothing is skipped
   std::uint64_t offset = 0;  ///< of its first line within the plan file
+  std::uint64_t lines = 0;   ///< XXH3-64 of its lines
 };
 
 /// The value of an option that matters for the plan: --on-bad skip, which has an effect only for bad files, counts as
@@ -125,8 +121,11 @@ class PlanWriter {
   void identify(std::string_view text);
 
   ByteSink& sink_;
+  void end_block();
+
   Xxh3Stream identity_;
-  Xxh3Stream checksum_;
+  Xxh3Stream block_;  ///< of the head, then of the lines of the current shard, then of the table
+  Hash128 head_checksum_;
   std::vector<PlanShard> shards_;
   std::vector<std::size_t> label_digits_;
   const bool grouped_;
@@ -135,8 +134,8 @@ class PlanWriter {
   std::string identity_text_;
 };
 
-/// Reads a plan through a ByteSource that outlives it. The constructor checks head and table and throws Error{corrupt,
-/// unsupported}; damage to a sample's line is found when that line is read.
+/// Reads a plan through a ByteSource that outlives it. The constructor compares head and table with their checksums, a
+/// ShardLines the lines of its shard. Both throw Error{corrupt, unsupported}.
 class PlanReader {
  public:
   PlanReader(ByteSource& source, std::string name);
@@ -186,15 +185,19 @@ class PlanReader {
  private:
   void read_head();
   void read_table();
+  void parse_table(std::uint64_t count, std::uint64_t end);
+  Hash128 hash_of(std::uint64_t begin, std::uint64_t end) const;
+  void check_lines(std::size_t shard) const;
   [[noreturn]] void damaged(std::uint64_t offset, std::string_view why) const;
 
   ByteSource& source_;
   std::string name_;
   PlanHead head_;
   std::vector<PlanShard> shards_;
+  bool has_blocks_ = false;  ///< checksums of its blocks
+  std::uint64_t head_bytes_ = 0;
   std::uint64_t table_offset_ = 0;
   Hash128 hash_;
-  Hash128 checksum_;  ///< of everything before it
 };
 
 /// The name of a plan in .shardkit: "plan", and of the ones that --append added behind it "plan-1", "plan-2" and so on.

@@ -18,9 +18,8 @@ namespace shardkit::formats {
 namespace {
 
 constexpr std::string_view kIndexMagic = "shardkit-index";
-constexpr std::string_view kPlainVersion = "1";
-constexpr std::string_view kPathsVersion = "2";
-constexpr std::string_view kPartsVersion = "3";
+constexpr std::string_view kVersion = "4";
+constexpr std::array<std::string_view, 3> kOldVersions{"1", "2", "3"};
 constexpr std::uint64_t kFirstLine = 4096;  // a shard's name
 constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 120 parts; longer ones are read again
 
@@ -29,27 +28,51 @@ constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 
               "shard index '{}' is damaged at byte {}: {}; run the command that created it again", name, offset, why);
 }
 
-void parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {
+/// Returns whether the closing line has a checksum of itself and this line.
+bool parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {
   std::vector<std::string_view> columns;
   split_columns(line, columns);
   if (columns.size() != 4 || columns[0] != kIndexMagic) damaged(name, 0, "the first line is not that of a shard index");
-  if (columns[1] != kPlainVersion && columns[1] != kPathsVersion && columns[1] != kPartsVersion) {
+  const bool is_old = std::ranges::find(kOldVersions, columns[1]) != kOldVersions.end();
+  if (columns[1] != kVersion && !is_old) {
     throw Error(ErrorCode::unsupported, At{name, 0},
                 "shard index '{}' has version {}; this program reads versions {} to {}", name, columns[1],
-                kPlainVersion, kPartsVersion);
+                kOldVersions.front(), kVersion);
   }
   if (!unescape(columns[2], summary.name)) damaged(name, 0, "invalid escape in the shard's name");
   summary.plan = columns[3];
+  return !is_old;
 }
 
-/// Columns: "end" samples skipped bytes xxh3_128 [parts] checksum. True if `line` is the closing line; then `summary`
-/// and `checksum` have its values.
-bool parse_end(const std::vector<std::string_view>& columns, ShardSummary& summary, Hash128& checksum) {
-  return (columns.size() == 6 || columns.size() == 7) && columns[0] == "end" &&
+std::uint64_t summary_checksum(std::string_view head, std::string_view end) {
+  Xxh3Stream hash;
+  for (const std::string_view text : {head, std::string_view("\n"), end}) hash.update(as_bytes(text));
+  return hash.digest64();
+}
+
+/// The closing line.
+struct End {
+  Hash128 checksum;          ///< of everything before it
+  std::string_view summary;  ///< the columns before the checksums
+  std::string_view covered;  ///< by `checksum`
+};
+
+/// Columns: "end" samples skipped bytes xxh3_128 [parts] [checksum of first and last line] checksum. True if `line` is
+/// the closing line of an index whose first line is `head`; then `summary` and `end` have its values.
+bool parse_end(std::string_view line, std::string_view head, bool has_own_checksum, ShardSummary& summary, End& end) {
+  end.covered = line.substr(0, line.rfind('\t'));
+  end.summary = has_own_checksum ? end.covered.substr(0, end.covered.rfind('\t')) : end.covered;
+  std::uint64_t own = 0;
+  if (!parse_hex(line.substr(end.covered.size() + 1), end.checksum)) return false;
+  if (has_own_checksum &&
+      (!parse_hex(end.covered.substr(end.summary.size() + 1), own) || own != summary_checksum(head, end.summary)))
+    return false;
+  std::vector<std::string_view> columns;
+  split_columns(end.summary, columns);
+  return (columns.size() == 5 || columns.size() == 6) && columns[0] == "end" &&
          parse_number(columns[1], summary.samples) && parse_number(columns[2], summary.skipped) &&
          parse_number(columns[3], summary.bytes) && parse_hex(columns[4], summary.xxh3_128) &&
-         (columns.size() == 6 || parse_part_hashes(columns[5], summary.bytes, summary.parts)) &&
-         parse_hex(columns.back(), checksum);
+         (columns.size() == 5 || parse_part_hashes(columns[5], summary.bytes, summary.parts));
 }
 
 /// As append_member() writes it.
@@ -135,17 +158,14 @@ std::string implied_path(std::string_view sample_path, std::string_view extensio
   return fmt::format("{}.{}", parts.stem, extension);
 }
 
-ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, IndexNeeds needs)
-    : sink_(sink), needs_(needs) {
+ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan) : sink_(sink) {
   summary_.name = shard;
   summary_.plan = plan;
-  line_ = fmt::format("{}\t{}\t", kIndexMagic,
-                      needs.parts   ? kPartsVersion
-                      : needs.paths ? kPathsVersion
-                                    : kPlainVersion);
+  line_ = fmt::format("{}\t{}\t", kIndexMagic, kVersion);
   append_escaped(line_, shard);
   line_ += '\t';
   line_ += plan;
+  head_ = line_;
   line();
 }
 
@@ -176,9 +196,10 @@ void ShardIndexWriter::add(const IndexSkip& skip) {
 ShardSummary ShardIndexWriter::finish(std::uint64_t tar_bytes, const Hash128& tar_hash, std::vector<Hash128> parts) {
   summary_.bytes = tar_bytes;
   summary_.xxh3_128 = tar_hash;
-  if (needs_.parts) summary_.parts = std::move(parts);
+  summary_.parts = std::move(parts);
   line_ = fmt::format("end\t{}\t{}\t{}\t{}", summary_.samples, summary_.skipped, tar_bytes, to_hex(tar_hash));
   if (!summary_.parts.empty()) line_ += "\t" + part_hash_text(summary_.parts);
+  line_ += "\t" + to_hex(summary_checksum(head_, line_));
   hash_.update(as_bytes(line_));
   line_ += fmt::format("\t{}\n", to_hex(hash_.digest()));
   sink_.write(as_bytes(line_));
@@ -190,7 +211,8 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
   std::string_view line;
   ShardSummary summary;
   if (!lines.next(line)) damaged(name, 0, "it is empty or incomplete");
-  parse_head(line, name, summary);
+  const bool has_own_checksum = parse_head(line, name, summary);
+  const std::string head(line);
 
   Xxh3Stream hash;
   std::uint64_t samples = 0;
@@ -215,10 +237,11 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
       break;
     }
   }
-  Hash128 checksum;
-  if (!parse_end(columns, summary, checksum)) damaged(name, lines.line_offset(), "the line is not readable");
-  hash.update(as_bytes(line.substr(0, line.rfind('\t'))));
-  if (!(hash.digest() == checksum)) damaged(name, lines.line_offset(), "its checksum does not match its content");
+  End end;
+  if (!parse_end(line, head, has_own_checksum, summary, end))
+    damaged(name, lines.line_offset(), "the line is not readable");
+  hash.update(as_bytes(end.covered));
+  if (!(hash.digest() == end.checksum)) damaged(name, lines.line_offset(), "its checksum does not match its content");
   if (samples != summary.samples || skipped != summary.skipped) {
     damaged(name, lines.line_offset(), "its closing line has another number of samples than it lists");
   }
@@ -236,7 +259,8 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
   std::string_view line;
   LineReader first(source, 0, std::min(size, kFirstLine));
   if (!first.next(line)) damaged(name, 0, "it is empty or incomplete");
-  parse_head(line, name, summary);
+  if (!parse_head(line, name, summary)) return read_shard_index(source, name, {});
+  const std::string head(line);
 
   std::string tail;
   std::uint64_t tail_offset = size;
@@ -247,10 +271,9 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
     if (!tail.ends_with('\n')) damaged(name, size, "the closing line is missing");
     begin = tail.substr(0, tail.size() - 1).rfind('\n') + 1;  // npos + 1 is 0
   }
-  std::vector<std::string_view> columns;
-  split_columns(std::string_view(tail).substr(begin, tail.size() - 1 - begin), columns);
-  Hash128 checksum;
-  if (!parse_end(columns, summary, checksum)) damaged(name, tail_offset + begin, "the closing line is missing");
+  End end;
+  if (!parse_end(std::string_view(tail).substr(begin, tail.size() - 1 - begin), head, true, summary, end))
+    damaged(name, tail_offset + begin, "the closing line is missing or has changed");
   return summary;
 }
 
@@ -285,10 +308,11 @@ bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSampl
   return true;
 }
 
-std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
+std::optional<std::size_t> class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
   const std::string_view folder = std::string_view(sample.path).substr(0, sample.path.find('/'));
   const auto found = folder.size() == sample.path.size() ? classes.end() : std::ranges::find(classes, folder);
-  return found == classes.end() ? 0 : static_cast<std::size_t>(found - classes.begin());
+  if (found == classes.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - classes.begin());
 }
 
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {

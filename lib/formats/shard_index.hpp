@@ -13,7 +13,7 @@
 #include "core/hash.hpp"
 #include "formats/manifest.hpp"
 
-/// The per-shard sample index `.shardkit/<shard>.index` (docs/explain/formats.md, "Shard index", versions 1 to 3).
+/// The per-shard sample index `.shardkit/<shard>.index` (docs/explain/formats.md, "Shard index", versions 1 to 4).
 ///
 /// Lines of tab-separated text, so that cut, grep and a five-line script can read it. Both sides stream it with one
 /// line in memory.
@@ -70,31 +70,24 @@ struct ShardSummary : ManifestShard {
   bool operator==(const ShardSummary&) const = default;
 };
 
-/// What an index needs beyond version 1: older releases read those that need nothing more.
-struct IndexNeeds {
-  bool paths = false;  ///< members may have paths
-  bool parts = false;  ///< finish() may get hashes of parts
-};
-
 class ShardIndexWriter {
  public:
   /// Writes the head. `plan` may be empty.
-  ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, IndexNeeds needs = {});
+  ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan);
 
   void add(const IndexSample& sample);
   void add(const IndexSkip& skip);
 
-  /// Writes the closing line and returns the summary. Nothing may follow. Hashes of parts that were not announced are
-  /// left out: the head has the version that is without them.
+  /// Writes the closing line and returns the summary. Nothing may follow.
   ShardSummary finish(std::uint64_t tar_bytes, const Hash128& tar_hash, std::vector<Hash128> parts = {});
 
  private:
   void line();
 
   ByteSink& sink_;
-  const IndexNeeds needs_;
   Xxh3Stream hash_;
   ShardSummary summary_;
+  std::string head_;  ///< the first line
   std::string line_;
 };
 
@@ -108,8 +101,8 @@ struct ShardIndexVisitor {
 /// another version. `name` is the file's name for messages.
 ShardSummary read_shard_index(ByteSource& source, const std::string& name, const ShardIndexVisitor& visitor);
 
-/// Reads only the first line and the last: a few kilobytes, whatever the number of samples. Damage between them goes
-/// unnoticed.
+/// Reads only the first line and the last, with their checksum: a few kilobytes, whatever the number of samples. Damage
+/// between them goes unnoticed. Indexes of versions 1 to 3 are read completely.
 ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
 
 /// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".
@@ -132,9 +125,9 @@ std::string moved_sample_identity(const MovedSample& sample);
 /// Reads the columns of a line; false if they are invalid. `sample` is overwritten.
 bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample);
 
-/// The class of the sample's path, as index into `classes`; 0 if the path has none. For classes to which a class map
-/// gave one label.
-std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
+/// The class of the sample's path, as index into `classes`; empty if the path has none of them. For classes to which a
+/// class map gave one label.
+std::optional<std::size_t> class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
 
 /// Size of the sample in a tar.
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "core/hash.hpp"
+
 namespace shardkit::formats {
 namespace {
 
@@ -34,6 +36,16 @@ bool unescape(std::string_view column, std::string& text) {
     text += kSpecial[escape];
     column.remove_prefix(plain + 2);
   }
+}
+
+void seal_line(std::string& line) { line += '\t' + to_hex(xxh3_64(as_bytes(line))) + '\n'; }
+
+bool unseal_line(std::string_view& line) {
+  const std::size_t tab = line.rfind('\t');
+  std::uint64_t checksum = 0;
+  if (tab == std::string_view::npos || !parse_hex(line.substr(tab + 1), checksum)) return false;
+  line = line.substr(0, tab);
+  return checksum == xxh3_64(as_bytes(line));
 }
 
 void split_columns(std::string_view line, std::vector<std::string_view>& columns) {

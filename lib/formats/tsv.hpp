@@ -18,6 +18,11 @@ void append_escaped(std::string& line, std::string_view text);
 /// Reverses append_escaped; false if a backslash is followed by anything else.
 bool unescape(std::string_view column, std::string& text);
 
+/// Ends a line of state: appends a tab, XXH3-64 of the line in 16 digits, and a newline.
+void seal_line(std::string& line);
+/// Removes the checksum from a line without its newline; false if it has none or that of another line.
+bool unseal_line(std::string_view& line);
+
 /// Splits a line without its newline at tabs; the views are valid as long as the line. Reuses `columns`.
 void split_columns(std::string_view line, std::vector<std::string_view>& columns);
 

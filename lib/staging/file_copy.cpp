@@ -13,13 +13,14 @@
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "staging/stage_journal.hpp"
 
 namespace shardkit::staging {
 
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;  // stays in the second-level cache between read and hash
-constexpr std::string_view kPartsFormat = "shardkit-parts 1";
+constexpr std::string_view kPartsFormat = "shardkit-parts 2";
 constexpr std::uint64_t kLongestLog = 64ULL << 20U;
 
 std::string head_line(const PartialOf& of) {
@@ -27,22 +28,23 @@ std::string head_line(const PartialOf& of) {
   formats::append_escaped(line, of.pin);
   line += '\t';
   formats::append_escaped(line, of.name);
-  return line + "\n";
+  formats::seal_line(line);
+  return line;
 }
 
 bool read_head(std::string_view line, PartialOf& of) {
+  if (!formats::unseal_line(line)) return false;
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
   return columns.size() == 4 && columns[0] == kPartsFormat && parse_number(columns[1], of.size) &&
          formats::unescape(columns[2], of.pin) && formats::unescape(columns[3], of.name);
 }
 
-/// "begin-end<tab>begin-end...<tab>."; the dot distinguishes a complete line from one truncated at a digit.
+/// "begin-end<tab>begin-end...<tab>checksum".
 bool read_ranges(std::string_view line, std::uint64_t size, RangeSet& ranges) {
+  if (!formats::unseal_line(line)) return false;
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
-  if (columns.empty() || columns.back() != ".") return false;
-  columns.pop_back();
   RangeSet read;
   for (const std::string_view column : columns) {
     const std::size_t dash = column.find('-');
@@ -81,6 +83,12 @@ std::optional<PartRecord> read_part_log(std::string_view text) {
   return record;
 }
 
+std::uint64_t arrived_bytes(const std::string& path, const RangeSet& durable) {
+  const auto ranges = durable.ranges();
+  if (ranges.empty() || size_on_disk(path).value_or(0) < ranges.back().end) return 0;
+  return durable.total();
+}
+
 RangeSet PartLog::read(const PartialOf& of) const {
   try {
     auto record = read_part_log(io::read_text_file(path_, kLongestLog));
@@ -93,8 +101,9 @@ RangeSet PartLog::read(const PartialOf& of) const {
 
 void PartLog::record(const PartialOf& of, const RangeSet& durable) {
   std::string line;
-  for (const ByteRange& range : durable.ranges()) line += fmt::format("{}-{}\t", range.begin, range.end);
-  line += ".\n";
+  for (const ByteRange& range : durable.ranges())
+    line += fmt::format("{}{}-{}", line.empty() ? "" : "\t", range.begin, range.end);
+  formats::seal_line(line);
   if (file_) return file_->write(as_bytes(line));
   // At once in the place of an older log, which counts until then.
   io::publish(files_, path_, as_bytes(head_line(of) + line));

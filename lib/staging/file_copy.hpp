@@ -68,6 +68,10 @@ struct PartRecord {
 /// all ranges that were durable by then; the last whole line counts. Empty for anything else.
 std::optional<PartRecord> read_part_log(std::string_view text);
 
+/// Bytes of the partial file at `path` that its log lists; 0 if it is shorter than the log says, because another
+/// process has changed it.
+std::uint64_t arrived_bytes(const std::string& path, const RangeSet& durable);
+
 /// The log next to a partial file, with which a copy continues after a kill or a power cut. Written after its bytes
 /// were synced, so that it never lists too much. One thread at a time.
 class PartLog {

@@ -124,15 +124,16 @@ std::string write_lease(const Lease& lease) {
   root["taken_at"] = system::rfc3339(lease.taken_at);
   root["expires_at"] = system::rfc3339(lease.expires_at);
   if (!lease.holder.empty()) root["holder"] = lease.holder;
-  return json_file_text(root);
+  return sealed_json_text(std::move(root));
 }
 
 Lease read_lease(std::string_view text, const std::string& path) {
   const auto damaged = [&](std::string_view why) {
     return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({})", path, why);
   };
-  const Json root = parse_ordered_json(text);
+  Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
+  if (!unseal(root)) throw damaged("its checksum does not match");
   try {
     if (root.at("format") != kLeaseFormat || root.at("version") != kLeaseVersion) {
       throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a lease of version {}", path, kLeaseVersion);

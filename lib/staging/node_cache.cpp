@@ -165,6 +165,7 @@ std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint
         } else {
           found->bytes = found->found_bytes;
           found->partial_bytes = 0;
+          found->arrived_bytes = 0;
         }
         evicted.push_back(std::move(folder));
       } else {

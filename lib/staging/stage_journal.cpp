@@ -36,15 +36,16 @@ std::string write_staged_marker(const StagedMarker& marker) {
   root["files"] = marker.files;
   root["bytes"] = marker.bytes;
   if (!marker.subsets.empty()) root["subsets"] = marker.subsets;
-  return json_file_text(root);
+  return sealed_json_text(std::move(root));
 }
 
 StagedMarker read_staged_marker(std::string_view text, const std::string& path) {
   const auto damaged = [&](std::string_view why) {
     return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({})", path, why);
   };
-  const Json root = parse_ordered_json(text);
+  Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
+  if (!unseal(root)) throw damaged("its checksum does not match");
   const auto count = [&](const char* field) {
     if (const auto number = json_count(root.at(field))) return *number;
     throw damaged(fmt::format("{} is not a whole number", field));
@@ -81,6 +82,8 @@ std::optional<StagedMarker> find_staged_marker(const std::string& folder) {
 
 namespace {
 
+constexpr std::string_view kHead = "shardkit-journal\t2";  // the first line; there is none in version 1
+constexpr const char* kUnknown = "unknown";                // in place of seen_at()
 constexpr std::string_view kSet = "set";
 constexpr std::string_view kFile = "file";
 constexpr std::string_view kFound = "found";
@@ -92,18 +95,39 @@ std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& h
   formats::append_escaped(line, pin);
   line += '\t';
   formats::append_escaped(line, name);
-  return line + "\n";
+  return line;
 }
 
 std::string line_of(const StagedSetId& set) { return line_of(kSet, set.bytes, set.hash, "", set.source); }
 
-/// Two lines, so that earlier releases understand the first.
-std::string line_of(const std::string& name, const StagedFile& file) {
-  return line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, name) +
-         (file.seen.empty() ? std::string() : line_of(kSeen, file.bytes, file.hash, file.seen, name));
+/// One or two: the state of the file when it was seen has its own.
+std::vector<std::string> lines_of(const std::string& name, const StagedFile& file) {
+  std::vector<std::string> lines{line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, name)};
+  if (!file.seen.empty()) lines.push_back(line_of(kSeen, file.bytes, file.hash, file.seen, name));
+  return lines;
+}
+
+/// `lines` as they are in the journal.
+std::string text_of(std::vector<std::string> lines, bool sealed) {
+  std::string text;
+  for (std::string& line : lines) {
+    if (sealed) {
+      formats::seal_line(line);
+    } else {
+      line += '\n';
+    }
+    text += line;
+  }
+  return text;
 }
 
 void take_line(std::string_view line, StageJournal::State& state, std::vector<std::string_view>& columns) {
+  if (line.empty()) return;
+  const std::string before = std::exchange(state.last_file, {});
+  if (state.sealed && !formats::unseal_line(line)) {
+    for (auto& [name, file] : state.files) file.seen = kUnknown;
+    return;
+  }
   formats::split_columns(line, columns);
   StagedFile file;
   std::string name;
@@ -111,14 +135,17 @@ void take_line(std::string_view line, StageJournal::State& state, std::vector<st
       !formats::unescape(columns[3], file.pin) || !formats::unescape(columns[4], name)) {
     return;
   }
-  if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, std::move(name)};
+  if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, name};
   if (columns[0] == kSeen) {
     const auto known = state.files.find(name);
-    if (known != state.files.end() && known->second.hash == file.hash) known->second.seen = std::move(file.pin);
+    const bool belongs = known != state.files.end() && name == before && known->second.hash == file.hash;
+    if (belongs) known->second.seen = std::move(file.pin);
     return;
   }
   file.found = columns[0] == kFound;
-  if (file.found || columns[0] == kFile) state.files[name] = std::move(file);
+  if (!file.found && columns[0] != kFile) return;
+  state.files[name] = std::move(file);
+  state.last_file = std::move(name);
 }
 
 }  // namespace
@@ -158,7 +185,12 @@ bool StagedFile::is_unchanged_at(const std::string& path) const {
 void StageJournal::take(std::string_view text, State& state) {
   std::vector<std::string_view> columns;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    take_line(text.substr(0, end), state, columns);
+    const std::string_view line = text.substr(0, end);
+    if (state.read == 0 && line == kHead) {
+      state.sealed = true;
+    } else {
+      take_line(line, state, columns);
+    }
     state.read += end + 1;
     text.remove_prefix(end + 1);
   }
@@ -175,9 +207,9 @@ StageJournal::State StageJournal::read(const std::string& path) {
 }
 
 void StageJournal::rewrite(io::FileSystem& files, const std::string& path, const State& state) {
-  std::string text;
-  if (state.set) text += line_of(*state.set);
-  for (const auto& [name, file] : state.files) text += line_of(name, file);
+  std::string text = fmt::format("{}\n", kHead);
+  if (state.set) text += text_of({line_of(*state.set)}, true);
+  for (const auto& [name, file] : state.files) text += text_of(lines_of(name, file), true);
   io::publish(files, path, as_bytes(text));
 }
 
@@ -211,17 +243,19 @@ void StageJournal::announce(std::uint64_t bytes) {
   take_news();
   if (!state_.set || bytes <= state_.set->bytes) return;
   state_.set->bytes = bytes;
-  append(line_of(*state_.set));
+  append({line_of(*state_.set)});
 }
 
 void StageJournal::record(const std::string& name, const StagedFile& file) {
   const std::scoped_lock lock(mutex_);
-  append(line_of(name, file));
+  append(lines_of(name, file));
   state_.files[name] = file;
 }
 
 /// After its own line end: on a full disk another process may have left half a line, which must not damage ours.
-void StageJournal::append(const std::string& line) { file_->write(as_bytes("\n" + line)); }
+void StageJournal::append(std::vector<std::string> lines) {
+  file_->write(as_bytes("\n" + text_of(std::move(lines), state_.sealed)));
+}
 
 void StageJournal::sync() {
   const std::scoped_lock lock(mutex_);

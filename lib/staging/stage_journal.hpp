@@ -25,6 +25,9 @@ constexpr const char* kStagedMarkerLockPath = ".shardkit/staged.lock";
 constexpr const char* kStageJournalPath = ".shardkit/stage.journal";
 constexpr const char* kStageLockPath = ".shardkit/stage.lock";
 constexpr const char* kPartialFolderPath = ".shardkit/staging";
+/// Of a file in it without a final name, and of its log.
+constexpr const char* kPartialExtension = ".partial";
+constexpr const char* kPartLogExtension = ".parts";
 constexpr const char* kLeaseFolderPath = ".shardkit/leases";
 /// A byte for each stage that found the set complete and leased it; also the lock with which leases are extended.
 constexpr const char* kHitsPath = ".shardkit/leases/.hits";
@@ -92,13 +95,16 @@ std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
 /// Files copied by stages, `.shardkit/stage.journal` (formats.md, "Stage journal"): the set of the folder, then a
 /// line per file that got its name, after its bytes were made durable. Several processes append to it; the last line
-/// about a file counts, and a line cut by a power cut is ignored. Thread-safe.
+/// about a file counts. A line that was cut or has changed does not count, and the files before it have to be read
+/// again, because it may be about any of them. Thread-safe.
 class StageJournal {
  public:
   struct State {
     std::optional<StagedSetId> set;
     std::map<std::string, StagedFile> files;  ///< by name
     std::uint64_t read = 0;                   ///< bytes of the journal that this state reflects
+    bool sealed = false;                      ///< its lines have checksums
+    std::string last_file = {};               ///< that the last line describes; only then a line "seen" follows
   };
 
   /// Adds whole lines of a journal to `state`.
@@ -124,7 +130,7 @@ class StageJournal {
 
  private:
   void take_news();
-  void append(const std::string& line);
+  void append(std::vector<std::string> lines);
 
   const std::string path_;
   mutable std::mutex mutex_;

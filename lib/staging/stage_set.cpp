@@ -174,6 +174,7 @@ StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const st
   const std::vector<std::string> names = this->names();
   catalog::check_names(names, source.location());
   refuse_own_state(names, source);
+  all_objects_ = objects_;
   hash_ = compute_hash();
 }
 
@@ -283,7 +284,7 @@ void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectI
 }
 
 Hash128 StageSet::compute_hash() const {
-  if (sets_.empty()) return hash_of(objects_);
+  if (sets_.empty()) return hash_of(all_objects_);
   if (sets_.size() == 1 && sets_.front().folder.empty()) return sets_.front().hash;
   std::vector<io::ObjectInfo> manifests;
   for (const ManifestSet& set : sets_) manifests.push_back({set.folder, 0, to_hex(set.hash)});
@@ -347,9 +348,11 @@ std::vector<ExpectedFile> StageSet::expected() const {
 }
 
 void StageSet::update(const std::vector<io::ObjectInfo>& changed) {
-  for (const io::ObjectInfo& now : changed) {
-    const auto object = std::ranges::find(objects_, now.name, &io::ObjectInfo::name);
-    if (object != objects_.end()) *object = now;
+  for (auto* objects : {&objects_, &all_objects_}) {
+    for (const io::ObjectInfo& now : changed) {
+      const auto object = std::ranges::find(*objects, now.name, &io::ObjectInfo::name);
+      if (object != objects->end()) *object = now;
+    }
   }
   hash_ = compute_hash();
 }

@@ -134,8 +134,9 @@ class StageSet {
   std::vector<std::string> names() const;
 
   std::vector<ManifestSet> sets_;
-  std::vector<io::ObjectInfo> objects_;  ///< that no manifest lists, in the order named, or bytewise
-  std::vector<std::string> order_;       ///< of named files; empty for a listing
+  std::vector<io::ObjectInfo> objects_;      ///< that no manifest lists, in the order named, or bytewise
+  std::vector<io::ObjectInfo> all_objects_;  ///< also those that keep_shards() left out: the hash is of the whole set
+  std::vector<std::string> order_;           ///< of named files; empty for a listing
   std::vector<std::string> whole_;
   std::vector<std::string> left_out_;
   std::vector<std::string> unused_patterns_;

@@ -12,6 +12,7 @@
 #include "formats/manifest.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "staging/file_copy.hpp"
 #include "staging/node_cache.hpp"
 
 namespace shardkit::staging {
@@ -56,11 +57,11 @@ bool StageTarget::is_own_state(const std::string& name) {
 std::string StageTarget::path_of(const std::string& name) const { return io::join_path(folder_, name); }
 
 std::string StageTarget::partial_path(const std::string& name) const {
-  return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".partial");
+  return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + kPartialExtension);
 }
 
 std::string StageTarget::part_log_path(const std::string& name) const {
-  return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".parts");
+  return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + kPartLogExtension);
 }
 
 bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected) const {
@@ -182,15 +183,26 @@ void StageTarget::remove_partials(const StageJournal::State& state, const std::s
   }
 }
 
-std::uint64_t StageTarget::bytes_present(const StageFile& file, const StageJournal::State& journal) const {
+bool StageTarget::is_complete(const StageFile& file, const StageJournal::State& journal) const {
   const std::string& name = file.object.name;
   const auto known = journal.files.find(name);
-  const bool is_complete = known == journal.files.end() ? size_on_disk(path_of(name)) == file.object.size
-                                                        : known->second.pin == file.pin() && is_there(name, journal);
-  if (is_complete) return file.object.size;
+  return known == journal.files.end() ? size_on_disk(path_of(name)) == file.object.size
+                                      : known->second.pin == file.pin() && is_there(name, journal);
+}
+
+std::uint64_t StageTarget::bytes_on_disk(const StageFile& file, const StageJournal::State& journal) const {
+  if (is_complete(file, journal)) return file.object.size;
   struct stat partial {};
-  if (::stat(partial_path(name).c_str(), &partial) != 0) return 0;
+  if (::stat(partial_path(file.object.name).c_str(), &partial) != 0) return 0;
   return std::min(file.object.size, io::allocated_bytes(partial));
+}
+
+std::uint64_t StageTarget::bytes_arrived(const StageFile& file, const StageJournal::State& journal) const {
+  if (is_complete(file, journal)) return file.object.size;
+  if (!file.is_pinned()) return 0;  // fetched again as a whole
+  const std::string& name = file.object.name;
+  return arrived_bytes(partial_path(name),
+                       PartLog(files_, part_log_path(name)).read({name, file.pin(), file.object.size}));
 }
 
 void StageTarget::check_manifest_name(const ManifestSet& set) const {

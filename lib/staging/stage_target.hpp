@@ -47,9 +47,10 @@ class StageTarget {
   /// Ends join(): other processes may evict the folder again, or fill it with another set.
   void release();
 
-  /// Bytes of `file` that are complete or in its partial file, to calculate the needed space. `journal`: of this
-  /// folder.
-  std::uint64_t bytes_present(const StageFile& file, const StageJournal::State& journal) const;
+  /// Space that `file` already takes on the disk, complete or reserved for its partial file. `journal`: of this folder.
+  std::uint64_t bytes_on_disk(const StageFile& file, const StageJournal::State& journal) const;
+  /// Bytes of `file` that a stage need not fetch: of a partial file those that its log lists.
+  std::uint64_t bytes_arrived(const StageFile& file, const StageJournal::State& journal) const;
 
   /// Throws Error{conflict} if another program's file has the name of the manifest.
   void check_manifest_name(const ManifestSet& set) const;
@@ -79,6 +80,7 @@ class StageTarget {
   bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   bool is_there(const std::string& name, const StageJournal::State& state) const;
+  bool is_complete(const StageFile& file, const StageJournal::State& journal) const;
   bool all_there(const StageJournal::State& state) const;
   void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted, bool grows);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);

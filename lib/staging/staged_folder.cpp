@@ -13,6 +13,7 @@
 #include "io/file.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
+#include "staging/file_copy.hpp"
 #include "staging/stage_journal.hpp"
 #include "system/network_storage.hpp"
 #include "system/storage.hpp"
@@ -58,6 +59,22 @@ std::uint64_t disk_bytes(const std::string& folder) {
   for (const fs::path& path : listing_of(folder)) {
     struct stat info {};
     if (::lstat(path.c_str(), &info) == 0) sum += io::allocated_bytes(info);
+  }
+  return sum;
+}
+
+/// Bytes that the logs of the partial files in `folder` list. A file that another process has just removed counts as
+/// empty.
+std::uint64_t logged_bytes(const std::string& folder) {
+  std::uint64_t sum = 0;
+  for (fs::path path : listing_of(folder)) {
+    if (path.extension() != kPartLogExtension) continue;
+    try {
+      const auto record = read_part_log(io::read_text_file(path));
+      if (record) sum += arrived_bytes(path.replace_extension(kPartialExtension), record->durable);
+    } catch (const Error&) {
+      continue;
+    }
   }
   return sum;
 }
@@ -149,6 +166,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   }
   look([&] { folder.hits = size_on_disk(io::join_path(path, kHitsPath)).value_or(0); });
   folder.partial_bytes = disk_bytes(io::join_path(path, kPartialFolderPath));
+  folder.arrived_bytes = logged_bytes(io::join_path(path, kPartialFolderPath));
   if (folder.state != StagedState::unreadable) judge(marker, folder);
   if (marker) folder.source = marker->source;
   if (marker && folder.files == 0) folder.bytes = marker->bytes;

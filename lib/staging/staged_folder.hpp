@@ -35,7 +35,8 @@ struct StagedFolder {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;          ///< of the files in the journal
   std::uint64_t found_bytes = 0;    ///< of those that were there before they were staged: they are never removed
-  std::uint64_t partial_bytes = 0;  ///< on disk, of files without a final name
+  std::uint64_t partial_bytes = 0;  ///< on disk, of files without a final name; also space reserved for them
+  std::uint64_t arrived_bytes = 0;  ///< of these files, those that a stage need not fetch again
   std::uint64_t announced = 0;      ///< final size according to its journal
   std::uint64_t damaged = 0;        ///< files marked as damaged, until a stage fetches them again
   std::uint64_t hits = 0;           ///< stages that found the set complete and leased it

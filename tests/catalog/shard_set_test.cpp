@@ -104,7 +104,7 @@ TEST_CASE("a damaged manifest is an error, not a set without one") {
   for (const char* text : {"{", "", R"({"format": "shardkit-manifest", "version": 1})"}) {
     write_file(dir.path(kManifestName), text);
     CHECK(code_of({dir.path()}) == ErrorCode::corrupt);
-    CHECK_THROWS_WITH_AS(resolve_shards({dir.path("a.tar")}), doctest::Contains("delete it"), Error);
+    CHECK_THROWS_WITH_AS(resolve_shards({dir.path("a.tar")}), doctest::Contains("--replace"), Error);
   }
   fs::remove(dir.path(kManifestName));
   CHECK_FALSE(resolve_shards({dir.path()}).manifest);

@@ -113,6 +113,26 @@ TEST_CASE("a file that an option writes is neither read by another option nor a 
   CHECK(run_fake(succeed, {"work", "x", "--rules", dir.path("rules"), "--name", dir.path("rules")}).exit_code == 0);
 }
 
+TEST_CASE("a report replaces no file that the command itself made in its folder meanwhile") {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path("folder"));
+  const auto make = [](const FakeOptions& options, Context&) -> FakeResult {
+    write_file(options.name, "made by the work");
+    return {};
+  };
+  for (const char* report : {"--json", "--prometheus", "--junit"}) {
+    CAPTURE(report);
+    const std::string made = dir.path("folder/made");
+    std::filesystem::remove(made);
+    const Ran ran = run_fake(make, {"work", dir.path("folder"), "--name", made, report, made});
+    CHECK(ran.exit_code != 0);
+    CHECK(read_file(made) == "made by the work");
+    const std::string apart = dir.path("folder/report");
+    CHECK(run_fake(make, {"work", dir.path("folder"), "--name", made, report, apart}).exit_code == 0);
+    std::filesystem::remove(apart);
+  }
+}
+
 TEST_CASE("only --json goes to standard output; no report becomes a file of the name -") {
   const Ran ran = run_fake(succeed, {"work", "x", "--prometheus", "-"});
   CHECK(ran.exit_code == 2);

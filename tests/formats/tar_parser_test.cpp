@@ -226,6 +226,19 @@ TEST_CASE("archives without end-of-archive blocks, or with one, are distinguishe
   CHECK(scan_both_ways(TarBuilder().file("a", "x").end(300).bytes()).findings.empty());
 }
 
+TEST_CASE("a last member whose content ends with the file is whole, padded or not; with a byte less it is cut") {
+  for (const std::size_t size : {1U, 511U, 512U, 513U, 1024U}) {
+    CAPTURE(size);
+    const std::string padded = TarBuilder().file("a", std::string(size, 'x')).bytes();
+    for (const std::string& archive : {padded, padded.substr(0, 512 + size)}) {
+      const auto tar = scan_both_ways(archive);
+      CHECK(tar.faults() == Faults{TarFault::missing_end});
+      CHECK_FALSE(tar.entries.at(0).facts.has(TarFact::truncated));
+    }
+    CHECK(scan_both_ways(padded.substr(0, 512 + size - 1)).faults() == Faults{TarFault::truncated});
+  }
+}
+
 TEST_CASE("data after the end is found where it starts: right behind, far behind, half a block") {
   const std::string once = TarBuilder().file("a", "x").end().bytes();
   const auto twice = scan_both_ways(once + once);

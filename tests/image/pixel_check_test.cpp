@@ -151,6 +151,23 @@ TEST_CASE("a PNG's pixels are compared with their checksum") {
   CHECK(check(image) == DecodeFailure::corrupt);
 }
 
+TEST_CASE("a PNG of a side beyond what libpng reads is too large, not damaged; of the longest side it is read") {
+  const auto of_sides = [](std::uint32_t width, std::uint32_t height) {
+    std::string image = make_png({});
+    for (int i = 0; i < 4; ++i) {
+      image[16 + i] = static_cast<char>(width >> (24 - 8 * i));
+      image[20 + i] = static_cast<char>(height >> (24 - 8 * i));
+    }
+    return check(image);
+  };
+  for (const std::uint32_t side : {1'000'001U, 2'000'000U}) {
+    CHECK(of_sides(side, 1) == DecodeFailure::too_large);
+    CHECK(of_sides(1, side) == DecodeFailure::too_large);
+  }
+  CHECK(of_sides(1'000'000, 1) == DecodeFailure::corrupt);  // its header's checksum is that of other sides
+  CHECK(of_sides(1, 1'000'000) == DecodeFailure::corrupt);
+}
+
 TEST_CASE("bombs are refused before they take memory") {
   std::string wide = make_png({});
   wide.replace(16, 8, std::string("\0\xff\0\0\0\0\xff\0", 8));

@@ -46,6 +46,20 @@ TEST_CASE("areas and ratios spread over torchvision's ranges") {
   CHECK(area_sum / kDraws == doctest::Approx(0.53).epsilon(0.05));
 }
 
+TEST_CASE("a crop may be as wide, as high and as large as the image") {
+  Prng prng(4);
+  int as_wide = 0, as_high = 0, whole = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const CropBox box = draw_resized_crop(8, 8, prng);
+    as_wide += box.width == 8 ? 1 : 0;
+    as_high += box.height == 8 ? 1 : 0;
+    whole += box.width == 8 && box.height == 8 ? 1 : 0;
+  }
+  CHECK(as_wide > 400);
+  CHECK(as_high > 400);
+  CHECK(whole > 100);
+}
+
 TEST_CASE("an image too long for any draw gets its largest allowed central crop") {
   Prng prng(3);
   CHECK(draw_resized_crop(3000, 3, prng) == CropBox{1498, 0, 4, 3});

@@ -75,8 +75,15 @@ TEST_CASE("a store that lists nonsense is an error that says what is wrong") {
   const Failure nonsense = failure_of([&] { listed(s3); });
   CHECK(nonsense == ErrorCode::corrupt);
   CHECK(nonsense.says("ListBucketResult"));
+}
+
+TEST_CASE("a store that repeats its token is asked no further") {
+  S3Fixture s3;
   s3.server.next(std::deque<ObjectServer::Fault>(30, ObjectServer::answer(200, "", page({"a"}, "same"))));
-  CHECK(failure_of([&] { listed(s3); }) == ErrorCode::corrupt);
+  const Failure endless = failure_of([&] { listed(s3); });
+  CHECK(endless == ErrorCode::corrupt);
+  CHECK(endless.says("the store sent the same page of its listing again"));
+  CHECK(s3.server.requests().size() == 2);
 }
 
 TEST_CASE("an error whose body has no end is as good as no answer") {

@@ -45,7 +45,8 @@ TEST_CASE("a lease reads back as it was written") {
 TEST_CASE("the text of a lease is what docs/explain/formats.md shows") {
   CHECK(write_lease({"job-7", "training", kNow, kNow + 1h}) ==
         "{\n \"format\": \"shardkit-lease\",\n \"version\": 1,\n \"owner\": \"job-7\",\n \"purpose\": \"training\",\n"
-        " \"taken_at\": \"2026-01-01T00:00:00Z\",\n \"expires_at\": \"2026-01-01T01:00:00Z\"\n}\n");
+        " \"taken_at\": \"2026-01-01T00:00:00Z\",\n \"expires_at\": \"2026-01-01T01:00:00Z\",\n"
+        " \"checksum\": \"209f61986edfa1bbbda0e7087d9a9429\"\n}\n");
 }
 
 TEST_CASE("what is no lease is refused with its name and what is wrong") {
@@ -238,4 +239,20 @@ TEST_CASE("a lease of release 0.1.0 has no holder") {
                                  R"("taken_at":"2026-01-01T00:00:00Z","expires_at":"2026-01-01T01:00:00Z"})",
                                  "x");
   CHECK(lease == Lease{"anna@node", "", kNow, kNow + 1h});
+}
+
+TEST_CASE("a changed byte makes a lease damaged, or does not matter") {
+  const Lease lease{"job-7", "training", kNow, kNow + 1h, "holder"};
+  const std::string text = write_lease(lease);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string changed = text;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    std::optional<Lease> read;
+    try {
+      read = read_lease(changed, "x");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::corrupt);
+    }
+    if (read) CHECK(*read == lease);
+  }
 }

@@ -87,6 +87,34 @@ TEST_CASE("a line that was cut, and lines of another kind, are left out") {
   CHECK_FALSE(state.set);
 }
 
+TEST_CASE("a changed byte never makes a file look complete and unchanged that the journal does not know so") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  for (const char* name : {"a", "b"}) write_file(dir.path(name), "0123456789");
+  const auto entry = [&](const char* name, const char* pin) {
+    return StagedFile{10, pin, {1, 2}, false, seen_at(dir.path(name))};
+  };
+  StageJournal::State state;
+  state.set = StagedSetId{kHash, 100, "source"};
+  state.files = {{"a", entry("a", "v1")}, {"b", entry("b", "v1")}};
+  StageJournal::rewrite(*files, dir.path("journal"), state);
+  StageJournal(*files, dir.path("journal")).record("a", entry("a", std::string(kDamagedPin).c_str()));
+  const std::string text = read_file(dir.path("journal"));
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    CAPTURE(at);
+    std::string changed = text;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    StageJournal::State read;
+    StageJournal::take(changed, read);
+    for (const auto& [name, file] : read.files) {
+      REQUIRE(state.files.contains(name));
+      if (name == "a") CHECK_FALSE(file.is_unchanged_at(dir.path(name)));
+      if (name == "b" && file.is_unchanged_at(dir.path(name))) CHECK(file.pin == "v1");
+    }
+    CHECK((!read.set || read.set->source == "source"));
+  }
+}
+
 TEST_CASE("what is announced of the set grows, and never shrinks, whoever announces") {
   const JournalFixture fixture;
   StageJournal one(*fixture.files, fixture.path);

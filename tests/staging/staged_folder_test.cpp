@@ -8,7 +8,9 @@
 
 #include "core/error.hpp"
 #include "io/file_system.hpp"
+#include "staging/file_copy.hpp"
 #include "support/errors.hpp"
+#include "support/files.hpp"
 #include "support/staged_folder.hpp"
 #include "support/temp_dir.hpp"
 
@@ -46,6 +48,34 @@ TEST_CASE("a staged folder tells what it holds, from where, and since when nobod
   CHECK(folder->partial_bytes == 0);
   CHECK(folder->last_used == kNow);
   CHECK(folder->leases.empty());
+}
+
+TEST_CASE("of incomplete files those bytes have arrived that their logs list") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {{"1.tar", "one"}}, false, "/src", 500, kNow}.make();
+  const std::string partial = dir.path("a/.shardkit/staging/x.partial");
+  const std::string log = dir.path("a/.shardkit/staging/x.parts");
+  const auto arrived = [&] { return look_at_staged(dir.path("a"))->arrived_bytes; };
+  write_file(partial, std::string(10'000, '\0'));  // reserved
+  CHECK(arrived() == 0);
+  const auto files = posix_file_system();
+  RangeSet durable;
+  durable.add({0, 4096});
+  PartLog record(*files, log);
+  record.record({"x.tar", "v1", 10'000}, durable);
+  durable.add({5000, 9000});
+  record.record({"x.tar", "v1", 10'000}, durable);
+  write_file(log, read_file(log) + "0-96");  // a line that a power cut left half
+  CHECK(arrived() == 8096);
+  std::filesystem::resize_file(partial, 9000);
+  CHECK(arrived() == 8096);
+  std::filesystem::resize_file(partial, 8999);
+  CHECK(arrived() == 0);
+  std::filesystem::remove(partial);
+  CHECK(arrived() == 0);
+  write_file(partial, std::string(10'000, '\0'));
+  write_file(log, "no log");
+  CHECK(arrived() == 0);
 }
 
 TEST_CASE("without a marker a copy is partial, or in progress while somebody holds the lock") {

@@ -174,6 +174,21 @@ TEST_CASE("intervals of metrics that changed together are wider, so that they ho
   CHECK(changes.front().p_value == alone.p_value);
 }
 
+TEST_CASE("the more metrics changed for sure, the less the others need to have changed as well") {
+  // One metric whose change needs a level between that of one metric and a sixth of it.
+  const Runs base = around(1000);
+  double level = 1000;
+  const auto doubtful = [&] { return MetricSamples{base, around(level), Better::higher, 0.00001}; };
+  while (judge_one(base, around(level), Better::higher).p_value.value() > 0.25 * kFalseAlarms) level -= 0.01;
+  CHECK(judge_one(base, around(level), Better::higher).p_value.value() > kFalseAlarms / 6);
+
+  std::vector<MetricSamples> six(6, {base, around(900), Better::higher, 0.00001});
+  six.back() = doubtful();
+  for (const Change& change : judge_changes(six)) CHECK(change.verdict == ChangeVerdict::regressed);
+  for (std::size_t i = 0; i < 5; ++i) six[i].changed = base;
+  CHECK(judge_changes(six).back().verdict == ChangeVerdict::inconclusive);
+}
+
 // The bars of docs/explain/comparing.md, with a fixed seed and fewer calls than its tables: six metrics a call. With
 // SHARDKIT_SOAK there are as many.
 

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "io/file_system.hpp"
@@ -105,17 +109,30 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
   /// What a power cut now would leave: content by path.
   std::map<std::string, std::string> after_power_cut() const {
     const std::scoped_lock lock(mutex_);
-    std::map<std::string, std::string> left;
-    for (const auto& [name, node] : durable_names_) left[name] = node->durable;
-    return left;
+    return content_of(durable_names_);
   }
 
   /// The same of a disk that wrote all names before any content that was not synced, as disks may.
   std::map<std::string, std::string> after_power_cut_names_first() const {
     const std::scoped_lock lock(mutex_);
-    std::map<std::string, std::string> left;
-    for (const auto& [name, node] : names_) left[name] = node->durable;
-    return left;
+    return content_of(names_);
+  }
+
+  /// All that a power cut now may leave: disks write nothing more, all names, or the names of one folder first.
+  std::vector<std::map<std::string, std::string>> after_power_cuts() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::map<std::string, std::string>> cuts{content_of(durable_names_), content_of(names_)};
+    std::set<std::string> folders;
+    for (const Names& names : {names_, durable_names_})
+      for (const auto& [name, node] : names) folders.insert(shardkit::io::parent_folder(name));
+    for (const std::string& folder : folders) {
+      const auto in_folder = [&](const auto& item) { return shardkit::io::parent_folder(item.first) == folder; };
+      Names first = durable_names_;
+      std::erase_if(first, in_folder);
+      std::ranges::copy_if(names_, std::inserter(first, first.end()), in_folder);
+      cuts.push_back(content_of(first));
+    }
+    return cuts;
   }
 
  private:
@@ -126,6 +143,13 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
     std::uint64_t changes = 0;
     std::uint64_t durable_changes = 0;
   };
+  using Names = std::map<std::string, std::shared_ptr<Node>>;
+
+  static std::map<std::string, std::string> content_of(const Names& names) {
+    std::map<std::string, std::string> content;
+    for (const auto& [name, node] : names) content[name] = node->durable;
+    return content;
+  }
 
   class Recorder final : public shardkit::io::WritableFile {
    public:
@@ -241,8 +265,8 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
 
   std::unique_ptr<shardkit::io::FileSystem> real_ = shardkit::io::posix_file_system();
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Node>> names_;
-  std::map<std::string, std::shared_ptr<Node>> durable_names_;
+  Names names_;
+  Names durable_names_;
   std::uint64_t steps_left_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t act_at_ = 0;

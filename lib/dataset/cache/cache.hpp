@@ -122,6 +122,7 @@ struct CacheLsFolder {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t partial_bytes = 0;
+  std::uint64_t arrived_bytes = 0;
   std::string last_used;
   double age = 0;  ///< seconds since then
   std::uint64_t live_leases = 0;

@@ -33,6 +33,7 @@ CacheLsFolder folder_row(const staging::StagedFolder& folder, system::WallTime n
   row.files = folder.files;
   row.bytes = folder.bytes;
   row.partial_bytes = folder.partial_bytes;
+  row.arrived_bytes = folder.arrived_bytes;
   row.last_used = system::rfc3339(folder.last_used);
   row.age = std::max(0.0, system::Seconds(now - folder.last_used).count());
   row.hits = folder.hits;
@@ -108,7 +109,9 @@ void CacheLsFolder::describe(FieldVisitor& v) {
   v.field({"fault", "why it cannot be read, or how its marker and its journal differ"}, fault);
   v.field({"files", Unit::count, "complete files"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
-  v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files"}, partial_bytes);
+  v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files; also space that is reserved for them"},
+          partial_bytes);
+  v.field({"arrived_bytes", Unit::bytes, "bytes of these files that a stage need not fetch again"}, arrived_bytes);
   v.field({"last_used",
            "last stage, renewal of a lease, or read if the mount records access times: the newest of them, RFC 3339"},
           last_used);
@@ -124,7 +127,8 @@ void CacheLsResult::describe(FieldVisitor& v) {
   v.field({"folders", "the staged folders, by path"}, folders);
   v.field({"files", Unit::count, "files in all of them"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
-  v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files"}, partial_bytes);
+  v.field({"partial_bytes", Unit::bytes, "bytes on disk of incomplete files; also space that is reserved for them"},
+          partial_bytes);
   v.field({"leased_bytes", Unit::bytes, "bytes in leased folders"}, leased_bytes);
   v.field({"evictions", Unit::count, "sets evicted from this cache so far, to make space for others or by gc"},
           evictions);

@@ -18,6 +18,7 @@
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_hash.hpp"
 #include "formats/shard_index.hpp"
@@ -77,23 +78,12 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
                 path, why, remedy::in_text(remedy::index_replace(set.folder)));
   };
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
+  const std::string plan =
+      io::join_path(set.folder, fmt::format("{}/{}", formats::kStateFolder, formats::plan_name(0)));
+  if (!catalog::is_address(set.folder) && std::filesystem::exists(plan)) refuse(plan);
   for (const ExpectedShard& expected : find_expectations(set)) {
     if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
   }
-}
-
-/// --replace: removes what convert or reshard wrote about the shards.
-void forget_conversion(io::FileSystem& files, const std::string& folder) {
-  const std::string state = io::join_path(folder, formats::kStateFolder);
-  const auto is_about_shards = [](const std::string& name) {
-    return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
-           name.ends_with(".index") || name.ends_with(".bad");
-  };
-  std::vector<std::string> paths = {io::join_path(folder, formats::kManifestName)};
-  for (const auto& entry : std::filesystem::directory_iterator(state)) {
-    if (is_about_shards(entry.path().filename())) paths.push_back(entry.path());
-  }
-  for (const std::string& path : paths) files.remove(path);
 }
 
 /// Announces a run, because a manifest written here would hide what a convert adds meanwhile.
@@ -107,6 +97,29 @@ std::unique_ptr<io::RunFile> announce(io::FileSystem& files, const std::string& 
                 io::describe(other));
   }
   return run;
+}
+
+/// --replace: removes what convert or reshard wrote about the shards of a folder, damaged or not.
+void forget_conversion(const IndexOptions& options) {
+  const std::string folder = options.shards.front();
+  if (options.shards.size() > 1 || catalog::is_address(folder) || !std::filesystem::is_directory(folder) ||
+      !options.output.empty())
+    throw usage_error("--replace is for the shards of one local folder, without --output; give the folder");
+  const std::string state = io::join_path(folder, formats::kStateFolder);
+  if (catalog::tar_names_in(folder).empty()) return;
+  refuse_foreign_manifest(folder);
+  const auto files = io::posix_file_system();
+  files->create_directories(state);
+  const std::unique_ptr<io::RunFile> run = announce(*files, folder);
+  const auto is_about_shards = [](const std::string& name) {
+    return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
+           name.ends_with(".index") || name.ends_with(".bad");
+  };
+  std::vector<std::string> paths = {io::join_path(folder, formats::kManifestName)};
+  for (const auto& entry : std::filesystem::directory_iterator(state)) {
+    if (is_about_shards(entry.path().filename())) paths.push_back(entry.path());
+  }
+  for (const std::string& path : paths) files->remove(path);
 }
 
 /// Makes the index of a tar from another program, and those of other readers, while it is read: any dialect, offsets as
@@ -184,7 +197,6 @@ class Indexing {
   Indexing(const IndexOptions& options, const catalog::ShardSet& set, Context& ctx)
       : kinds_(parse_index_kinds(names_of(options.readers))),
         extras_(options.extras),
-        replace_(options.replace),
         threads_(system::thread_count(options.threads)),
         set_(set),
         folder_(options.output.empty() ? set.folder : options.output),
@@ -192,22 +204,21 @@ class Indexing {
         files_(io::posix_file_system()) {}
 
   IndexResult run() {
-    if (!replace_) refuse_incomplete();
+    refuse_incomplete();
     refuse_shared_names(kinds_, names());
     const std::string why_not =
         kinds_.empty() && extras_.empty()
             ? "nothing to index except for other readers (--dali, --wids, --energon), or other files (--extra)"
             : why_not_described(set_);
     const bool is_beside = folder_ == set_.folder;
-    const bool described = is_beside && why_not.empty() && !replace_;
-    if (is_beside && !described && !replace_) refuse_converted_set(set_, why_not);
+    const bool described = is_beside && why_not.empty();
+    if (is_beside && !described) refuse_converted_set(set_, why_not);
     refuse_foreign_manifest(folder_);
     result_.bytes = set_.bytes();
     files_->create_directories(io::join_path(folder_, formats::kStateFolder));
     io::remove_stale_temps(*files_, io::join_path(folder_, formats::kStateFolder));
     io::remove_stale_temps(*files_, folder_);
     const std::unique_ptr<io::RunFile> run = announce(*files_, folder_);
-    if (replace_) forget_conversion(*files_, folder_);
     if (described) {
       index_for_others();
     } else {
@@ -293,7 +304,7 @@ class Indexing {
   /// All indexes of one shard in one read.
   formats::ManifestShard read_whole(const catalog::ShardFile& shard, formats::IndexedShard& foreign) {
     io::AtomicFile file(*files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
-    formats::ShardIndexWriter index(file, shard.name, "", {.parts = shard.bytes > formats::kPartBytes});
+    formats::ShardIndexWriter index(file, shard.name, "");
     ReaderIndexWriter others(*files_, folder_, shard.path, kinds_);
     ReaderIndexScan scan(others);
     ShardIndexer indexer(index, scan, shard.path);
@@ -324,7 +335,6 @@ class Indexing {
 
   const IndexKinds kinds_;
   const std::vector<std::string>& extras_;
-  const bool replace_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
   const std::string folder_;  ///< the folder of the indexes
@@ -345,9 +355,8 @@ void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
 
 IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.replace && !options.output.empty()) throw usage_error("--replace and --output exclude each other");
+  if (options.replace) forget_conversion(options);
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
-  if (options.replace && !set.of_folder) throw usage_error("--replace is for all shards of a folder; give the folder");
   if (set.folder.empty()) {
     throw usage_error("the shards are in several folders; index each folder separately");
   }

@@ -69,8 +69,13 @@ std::vector<formats::ManifestClass> plan_classes(const ReshardInputs& inputs, co
     const std::vector<std::string>& of_label = names[*label];
     std::vector<std::uint64_t>& counts = samples[*label];
     if (counts.empty()) counts.resize(1);
-    if (of_label.size() > 1) ctx.throw_if_stopped();  // a line is read from disk
-    ++counts[of_label.size() > 1 ? formats::class_of_path(table.read(sample), of_label) : 0];
+    if (of_label.size() < 2) {
+      ++counts[0];
+      continue;
+    }
+    ctx.throw_if_stopped();
+    const formats::MovedSample line = table.read(sample);  // from disk
+    ++counts[class_of(inputs.tars[line.input], line, of_label).value_or(0)];
   }
   std::vector<formats::ManifestClass> classes;
   for (const auto& [label, counts] : samples) {
@@ -112,7 +117,7 @@ class Resharding {
     ctx_.progress().expect_stages(3 + (options_.dry_run ? 0 : job_.sets().size()));
     ctx_.progress().next_stage();
     find_inputs();
-    SampleFilter(options_, inputs_.classes);  // before anything is written or unpacked
+    SampleFilter(options_, inputs_);  // before anything is written or unpacked
     parse_renames(options_.rename);
     for (TargetSet& set : job_.sets()) set.prepare();
     // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of

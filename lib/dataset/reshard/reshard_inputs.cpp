@@ -197,7 +197,8 @@ class ShardSource final : public SampleSource {
       return sample.path.empty() ? fmt::format("{}/{}", inputs_.tars[sample.input].identity.name, sample.source_key)
                                  : sample.path;
     }
-    const std::string& counted = of_label->second[formats::class_of_path(sample, of_label->second)];
+    const ReshardInput& tar = inputs_.tars[sample.input];
+    const std::string& counted = of_label->second[class_of(tar, sample, of_label->second).value_or(0)];
     return sample.path.starts_with(counted + '/') ? sample.path : fmt::format("{}/{}", counted, sample.source_key);
   }
 
@@ -274,6 +275,26 @@ LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes) {
   return names;
 }
 
+std::optional<std::size_t> class_of(const ReshardInput& tar, const formats::MovedSample& sample,
+                                    const std::vector<std::string>& of_label) {
+  if (of_label.size() == 1) return 0;
+  return tar.by_list ? std::nullopt : formats::class_of_path(sample, of_label);
+}
+
+std::size_t require_class_of(const ReshardInput& tar, const formats::MovedSample& sample,
+                             const std::vector<std::string>& of_label, std::string_view option) {
+  if (const std::optional<std::size_t> found = class_of(tar, sample, of_label)) return *found;
+  throw Error(
+      ErrorCode::unsupported, At{tar.path},
+      "{} classes share label {}, such as '{}' and '{}', and nothing shows to which of them sample '{}' in '{}' "
+      "belongs, which {} needs to know: {}",
+      of_label.size(), *sample.label, of_label[0], of_label[1], sample.source_key, tar.path, option,
+      tar.by_list ? "its set was made with --list. Make it again with a --class-map that gives each class its own "
+                    "label"
+                  : "no index of the shard with its original path could be used. To restore it, run the command "
+                    "that made the set again with --recheck");
+}
+
 ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
                                   Context& ctx) {
   ReshardInputs inputs;
@@ -311,6 +332,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
         note_options(*manifest, inputs.made_with);
       }
     }
+    if (const auto& manifest = manifests.at(folder)) tar.by_list = manifest->options.contains("list");
     tar.names = found->second;
     if (const auto* of_tar = listed[inputs.tars.size() - 1]) tar.listed = *of_tar;
     tar.has_names = tar.listed && !manifests.at(folder)->plan_hash.empty();

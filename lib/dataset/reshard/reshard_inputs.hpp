@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "dataset/sharding/shard_writer.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
+#include "formats/shard_index.hpp"
 
 namespace shardkit::dataset {
 
@@ -29,6 +31,7 @@ struct ReshardInput {
   std::unique_ptr<catalog::UnpackedTar> unpacked;  ///< of a compressed one
   std::shared_ptr<const LabelNames> names;         ///< of its own set's manifest; null without one
   std::optional<formats::ManifestShard> listed;    ///< the manifest's entry for it
+  bool by_list = false;                            ///< made with --list: the folders of its paths are not classes
   bool has_names = false;                          ///< convert or reshard made it: its index has the original names
   bool is_compressed = false;                      ///< by its name, for a local file also by its first bytes
 
@@ -50,6 +53,14 @@ struct ReshardInputs {
 };
 
 LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes);
+
+/// Which of the classes of its label a sample of `tar` belongs to. If there are several, its original path decides;
+/// empty if that is not known, because the tar has no index or was made with --list.
+std::optional<std::size_t> class_of(const ReshardInput& tar, const formats::MovedSample& sample,
+                                    const std::vector<std::string>& of_label);
+/// The same, but throws Error{unsupported} instead, with the remedy; `option` needs to know.
+std::size_t require_class_of(const ReshardInput& tar, const formats::MovedSample& sample,
+                             const std::vector<std::string>& of_label, std::string_view option);
 
 struct ReshardOptions;
 /// The inputs that the operands name (resolve_shards()). Throws Error{usage} if a tar is in one of the folders

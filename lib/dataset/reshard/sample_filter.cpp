@@ -12,16 +12,15 @@
 #include "formats/portable_name.hpp"
 
 namespace shardkit::dataset {
-namespace {}  // namespace
-
-SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes)
-    : globs_(options.keys),
+SampleFilter::SampleFilter(const ReshardOptions& options, const ReshardInputs& inputs)
+    : inputs_(inputs),
+      globs_(options.keys),
       min_size_(options.min_size.value_or(0)),
       max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
   if (min_size_ > max_size_) throw usage_error("--min-size is above --max-size: no sample would be left");
   for (const std::string& wanted : options.classes) {
     bool found = false;
-    for (const formats::ManifestClass& item : classes) {
+    for (const formats::ManifestClass& item : inputs.classes) {
       if (item.name != wanted) continue;
       classes_[item.label].insert(item.name);
       found = true;
@@ -38,9 +37,10 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<form
       seen_[*label] = false;
     }
   }
-  for (auto& [label, names] : names_by_label(classes)) {
-    if (!classes_.contains(label)) continue;
-    if (names.size() == 1) {
+  for (auto& [label, names] : names_by_label(inputs.classes)) {
+    const auto wanted = classes_.find(label);
+    if (wanted == classes_.end()) continue;
+    if (names.size() == wanted->second.size()) {
       labels_.insert(label);
     } else {
       names_.emplace(label, std::move(names));
@@ -71,8 +71,9 @@ bool SampleFilter::keeps_class(const formats::MovedSample& sample) const {
   if (const auto wanted = seen_.find(*sample.label); wanted != seen_.end()) wanted->second = true;
   if (labels_.contains(*sample.label)) return true;
   const auto names = names_.find(*sample.label);
-  return names != names_.end() &&
-         classes_.at(*sample.label).contains(names->second[formats::class_of_path(sample, names->second)]);
+  if (names == names_.end()) return false;
+  const std::size_t at = require_class_of(inputs_.tars[sample.input], sample, names->second, "--class");
+  return classes_.at(*sample.label).contains(names->second[at]);
 }
 
 std::map<std::string, std::string> parse_renames(const std::vector<std::string>& texts) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataset/reshard/reshard.hpp"
+#include "dataset/reshard/reshard_inputs.hpp"
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 
@@ -16,12 +17,12 @@ namespace shardkit::dataset {
 /// Selects the samples that a reshard keeps. Thread-safe.
 class SampleFilter {
  public:
-  /// `classes` are those of the inputs' manifests. Throws Error{usage} for a class that is neither one of their names
-  /// nor a number, and for sizes that exclude each other.
-  SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes);
+  /// `inputs` outlive it. Throws Error{usage} for a class that is neither one of the names of their manifests nor a
+  /// number, and for sizes that exclude each other.
+  SampleFilter(const ReshardOptions& options, const ReshardInputs& inputs);
 
   /// Judges by class or label, key in the input, and bytes of all members together. If classes share a label, the
-  /// sample's path decides the class.
+  /// sample's path decides the class; throws Error{unsupported} if it is not known.
   bool keeps(const formats::MovedSample& sample) const;
   /// After the last sample: throws Error{usage} for a label that no sample had.
   void require_labels() const;
@@ -29,6 +30,7 @@ class SampleFilter {
  private:
   bool keeps_class(const formats::MovedSample& sample) const;
 
+  const ReshardInputs& inputs_;
   std::set<std::uint64_t> labels_;                           ///< of which all samples are wanted
   mutable std::map<std::uint64_t, std::atomic<bool>> seen_;  ///< of the labels wanted by number: whether one has it
   std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label

@@ -35,7 +35,7 @@ class SampleGatherer {
   SampleGatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx)
       : options_(options),
         inputs_(inputs),
-        filter_(options, inputs.classes),
+        filter_(options, inputs),
         renames_(parse_renames(options.rename)),
         ctx_(ctx) {
     for (const auto& [extension, to] : renames_) is_renamed_[extension] = extension.empty();
@@ -242,7 +242,7 @@ class SampleGatherer {
                   "such sets out",
                   *sample.label, sample.source_key, tar.path);
     }
-    sample.label = inputs_.merged.at(names->second[formats::class_of_path(sample, names->second)]);
+    sample.label = inputs_.merged.at(names->second[require_class_of(tar, sample, names->second, "--merge-classes")]);
     for (formats::IndexMember& member : sample.members) {
       if (member.extension != kLabelExtension) continue;
       member.size = formats::label_text(*sample.label).size();

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/command_text.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/tsv.hpp"
@@ -19,7 +20,8 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::string_view kMagic = "shardkit-bad\t1\n";
+constexpr std::string_view kMagic = "shardkit-bad\t2\n";
+constexpr std::string_view kEnd = "end";
 constexpr std::string_view kGone = "-";
 constexpr std::string_view kUnreadable = "?";
 
@@ -52,6 +54,24 @@ bool parse_bad_file(const std::vector<std::string_view>& columns, BadFile& file)
          parse_sight(columns[3], file.seen) && formats::unescape(columns[4], file.reason);
 }
 
+std::string line_of(const BadFile& file) {
+  std::string line(enum_name(file.state));
+  line += '\t';
+  formats::append_escaped(line, file.path);
+  line += '\t';
+  formats::append_state(line, file.planned);
+  line += '\t';
+  if (file.seen.state) {
+    formats::append_state(line, *file.seen.state);
+  } else {
+    line += file.seen.gone ? kGone : kUnreadable;
+  }
+  line += '\t';
+  formats::append_escaped(line, file.reason);
+  return line;
+}
+
+/// Between the first line and the last, which has XXH3-64 of the lines without their newlines.
 std::vector<BadFile> read_bad_files(const std::string& path) {
   io::FileSource source(path);
   const auto damaged = [&](std::uint64_t offset) {
@@ -63,10 +83,18 @@ std::vector<BadFile> read_bad_files(const std::string& path) {
   formats::LineReader lines(source, kMagic.size(), source.size());
   std::vector<BadFile> files;
   std::vector<std::string_view> columns;
+  Xxh3Stream hash;
   for (std::string_view line; lines.next(line);) {
     formats::split_columns(line, columns);
+    std::uint64_t checksum = 0;
+    if (columns.size() == 2 && columns[0] == kEnd && parse_hex(columns[1], checksum)) {
+      if (checksum != hash.digest64() || lines.next_offset() != source.size()) damaged(lines.line_offset());
+      return files;
+    }
+    hash.update(as_bytes(line));
     if (!parse_bad_file(columns, files.emplace_back())) damaged(lines.line_offset());
   }
+  damaged(source.size());
   return files;
 }
 
@@ -157,21 +185,13 @@ void keep_bad_files(io::FileSystem& files, const std::string& folder, const std:
     return;
   }
   std::string text(kMagic);
+  Xxh3Stream hash;
   for (const BadFile& file : bad) {
-    text.append(enum_name(file.state)) += '\t';
-    formats::append_escaped(text, file.path);
-    text += '\t';
-    formats::append_state(text, file.planned);
-    text += '\t';
-    if (file.seen.state) {
-      formats::append_state(text, *file.seen.state);
-    } else {
-      text += file.seen.gone ? kGone : kUnreadable;
-    }
-    text += '\t';
-    formats::append_escaped(text, file.reason);
-    text += '\n';
+    const std::string line = line_of(file);
+    hash.update(as_bytes(line));
+    text += line + '\n';
   }
+  text += fmt::format("{}\t{}\n", kEnd, to_hex(hash.digest64()));
   io::publish(files, path, as_bytes(text));
 }
 

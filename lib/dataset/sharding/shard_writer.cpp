@@ -61,16 +61,14 @@ struct Chunk {
 class ShardWriter {
  public:
   /// `setup.target` contains the shards and has a .shardkit folder. Buffers of written chunks return to `pool`.
-  /// `bytes`: of the shard if no sample is left out.
-  ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, std::uint64_t bytes,
-              BufferPool& pool)
+  ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, BufferPool& pool)
       : files_(files),
         folder_(setup.target),
         shard_(shard),
         pool_(pool),
         tar_(files, io::join_path(folder_, shard)),
         index_file_(files, io::join_path(folder_, formats::shard_index_path(shard))),
-        index_(index_file_, shard, to_hex(setup.plan.hash()), {setup.plan.head().paths, bytes > formats::kPartBytes}) {
+        index_(index_file_, shard, to_hex(setup.plan.hash())) {
     if (setup.md5) md5_.emplace(ChecksumKind::md5);
   }
 
@@ -206,7 +204,7 @@ class ShardJob {
               BufferPool& pool)
         : number(position),
           samples(setup.source.open(shard)),
-          writer(files, setup, setup.plan.shard_name(shard), setup.plan.shards()[shard].bytes, pool),
+          writer(files, setup, setup.plan.shard_name(shard), pool),
           next(samples()) {}
 
     std::size_t number;  ///< among the requested ones

@@ -74,12 +74,14 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
   const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
   std::uint64_t missing = 0;
-  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_present(file, journal);
+  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_arrived(file, journal);
   return missing;
 }
 
 std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
-  const std::uint64_t need = missing_bytes(target, wanted);
+  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
+  std::uint64_t need = 0;  // space that is reserved for partial files is not needed a second time
+  for (const staging::StageFile& file : wanted) need += file.object.size - target.bytes_on_disk(file, journal);
   const std::uint64_t free = system::free_bytes(target.folder());
   if (need <= free) return free;
   throw Error(ErrorCode::no_space, At{target.folder()},

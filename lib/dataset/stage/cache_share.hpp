@@ -36,9 +36,9 @@ std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging
                                const std::vector<staging::StageFile>& wanted,
                                const std::vector<staging::ManifestSet>& manifests);
 
-/// Bytes that the target lacks, or has without a known position.
+/// Bytes that a stage has to fetch.
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted);
-/// Free space on the target's disk. Throws Error{no_space} if the missing bytes exceed it.
+/// Free space on the target's disk. Throws Error{no_space} if the bytes for which the target has no space exceed it.
 std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted);
 
 /// One thread at a time.

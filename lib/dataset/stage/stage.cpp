@@ -246,7 +246,7 @@ class Stage {
     const staging::StageJournal::State journal = this->journal();
     std::vector<const staging::StageFile*> missing;
     for (const staging::StageFile& file : wanted_) {
-      if (file.object.size == 0 || target_.bytes_present(file, journal) < file.object.size) missing.push_back(&file);
+      if (file.object.size == 0 || target_.bytes_arrived(file, journal) < file.object.size) missing.push_back(&file);
     }
     sync::for_each_index(missing.size(), kMostFilesAsked, ctx_.stop_token(),
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
+#include "system/limits.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;
@@ -276,6 +277,26 @@ TEST_CASE("what cannot be measured is refused before anything is written") {
   SUBCASE("a drain to where it is written") { options.drain_to = dir.path("."); }
   CHECK(failure(options).code() == expected);
   if (std::filesystem::exists(dir.path("file"))) std::filesystem::remove(dir.path("file"));
+  CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("a copy in memory may take half of what is free: more is refused by name, else left out with a warning") {
+  const TempDir dir;
+  CheckpointOptions options = options_for(dir);
+  options.budget = 0.01;  // the room on disk is not looked at then
+  options.bytes = system::usable_memory() / 4 * 3;
+  options.mode = CheckpointModes::background;
+  const Error refused = failure(options);
+  CHECK(refused.code() == ErrorCode::no_space);
+  CHECK(std::string(refused.what()).find("needs more than half of the available memory") != std::string::npos);
+  options.mode = CheckpointModes::both;
+  Context context;
+  try {
+    checkpoint(options, context);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::cancelled);
+  }
+  CHECK(std::ranges::count(context.warnings(), "no_background", &Warning::code) == 1);
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 

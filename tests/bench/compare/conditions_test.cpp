@@ -280,6 +280,25 @@ TEST_CASE("a few disturbed runs of many are left out, and a first run that fille
   CHECK(result.hints.front().starts_with("2 of 10 of NEW are left out: read.cache.state was cold in one run"));
 }
 
+TEST_CASE("runs are judged while at least half of each side are undisturbed, and else none is") {
+  for (const bool of_base : {false, true}) {
+    for (const int disturbed : {1, 5, 6, 10}) {
+      CAPTURE(of_base);
+      CAPTURE(disturbed);
+      const TempDir dir;
+      const std::string calm = write_repetitions(dir, "calm", {});
+      const std::string mixed = write_repetitions(dir, "mixed", {.rate = 0.5e9});
+      for (int i = 0; i < disturbed; ++i)
+        write_file(fmt::format("{}/{:02}.json", mixed, i), read_envelope({.rate = 1e8 + i, .warnings = kShared}));
+      const CompareResult result = of_base ? compare_paths(mixed, calm) : compare_paths(calm, mixed);
+      const ChangeVerdict half_the_rate = of_base ? ChangeVerdict::improved : ChangeVerdict::regressed;
+      CHECK(result.verdict == (disturbed <= 5 ? half_the_rate : ChangeVerdict::inconclusive));
+      const std::string said = result.text + (result.hints.empty() ? "" : result.hints.front());
+      CHECK(said.find(fmt::format("{} of 10", disturbed)) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("a changed CPU limit is a condition, also if one side has none") {
   CHECK(differences({{"host.cpu_limit", "1.5"}}, {{"host.cpu_limit", "1.9"}}, {}).front().decisive);
   CHECK(differences({{"host.cpu_limit", ""}}, {{"host.cpu_limit", "1.9"}}, {}).front().decisive);

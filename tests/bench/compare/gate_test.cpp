@@ -75,6 +75,25 @@ TEST_CASE("of repetitions the interval of the median decides, and across the lim
   CHECK(gate(dir, folder, on_limit, true).has_findings());
 }
 
+TEST_CASE("of fewer than six values the median alone decides, of six their interval") {
+  for (const int count : {1, 2, 5, 6, 7}) {
+    CAPTURE(count);
+    const TempDir dir;
+    write_repetitions(dir, "new", {}, count);
+    write_file(dir.path("new/00.json"), read_envelope({.rate = 0.8e9}));
+    if (count > 1) write_file(dir.path("new/01.json"), read_envelope({.rate = 1.2e9}));
+    const auto verdict = [&](const char* limit) {
+      const auto requirement = fmt::format(R"({{"metric":"read.bytes_per_second",{}}})", limit);
+      return gate(dir, dir.path("new"), requirement).gate[0].verdict;
+    };
+    const GateVerdict across = count < 6 ? GateVerdict::met : GateVerdict::inconclusive;
+    CHECK(verdict(count == 1 ? R"("min":0.79e9)" : R"("min":0.9e9)") == across);
+    CHECK(verdict(R"("max":1.1e9)") == across);
+    CHECK(verdict(R"("min":1.3e9)") == GateVerdict::missed);
+    CHECK(verdict(R"("max":0.7e9)") == GateVerdict::missed);
+  }
+}
+
 TEST_CASE("a gate stands beside a comparison: either fails the call") {
   const TempDir dir;
   const std::string base = write_repetitions(dir, "base", {});

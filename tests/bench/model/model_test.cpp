@@ -608,6 +608,23 @@ TEST_CASE("checkpoints and starts of epochs leave GPUs idle, which costs: 14.9 %
   CHECK(result.epoch_start_cost.value() == Approx(25.0 / 3600 * 512 * 3));
 }
 
+TEST_CASE(
+    "what is streamed costs as much as the GPUs can use: 10,240 images of 130 kB a second at 0.09 are 431 an hour") {
+  Context context;
+  ModelOptions options = worked_example();
+  options.egress_cost = 0.09;
+  const double whole = 10'240 * 130'000.0 * 3600 / 1e9 * 0.09;
+  CHECK(model(options, context).egress_cost_per_hour.value() == Approx(whole));
+  options.read_rate = 2e9;
+  for (const double fed : {2.0, 1.0, 0.5, 0.25}) {
+    options.decode_rate = 10'240 * fed;
+    CHECK(model(options, context).egress_cost_per_hour.value() == Approx(whole * std::min(fed, 1.0)));
+  }
+  options.gpus = 64;
+  options.nodes = 8;
+  CHECK(model(options, context).egress_cost_per_hour.value() == Approx(8 * whole * 0.25));
+}
+
 TEST_CASE("a job of several nodes needs of each its share, and costs what all of them cost") {
   Context context;
   ModelOptions options = worked_example();

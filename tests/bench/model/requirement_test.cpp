@@ -60,9 +60,18 @@ TEST_CASE("the inverse: GPUs that a supply feeds, whole ones") {
   CHECK(gpus_fed(job, 7999) == 7);
   CHECK(gpus_fed(job, 900, 0.9) == 1);
   CHECK(gpus_fed(job, 0) == 0);
-  for (std::uint64_t n = 1; n < 100; ++n) {
-    TrainingJob thirds{n, 1, 3, 0};
-    CHECK(gpus_fed(thirds, samples_per_second(thirds)) == n);
+}
+
+TEST_CASE("an exact multiple of what a GPU needs feeds as many GPUs, whatever rounds; a little less feeds one fewer") {
+  for (const double step_seconds : {3.0, 0.1, 0.224, 0.4}) {
+    for (const double au : {1.0, 0.9, 0.7}) {
+      for (std::uint64_t n = 1; n <= 1280; ++n) {
+        const TrainingJob job{n, 7, step_seconds, 0};
+        const double needed = samples_per_second(job) * au;
+        REQUIRE(gpus_fed(job, needed, au) == n);
+        REQUIRE(gpus_fed(job, needed * (1 - 1e-6), au) == n - 1);
+      }
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
@@ -84,6 +85,52 @@ TEST_CASE("each stage's shares sum up to one") {
   CHECK(names == std::vector<std::string>{"read", "decode", "augment", "transfer", "compute", "checkpoint"});
   CHECK(result.au_ratio.has_value());
   CHECK(*result.required_samples_per_second == doctest::Approx(4000));
+}
+
+TEST_CASE("each stage has the time of its threads: what it works, what it waits for and what holds it back") {
+  using enum Activity;
+  PipelineRun run{{}, {}, StepLog(0), {}, {}, {}, {}};
+  run.loader.readers = 3;
+  run.loader.workers = 4;
+  run.tally.decoded = 10;
+  const auto spend = [](ActivityTimes& times, Activity activity, double wall, double cpu) {
+    times.wall[static_cast<std::size_t>(activity)] = wall;
+    times.cpu[static_cast<std::size_t>(activity)] = cpu;
+  };
+  spend(run.tally.readers, read, 5, 1);
+  spend(run.tally.readers, blocked, 3, 0.2);
+  spend(run.tally.readers, starved, 2, 0.1);
+  spend(run.tally.workers, decode, 10, 9);
+  spend(run.tally.workers, augment, 4, 3);
+  spend(run.tally.workers, starved, 5, 0.5);
+  spend(run.tally.workers, blocked, 1, 0.25);
+  spend(run.tally.transfer, transfer, 2, 1);
+  spend(run.tally.transfer, decode, 1, 0.75);
+  spend(run.tally.transfer, starved, 4, 0.125);
+  spend(run.tally.transfer, blocked, 1, 0.125);
+  spend(run.step_times, compute, 6, 2);
+  spend(run.step_times, checkpoint, 1, 0.5);
+  spend(run.step_times, starved, 3, 0.25);
+
+  const auto row = [](const char* name, std::uint64_t threads, double busy, double starving, double held, double cpu) {
+    return fmt::format("{} {} {:.4f} {:.4f} {:.4f} {:.4f}", name, threads, busy, starving, held, cpu);
+  };
+  std::vector<std::string> rows;
+  for (const StageRow& stage : stage_rows(run)) {
+    rows.push_back(row(stage.name.c_str(), stage.threads, stage.busy_ratio, stage.starved_ratio, stage.blocked_ratio,
+                       stage.cpu_seconds_per_sample));
+  }
+  CHECK(rows == std::vector<std::string>{
+                    row("read", 3, 0.5, 0.2, 0.3, 0.13),      // the time of waits is in the row of its threads
+                    row("decode", 4, 0.5, 0.25, 0.25, 1.05),  // blocked: augmenting too, which the thread does next
+                    row("augment", 4, 0.2, 0.75, 0.05, 0.3),  // starved: while it decodes
+                    row("transfer", 1, 0.25, 0.625, 0.125, 0.125),  // decoding on a GPU is the row "decode"
+                    row("compute", 1, 0.6, 0.3, 0.1, 0.225),
+                    row("checkpoint", 1, 0.1, 0.9, 0, 0.05),
+                });
+  double sum = 0;
+  for (const StageRow& stage : stage_rows(run)) sum += stage.cpu_seconds_per_sample;
+  CHECK(sum == doctest::Approx(cpu_seconds_per_sample(run)));
 }
 
 TEST_CASE("processor time of the stages is that of all threads") {
@@ -205,6 +252,25 @@ TEST_CASE("checkpoints are written between steps, and the same is run without th
   CHECK(result.checkpoint->samples_per_second_without > 0);
   CHECK_FALSE(result.checkpoint->lost_ratio);  // 3 checkpoints tell nothing
   CHECK(tree_content(folder.path("out")).size() == 1);
+}
+
+TEST_CASE("a checkpoint follows each n-th step, and no other") {
+  for (std::uint64_t every = 1; every <= 7; ++every) {
+    CAPTURE(every);
+    const TempDir dir;
+    const auto files = io::posix_file_system();
+    CheckpointWriter writer(*files, dir.path(), 100);
+    FakeSource source(small_jpeg(), 24);
+    const auto sink = host_sink();
+    LoaderSettings loader;
+    loader.batch = 4;
+    loader.crop = 16;
+    loader.workers = 1;
+    Context context;
+    const PipelineRun done = run_pipeline({source, *sink, {}}, loader, {0, every}, &writer, nullptr, context);
+    CHECK(done.log.steps() == 6);
+    CHECK(writer.count() == 6 / every);
+  }
 }
 
 TEST_CASE("with nothing read and nothing decoded the tool's own cost is left") {

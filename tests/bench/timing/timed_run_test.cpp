@@ -44,6 +44,17 @@ TEST_CASE("whether a rate is steady is not known of less than a second") {
   CHECK_FALSE(is_steady(timing_of(kNine)).has_value());
   CHECK(is_steady(timing_of(kEven)) == true);
   CHECK(is_steady(timing_of(kRising)) == false);
+  CHECK(is_steady(timing_of({kRising.rbegin(), kRising.rend()})) == false);
+}
+
+TEST_CASE("a rate that drifts up or down by more than the limit is not steady, by less it is") {
+  const auto drifting = [](double drift) {
+    std::vector<double> rates;
+    for (int i = 0; i < 20; ++i) rates.push_back(100 * (1 + drift * i / 19));
+    return rates;
+  };
+  for (const double drift : {0.5, 0.2, -0.2, -0.5}) CHECK(is_steady(timing_of(drifting(drift))) == false);
+  for (const double drift : {0.01, 0.0, -0.01}) CHECK(is_steady(timing_of(drifting(drift))) == true);
 }
 
 TEST_CASE("runs are steady together when each was, and not known to be when of one it is not known") {

@@ -129,6 +129,25 @@ TEST_CASE("where others keep the cores busy, a job that waits for storage more t
   CHECK(shortage_of(row) == Shortage::cores);
 }
 
+TEST_CASE("the blocked share is of those that wait and those that work: of the job, without one of the node") {
+  WatchRow row = calm();
+  CHECK(blocked_share(row) == 0.0);
+  row.job->blocked_threads = 3;
+  CHECK(blocked_share(row) == 0.75);  // beside one busy core
+  row.job->cores = 3;
+  CHECK(blocked_share(row) == 0.5);
+  row.job->cores = 0;
+  CHECK(blocked_share(row) == 1.0);
+  row.job->cores.reset();
+  CHECK_FALSE(blocked_share(row));
+  row.job.reset();
+  CHECK(blocked_share(row) == 0.0);
+  row.node.blocked_tasks = 0.4;  // a mean
+  CHECK(blocked_share(row).value() == doctest::Approx(0.25));
+  row.node.busy_cores.reset();
+  CHECK_FALSE(blocked_share(row));
+}
+
 TEST_CASE("storage is short when all tasks wait, or when many wait beside those that work") {
   WatchRow row = waiting_for_storage();
   CHECK(shortage_of(row) == Shortage::storage);

@@ -68,15 +68,10 @@ class Resharding(CompatibilityTest):
         self.shardctl("reshard", "set", "out", *self.OPTIONS)
         self.assert_same("out", "resharded")
 
-    def test_a_killed_reshard_goes_on(self):
-        result = self.shardctl("reshard", "set", "half-reshard-killed", *self.OPTIONS)
-        self.assertEqual((result["shards_written"], result["shards_reused"]), (1, 2))
-        self.assert_same("half-reshard-killed", "resharded")
-
-    def test_the_first_part_joins_the_second(self):
-        self.shardctl("reshard", "set", "half-reshard-part", *self.OPTIONS, "--part", "0/2")
-        self.assertEqual(self.shardctl("merge", "half-reshard-part")["parts"], 2)
-        self.assert_same("half-reshard-part", "resharded")
+    def test_a_killed_reshard_begins_again_elsewhere(self):  # its plan has no checksums of blocks
+        for target in ("half-reshard-killed", "half-reshard-part"):
+            with self.subTest(target):
+                self.assert_refused("reshard", "set", target, *self.OPTIONS)
 
     def test_another_option_is_refused(self):
         for target in ("half-reshard-killed", "half-reshard-part", "resharded"):
@@ -139,9 +134,9 @@ class Staging(CompatibilityTest):
         self.assertGreaterEqual(result["bytes_reused"], sum(p.stat().st_size for p in (self.folder / "set").glob("*.tar")))
         self.assert_holds("half-staged", "set")
 
-    def test_a_killed_stage_goes_on_inside_a_file(self):
+    def test_a_file_that_a_killed_stage_has_begun_is_copied_again(self):  # its log has no checksums
         result = self.shardctl("stage", "large", "half-staged-large", "--manifest", "none", "--lease", "0")
-        self.assertEqual((result["bytes_reused"], result["bytes_fetched"]), (32 << 20, 32 << 20))
+        self.assertEqual((result["bytes_reused"], result["bytes_fetched"]), (0, 64 << 20))
         self.assertEqual(tree(self.folder / "half-staged-large")["zeros.bin"], tree(self.folder / "large")["zeros.bin"])
 
     def test_another_set_is_refused_and_the_remedy_works(self):

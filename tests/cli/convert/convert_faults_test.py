@@ -2,17 +2,17 @@
 
 import os
 import pathlib
-import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from program import (  # noqa: E402
-    PROGRAMS, SOAK, FolderTest, can_mount, fake_jpeg, fake_png, had_time_to_stop, result_of, run, start, strace, tree, wait_until)
+    PROGRAMS, SOAK, FolderTest, can_mount, fake_jpeg, fake_png, had_time_to_stop, killed_runs, result_of, run, start, strace, tree,
+    wait_until)
 
 NOBODY = 65534
 
@@ -133,26 +133,16 @@ class Answers(FolderTest):
 
 
 class Kills(FolderTest):
-    def test_killed_at_random_moments_the_next_run_ends_with_the_same_bytes(self):
-        src = self.make_tree(classes=8, per_class=250, size=60_000)
-        options = ["--samples", "100", "--index", "dali,wids,energon", "--quiet"]
-        started = time.monotonic()
+    def test_killed_at_any_step_the_next_run_ends_with_the_same_bytes(self):
+        src = self.make_tree(classes=8, per_class=50, size=60_000)
+        options = ["--samples", "20", "--index", "dali,wids,energon", "--quiet"]
         self.assertEqual(run("shardctl", "convert", src, self.folder / "expected", *options).returncode, 0)
-        whole = time.monotonic() - started
         expected = tree(self.folder / "expected")
-        random.seed(5)
         out = self.folder / "out"
-        for _ in range(50 if SOAK else 12):
-            process = start("shardctl", "convert", src, out, *options)
-            time.sleep(random.uniform(0, whole))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        for _ in killed_runs(50 if SOAK else 12, 5, lambda: shutil.rmtree(out), "convert", src, out, *options):
             for name, content in tree(out).items():
                 if not pathlib.Path(name).name.startswith(".") and not name.endswith(".run"):
                     self.assertEqual(content, expected[name], name)
-            if random.random() < 0.3 and (out / "shard-000003.tar").exists():
-                (out / "shard-000003.tar").unlink()  # so that there is always something left to do
-                (out / "manifest.json").unlink(missing_ok=True)
         self.assertEqual(run("shardctl", "convert", src, out, *options).returncode, 0)
         self.assertEqual(tree(out), expected)
 
@@ -170,6 +160,46 @@ class Kills(FolderTest):
             self.assertRegex(stderr, r"the next run reads \S+ [KM]iB of 1 unfinished shard again")
         self.assertIn("run the same command again to continue", stderr)
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
+
+
+class Durability(FolderTest):
+    """The real calls: bytes are synced before they get their name, and the folder of the name after that."""
+
+    def assert_durable(self, command, published):
+        """That a command makes each file below self.folder durable that it gives a name, at least these."""
+        log = self.folder / "log"
+        calls = strace("-y", "-o", str(log), "-e", "trace=fdatasync,fsync,link,linkat,rename,renameat,renameat2")
+        finished = subprocess.run([*calls, str(PROGRAMS / "shardctl"), *command], cwd=self.folder, capture_output=True,
+                                  text=True, timeout=120)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        synced, named, waiting = set(), set(), {}
+        for line in log.read_text().splitlines():
+            if match := re.search(r"f(?:data)?sync\(\d+<([^>]+)>", line):
+                synced.add(match[1])
+                waiting = {name: folder for name, folder in waiting.items() if folder != match[1]}
+            elif match := re.search(r'(?:link|linkat|rename|renameat2?)\(.*?"([^"]+)".*?"([^"]+)"', line):
+                source, name = (str((self.folder / one).resolve()) for one in match.groups())
+                if name.endswith(".run"):  # a sign of life, not a record
+                    continue
+                self.assertIn(source, synced, f"{name} got its name before its bytes were synced")
+                named.add(pathlib.Path(name).name)
+                waiting[name] = str(pathlib.Path(name).parent)
+        self.assertEqual(waiting, {}, "names whose folder was not synced")
+        self.assertGreaterEqual(named, set(published))
+
+    def test_whatever_publishes_is_durable(self):
+        source = self.make_tree(per_class=4)
+        shard = {"shard-000000.tar", "shard-000000.tar.index", "manifest.json", "plan"}
+        wids = {"shardindex.json", "shard-000000.tar.md5"}
+        self.assert_durable(["convert", "src", "out", "--index", "wids"], shard | wids)
+        (source / "class_0/new.jpg").write_bytes(fake_jpeg(b"new"))
+        added = {"shard-000001.tar", "shard-000001.tar.index", "manifest.json", "plan-1", "manifest-0.json"}
+        self.assert_durable(["convert", "src", "out", "--append"], added)
+        self.assert_durable(["reshard", "out", "other"], shard)
+        self.assert_durable(["convert", "src", "parts", "--part", "0/1"], {"part-00000-of-00001.json"})
+        self.assert_durable(["merge", "parts"], {"manifest.json"})
+        self.assert_durable(["index", "parts", "--dali"], {"shard-000000.idx", "manifest.json"})
+        self.assert_durable(["stage", "out", "copy", "--lease", "60"], {"staged.json", "stage.journal"})
 
 
 class Parts(FolderTest):

@@ -137,8 +137,9 @@ class LocalInputs(FolderTest):
             for verb in (["ls"], ["stat"], ["verify"], ["index"], ["extract", self.out()], ["reshard", self.out()],
                          ["stage", self.out()]):
                 with self.subTest(f"{verb[0]} {name}"):
-                    self.assert_error(self.go("shardctl", verb[0], name, *verb[1:]), 4, "manifest.json", "delete it")
-        manifest.unlink()
+                    self.assert_error(self.go("shardctl", verb[0], name, *verb[1:]), 4, "manifest.json",
+                                      "index", "--replace")
+        self.ok("shardctl", "index", "set", "--replace")
         self.assertEqual(self.shardctl("set")["verify"], SAMPLES)
 
     def test_what_can_be_no_input_is_refused_alike(self):

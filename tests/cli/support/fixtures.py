@@ -13,11 +13,13 @@ TWO_DAYS = 2 * 24 * 3600 * 10**9
 
 
 def tree_without_listed_indexes(root):
-    """The tree, but of manifests what version 0.1.0 wrote: it did not list the indexes for other readers."""
-    files = tree(root)
+    """The tree without records of shardkit, which have newer formats, and of manifests what version 0.1.0 wrote: it did not
+    list the indexes for other readers, and plans had other hashes."""
+    files = {name: content for name, content in tree(root).items() if ".shardkit/" not in name}
     for path in pathlib.Path(root).rglob("manifest.json"):
         manifest = json.loads(path.read_text())
-        manifest.pop("files", None)
+        for newer in ("files", "checksum", "plan_hash"):
+            manifest.pop(newer, None)
         files[str(path.relative_to(root))] = manifest
     return files
 

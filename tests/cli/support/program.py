@@ -7,8 +7,10 @@ import importlib.util
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -107,6 +109,31 @@ def strace(*options):
         raise unittest.SkipTest("strace is not installed")
     # LeakSanitizer refuses to run under ptrace.
     return ["env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-f", "-qq", *options]
+
+
+def is_killed_at(calls, number, *command):
+    """Whether a command of shardctl makes so many of these system calls in one thread; it is killed at that one."""
+    traced = strace("-o", "/dev/null", "-e", f"trace={calls}", "-e", f"inject={calls}:signal=SIGKILL:when={number}")
+    done = subprocess.run([*traced, PROGRAMS / "shardctl", *map(str, command)], capture_output=True, text=True, timeout=120)
+    if done.returncode not in (0, 128 + signal.SIGKILL, -signal.SIGKILL):
+        raise AssertionError(done.stderr)
+    return done.returncode != 0
+
+
+def killed_runs(count, seed, restart, *command):
+    """Runs a command of shardctl so many times, which is killed where it reads, writes, syncs or gives names, and yields after
+    each kill. A run that ended before that is followed by `restart()`. Fails unless most runs were killed."""
+    moments = random.Random(seed)
+    killed = 0
+    for _ in range(count):
+        calls, most = moments.choice((("pread64", 100), ("write", 12), ("fdatasync", 8), ("fsync", 8), ("rename", 8)))
+        if is_killed_at(calls, moments.randrange(1, most + 1), *command):
+            killed += 1
+            yield
+        else:
+            restart()
+    if killed * 3 < count * 2:
+        raise AssertionError(f"only {killed} of {count} runs were killed before they ended")
 
 
 def has_uring():

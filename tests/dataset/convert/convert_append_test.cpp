@@ -783,6 +783,37 @@ TEST_CASE("a run that others took for dead publishes nothing") {
   CHECK(read_file(appends.source.dir.path("set/manifest.json")) == before);
 }
 
+TEST_CASE("a slower convert never puts its manifest in the place of that of an --append, though its run file is gone") {
+  const GrowingSource small;
+  const GrowingSource grown;
+  grown.grow();
+  std::uint64_t appended = 0;
+  bool began = true;
+  for (std::uint64_t moment = 1; std::exchange(began, false); ++moment) {
+    CAPTURE(moment);
+    fs::remove_all(small.dir.path("set"));
+    ConvertOptions appending = grown.appending();
+    appending.target = small.dir.path("set");
+    appending.identity = FileIdentity::size;
+    ConvertOptions slow = small.options();
+    slow.identity = FileIdentity::size;
+    bool has_appended = false;
+    ForgetfulFileSystem files;
+    files.act_at(moment, [&] {
+      began = true;
+      has_appended = ends([&] {
+        run(slow);
+        run(appending);
+      });
+    });
+    Context ctx;
+    ends([&] { convert_on(files, slow, ctx); });
+    if (has_appended) CHECK(small.manifest().samples == 36);
+    appended += has_appended ? 1 : 0;
+  }
+  CHECK(appended > 0);
+}
+
 TEST_CASE("a power cut at any moment of an --append leaves the old set or the new one, and the next run ends it") {
   const GrowingSource source;
   run(source.options("old"));

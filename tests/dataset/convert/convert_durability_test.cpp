@@ -1,10 +1,13 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "dataset/convert/convert.hpp"
+#include "dataset/verify/verify.hpp"
 #include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
 #include "support/files.hpp"
 #include "support/forgetful_file_system.hpp"
 #include "support/image_tree.hpp"
@@ -30,6 +33,17 @@ void rebuild(const ForgetfulFileSystem& files, const std::string& from, const st
   std::filesystem::create_directories(to);
   for (const auto& [path, content] : files.after_power_cut()) {
     if (path.starts_with(from + "/")) write_file(to + path.substr(from.size()), content);
+  }
+}
+
+/// What a power cut may leave of a set in `folder`: an index for each shard, and all shards for a manifest.
+void check_no_gap(const std::map<std::string, std::string>& left, const std::string& folder,
+                  const std::map<std::string, std::string>& expected) {
+  const bool is_finished = left.contains(folder + "/" + formats::kManifestName);
+  for (const auto& [name, content] : expected) {
+    if (is_finished) CHECK_MESSAGE(left.contains(folder + "/" + name), name);
+    if (name.ends_with(".tar") && left.contains(folder + "/" + name))
+      CHECK_MESSAGE(left.contains(folder + "/" + formats::shard_index_path(name)), name);
   }
 }
 
@@ -64,6 +78,7 @@ TEST_CASE("a power cut at any moment leaves whole shards only, and the next run 
       attempt.run();
     } catch (const Error&) {
     }
+    for (const auto& left : attempt.files.after_power_cuts()) check_no_gap(left, attempt.dir.path("out"), expected);
     const std::string after = attempt.dir.path("after");
     rebuild(attempt.files, attempt.dir.path("out"), after);
     for (const auto& [name, content] : tree_content(after)) {
@@ -109,6 +124,40 @@ TEST_CASE("a power cut at any moment of a run with bad files leaves a target tha
     Context again;
     convert(skipping(attempt.dir, "after"), again);
     CHECK(shards_of(after) == expected);
+    if (!attempt.files.failed()) break;
+  }
+}
+
+TEST_CASE("a power cut at any moment after a bad file of a finished set was corrected leaves no manifest over other bytes") {
+  const TempDir dir;
+  const ImageTree tree{dir.path("src"), 2, 8, 3000};
+  tree.make();
+  const std::string good = read_file(tree.path(0, 3));
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    write_file(tree.path(0, 3), "<html>");
+    Attempt attempt(dir.path("src"), 0);
+    ConvertOptions options = small_convert(attempt.dir, "out");
+    options.sharding.on_bad = OnBad::skip;
+    Context ctx;
+    convert_on(attempt.files, options, ctx);
+    write_file(tree.path(0, 3), good);
+    attempt.files.fail_at(moment, ErrorCode::io);
+    try {
+      convert_on(attempt.files, options, ctx);
+    } catch (const Error&) {
+    }
+    const auto cuts = attempt.files.after_power_cuts();
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+      CAPTURE(i);
+      const std::string after = attempt.dir.path(fmt::format("after-{}", i));
+      for (const auto& [path, content] : cuts[i]) {
+        const std::string out = attempt.dir.path("out/");
+        if (path.starts_with(out)) write_file(after + "/" + path.substr(out.size()), content);
+      }
+      if (!std::filesystem::exists(after + "/manifest.json")) continue;
+      CHECK(verify({.shards = {after}}, ctx).errors == 0);
+    }
     if (!attempt.files.failed()) break;
   }
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -79,6 +80,41 @@ TEST_CASE("--split divides the samples among folders with a manifest each, every
   std::uint64_t counted = 0;
   for (const ManifestClass& item : f.manifest("out/train").classes) counted += item.samples;
   CHECK(counted == in_train);
+}
+
+TEST_CASE("a split that moves samples of small classes into the first set loses none, whatever the order and groups") {
+  Fixture f;
+  f.tree.classes = 40;
+  f.tree.per_class = 2;
+  f.tree.make();
+  ConvertOptions options = f.options("out");
+  options.sharding.samples = 7;
+  options.split = {"train=0.4", "val=0.3", "test=0.3"};
+  SUBCASE("shuffled") {}
+  SUBCASE("in the order of the source") { options.sharding.no_shuffle = true; }
+  SUBCASE("by groups") { options.group_by = "key:(class_[0-9]+/img_00[0-9])"; }
+  SUBCASE("with another seed") { options.seed = 3; }
+  Context ctx;
+  CHECK(convert(options, ctx).samples == 80);
+  REQUIRE_FALSE(ctx.warnings().empty());
+  CHECK(ctx.warnings()[0].code == "class_without_training_sample");
+
+  std::map<std::string, std::uint64_t> all;
+  std::size_t samples = 0;
+  for (const char* set : {"out/train", "out/val", "out/test"}) {
+    const auto found = f.samples(set);
+    const Manifest manifest = f.manifest(set);
+    CHECK(manifest.samples == found.size());
+    for (const ManifestClass& item : manifest.classes) {
+      CHECK(item.samples == static_cast<std::uint64_t>(std::ranges::count_if(
+                                found, [&](const auto& sample) { return sample.first.starts_with(item.name + "/"); })));
+      if (set == std::string("out/train")) CHECK(item.samples > 0);
+    }
+    samples += found.size();
+    all.insert(found.begin(), found.end());
+  }
+  CHECK(samples == 80);
+  CHECK(all.size() == 80);
 }
 
 TEST_CASE("where a sample goes does not change with the order, and changes with the seed") {

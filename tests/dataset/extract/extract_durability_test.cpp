@@ -1,4 +1,6 @@
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -50,5 +52,41 @@ TEST_CASE("a power cut or a full disk at any moment leaves whole files under the
       CHECK(moment > 20);
       break;
     }
+  }
+}
+
+TEST_CASE("a file that somebody else puts in the way, at any moment, is a conflict and stays, however it begins") {
+  const TempDir dir;
+  ImageTree{.root = dir.path("src"), .classes = 1, .per_class = 3}.make();
+  convert_tree(dir.path("src"), dir.path("shards"), 1);
+  const std::string name = "class_0/img_001.jpg";
+  const std::string ours = read_file(dir.path("src/" + name));
+  for (const std::string& theirs : {ours + "x", ours.substr(0, ours.size() - 1), "y" + ours.substr(1), std::string()}) {
+    CAPTURE(theirs.size());
+    std::uint64_t conflicts = 0;
+    bool came = true;
+    for (std::uint64_t moment = 1; std::exchange(came, false); ++moment) {
+      CAPTURE(moment);
+      const TempDir attempt;
+      const std::string path = attempt.path("out/" + name);
+      bool was_first = false;
+      ForgetfulFileSystem files;
+      files.act_at(moment, [&] {
+        came = true;
+        was_first = !std::filesystem::exists(path);
+        if (was_first) write_file(path, theirs);
+      });
+      Context ctx;
+      try {
+        extract_on(files, {.shards = {dir.path("shards")}, .target = attempt.path("out"), .threads = 1}, ctx);
+        CHECK_FALSE(was_first);
+      } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::conflict);
+        CHECK(was_first);
+        ++conflicts;
+      }
+      CHECK(read_file(path) == (was_first ? theirs : ours));
+    }
+    CHECK(conflicts > 3);
   }
 }

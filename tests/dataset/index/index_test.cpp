@@ -82,10 +82,37 @@ TEST_CASE("what a convert wrote is not overwritten: neither manifest nor index")
   CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("manifest.json"), Error);
 
   fs::remove(folder.path(kManifestName));
-  std::string index = folder.read(".shardkit/s.tar.index");
-  index.insert(index.find('\n'), std::string(32, 'a'));
-  folder.write(".shardkit/s.tar.index", index);
+  const std::string text = folder.read(".shardkit/s.tar.index");
+  MemorySource old(as_bytes(text));
+  StringSink sink;
+  ShardIndexWriter index(sink, "s.tar", std::string(32, 'a'));
+  const ShardSummary summary = read_shard_index(old, "i", {[&](IndexSample&& sample) { index.add(sample); }});
+  index.finish(summary.bytes, summary.xxh3_128);
+  folder.write(".shardkit/s.tar.index", sink.text());
   CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("s.tar.index"), Error);
+
+  folder.write(".shardkit/s.tar.index", "damaged");
+  folder.write(".shardkit/plan", "");
+  CHECK_THROWS_AS(index_folder(folder), Error);
+}
+
+TEST_CASE("--replace gives up what a convert wrote, also if it is damaged") {
+  ShardFolder folder;
+  folder.write("s.tar", good_samples(1));
+  index_folder(folder);
+  const std::string expected = folder.read(kManifestName);
+  for (const char* name : {kManifestName, ".shardkit/s.tar.index", ".shardkit/plan", ".shardkit/s.tar.bad"})
+    folder.write(name, "damaged");
+  IndexOptions options;
+  options.shards = {folder.path("")};
+  Context ctx;
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, ctx), doctest::Contains("--replace"), Error);
+  options.replace = true;
+  shardkit::dataset::index(options, ctx);
+  CHECK(folder.read(kManifestName) == expected);
+  CHECK_FALSE(fs::exists(folder.path(".shardkit/plan")));
+  options.shards = {folder.path("s.tar")};
+  CHECK_THROWS_AS(shardkit::dataset::index(options, ctx), Error);
 }
 
 TEST_CASE("a shard that readers would not read whole is refused, and no manifest appears") {

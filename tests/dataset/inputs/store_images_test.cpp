@@ -192,7 +192,7 @@ TEST_CASE("a plan of a store is followed, wherever the plan lies, and names no s
   Images images;
   images.plan(images.options(kBucket, ""), "plan");
   const std::string plan = read_file(images.folder.path("plan"));
-  CHECK(plan.starts_with("shardkit-plan\t3\n"));  // keys are nested
+  CHECK(plan.find("\nobjects\n") != std::string::npos);
   CHECK(plan.find(":@\"v1\"") != std::string::npos);
   images.server->replace("bucket/plans/1", plan);
   images.convert(images.options(images.local(), "here"));

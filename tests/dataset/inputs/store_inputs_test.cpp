@@ -101,6 +101,21 @@ TEST_CASE("ls, stat and verify of a URL give what they give of the folder") {
   }
 }
 
+TEST_CASE("hidden tars of a bucket are not shards, and a shard named twice by URL is read once") {
+  Shards shards;
+  const Texts local = rows({.shards = {shards.folder.path()}});
+  for (const char* hidden : {"._a.tar", ".tmp.tar", ".b.tar.gz"})
+    shards.server->replace(std::string("bucket/set/") + hidden, shards.folder.read("a.tar"));
+  CHECK(rows({.shards = {"s3://bucket/set"}, .access = shards.access()}) == local);
+  const std::string bucket = "s3://bucket/set/", web = shards.server->url("/bucket/set/");
+  for (const Texts& twice :
+       {Texts{bucket + "a.tar", bucket + "b.tar", bucket + "a.tar"}, Texts{bucket + "{a,b}.tar", bucket + "b.tar"},
+        Texts{bucket + "a.tar", bucket}, Texts{web + "a.tar", web + "{a,b}.tar"}, Texts{web, web + "b.tar"}}) {
+    CAPTURE(twice.back());
+    CHECK(rows({.shards = twice, .access = shards.access()}) == local);
+  }
+}
+
 TEST_CASE("verify that is interrupted gives what it found so far and never calls it sound") {
   Shards shards;
   std::stop_source stop;

@@ -231,6 +231,113 @@ TEST_CASE("sets with other classes are merged by the names of their classes; onl
   CHECK(repair(options).result.samples == 6);
 }
 
+namespace {
+
+/// A set in which a class map gives cats and dogs one label, and an option that has to know the class of each sample.
+struct SharedLabel {
+  TempDir dir;
+  ConvertOptions converting;
+  ReshardOptions options;
+
+  SharedLabel() {
+    for (const char* name : {"bird", "cat", "dog"}) {
+      for (int i = 0; i < 4; ++i) {
+        write_file(dir.path(fmt::format("src/{0}/{0}{1}.jpg", name, i)), fake_jpeg(fmt::format("{}{}", name, i)));
+      }
+    }
+    write_file(dir.path("map.json"), R"({"bird": 0, "cat": 1, "dog": 1})");
+    converting.source = dir.path("src");
+    converting.target = dir.path("set");
+    converting.sharding.class_map = dir.path("map.json");
+    options.inputs = {dir.path("set")};
+    options.target = dir.path("out");
+  }
+  void make() const {
+    Context ctx;
+    convert(converting, ctx);
+  }
+  void lose_index() const { fs::remove(dir.path("set/.shardkit/shard-000000.tar.index")); }
+  void ask(bool merge) {
+    options.merge_classes = merge;
+    if (!merge) options.classes = {"dog"};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("of classes that share a label the original path tells which one a sample has") {
+  for (const bool merge : {false, true}) {
+    CAPTURE(merge);
+    SharedLabel set;
+    set.make();
+    set.ask(merge);
+    CHECK(repair(set.options).result.samples == (merge ? 12 : 4));
+    for (const ReadMember& member : members_in(set.options.target)) {
+      if (merge && member.extension == "cls") {
+        CHECK(member.content == (member.key.starts_with("bird") ? "0" : member.key.starts_with("cat") ? "1" : "2"));
+      }
+      if (!merge) CHECK(member.key.starts_with("dog/"));
+    }
+  }
+}
+
+TEST_CASE("what needs the class of samples that share a label is refused where nothing shows it") {
+  for (const bool merge : {false, true}) {
+    CAPTURE(merge);
+    SUBCASE("without the index, until --recheck restores it") {
+      SharedLabel set;
+      set.make();
+      set.lose_index();
+      set.ask(merge);
+      const Error error = failure(set.options);
+      CHECK(error.code() == ErrorCode::unsupported);
+      CHECK(says(error, "2 classes share label 1, such as 'cat' and 'dog'"));
+      CHECK(says(error, merge ? "which --merge-classes needs" : "which --class needs"));
+      CHECK(says(error, "again with --recheck"));
+      CHECK(!fs::exists(set.dir.path("out")));
+      set.converting.recheck = true;
+      set.make();
+      CHECK(repair(set.options).result.samples == (merge ? 12 : 4));
+    }
+    SUBCASE("in a set of a list, where folders are not classes") {
+      SharedLabel set;
+      write_file(set.dir.path("list.csv"), "path,label\ncat/cat0.jpg,dog\ndog/dog0.jpg,cat\nbird/bird0.jpg,bird\n");
+      set.converting.sharding.images.list = set.dir.path("list.csv");
+      set.converting.sharding.images.label_column = "label";
+      set.make();
+      set.ask(merge);
+      CHECK(says(failure(set.options), "--class-map that gives each class its own label"));
+    }
+  }
+}
+
+TEST_CASE("without an index classes are merged where each has its own label, and a whole shared label is filtered") {
+  SharedLabel set;
+  set.make();
+  set.lose_index();
+  SUBCASE("both classes of the label are wanted") {
+    set.options.classes = {"dog", "cat"};
+    CHECK(repair(set.options).result.samples == 8);
+  }
+  SUBCASE("another class is wanted") {
+    set.options.classes = {"bird"};
+    CHECK(repair(set.options).result.samples == 4);
+  }
+  SUBCASE("the label is wanted by its number") {
+    set.options.classes = {"1"};
+    CHECK(repair(set.options).result.samples == 8);
+  }
+  SUBCASE("no label is shared") {
+    set.converting.sharding.class_map.clear();
+    set.converting.target = set.dir.path("plain");
+    set.make();
+    fs::remove_all(set.dir.path("plain/.shardkit"));
+    set.options.inputs = {set.dir.path("plain")};
+    set.options.merge_classes = true;
+    CHECK(repair(set.options).result.samples == 12);
+  }
+}
+
 TEST_CASE("classes are merged by name only where manifests name them") {
   const OneTar tar(numbered_samples(3, "k"));
   ReshardOptions options = tar.options();

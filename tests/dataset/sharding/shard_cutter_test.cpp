@@ -92,6 +92,13 @@ TEST_CASE("one sample over --size does not make --multiple-of cut all shards sma
   CHECK(*std::ranges::max_element(result.samples) <= 100);
 }
 
+TEST_CASE("--multiple-of balances where a sample over --size is alone in its shard, else keeps it alone") {
+  ShardingOptions options = with({}, 1024 + 3 * 1024);
+  options.multiple_of = 2;
+  CHECK(cut({1024, 1024, 1024, 1024, 1024, 1024, 9000}, options).samples == Sizes{2, 2, 2, 1});
+  CHECK(cut({9000, 1024, 1024, 1024, 1024, 1024, 1024}, options).samples == Sizes{1, 2, 1, 3});
+}
+
 TEST_CASE("numbers that no set can have are refused") {
   ShardingOptions options;
   options.multiple_of = std::numeric_limits<std::uint64_t>::max();

@@ -105,6 +105,23 @@ TEST_CASE("a class without a training sample gives the first set the one with th
   CHECK(ctx.warnings()[0].text.find("'c0', 'c1', 'c2', 'c3'") != std::string::npos);
 }
 
+TEST_CASE("samples that move into the first set take their places in its order, from whatever set they come") {
+  const auto pairs = [](std::uint32_t sample) {
+    return SplitFacts{xxh3_64(as_bytes(fmt::format("k{}", sample))), sample % 40};
+  };
+  Context ctx;
+  const SplitRule rule{parse_split({"train=0.4", "val=0.3", "test=0.3"}), 0};
+  const DividedSamples divided = split_samples(first_samples(80), rule, pairs, ctx);
+  CHECK(divided.labels_moved.size() > 5);
+  SampleOrder all;
+  for (const SampleOrder& set : divided.sets) {
+    CHECK(std::ranges::is_sorted(set));
+    all.insert(all.end(), set.begin(), set.end());
+  }
+  std::ranges::sort(all);
+  CHECK(all == first_samples(80));
+}
+
 TEST_CASE(
     "a group that is in a set stays there, and only groups in no set move for a class without a training sample") {
   SplitRule rule{parse_split({"train=0.000001", "val=0.999999"}), 0};

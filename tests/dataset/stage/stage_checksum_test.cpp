@@ -91,6 +91,31 @@ TEST_CASE("an ETag counts as MD5 only when that is asked for, and then also for 
   CHECK(files.source.bytes_read == 0);
 }
 
+TEST_CASE("the marker of ranks that were verified by different means claims the weaker, whichever came first") {
+  Files files;
+  files.source.content = {{"0.tar", noise(100, 1)}, {"1.tar", noise(100, 2)}};
+  files.options.world = 2;
+  const auto stage_rank = [&](const char* rank, bool with_checksums) {
+    files.source.checksums.clear();
+    if (with_checksums) files.know(ChecksumKind::crc32c);
+    files.options.rank = rank;
+    files.stage();
+    return read_staged_marker(read_file(files.dir.path("out/.shardkit/staged.json")), "").verified;
+  };
+  SUBCASE("size, then checksums") {
+    CHECK(stage_rank("0", false) == "size");
+    CHECK(stage_rank("1", true) == "size");
+  }
+  SUBCASE("checksums, then size") {
+    CHECK(stage_rank("0", true) == "store_checksum");
+    CHECK(stage_rank("1", false) == "size");
+  }
+  SUBCASE("checksums twice") {
+    CHECK(stage_rank("0", true) == "store_checksum");
+    CHECK(stage_rank("1", true) == "store_checksum");
+  }
+}
+
 TEST_CASE("an ETag that is no MD5 vouches for nothing") {
   Files files;
   files.options.verify = StageVerify::etag;

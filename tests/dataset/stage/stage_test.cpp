@@ -266,6 +266,35 @@ TEST_CASE("with ranks only their shards come, with their indexes, and the marker
   }
 }
 
+TEST_CASE("ranks without a manifest add theirs to the folder too, and are in place when they are asked for again") {
+  FakeSource source;
+  for (const char* name : {"0.tar", "1.tar", "2.tar", "notes.txt"}) source.content[name] = noise(1000, 1);
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  options.world = 3;
+  for (const char* rank : {"0", "1"}) {
+    options.rank = rank;
+    run(source, options);
+    CHECK(run(source, options).bytes_fetched == 0);
+  }
+  const auto marker = [&] { return read_staged_marker(read_file(options.target + "/.shardkit/staged.json"), ""); };
+  CHECK(marker().subsets.size() == 2);
+  options.rank = "0";
+  CHECK(run(source, options).bytes_fetched == 0);
+  CHECK(staged_content(options.target).size() == 3);
+
+  source.content["2.tar"] = noise(1000, 2);  // of another rank, but of the same set
+  options.rank = "2";
+  run(source, options);
+  CHECK(read_file(options.target + "/2.tar") == source.content["2.tar"]);
+  options.rank.reset();
+  options.world.reset();
+  run(source, options);
+  CHECK(marker().subsets.empty());
+  CHECK(staged_content(options.target) == source.content);
+}
+
 TEST_CASE("nothing is staged onto itself: a copy that is the source would be evicted with it") {
   const Shards shards;
   Context ctx;

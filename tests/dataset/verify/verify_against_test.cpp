@@ -9,6 +9,7 @@
 #include "dataset/image_samples.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/verify/verify.hpp"
+#include "formats/manifest.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -191,11 +192,11 @@ TEST_CASE("fields in a manifest that are not a list of texts are an error that n
   Source source;
   source.convert();
   const std::string path = source.dir.path("out/manifest.json");
-  const std::string text = read_file(path);
-  for (const char* fields : {"1", "[1]", "{\\\"a\\\":\\\"b\\\"}", "[\\\"a", "\\\"a\\\"", "null", ""}) {
+  formats::Manifest manifest = formats::read_manifest(read_file(path), path);
+  for (const char* fields : {"1", "[1]", "{\"a\":\"b\"}", "[\"a", "\"a\"", "null", ""}) {
     CAPTURE(fields);
-    const std::string option = fmt::format("\"options\": {{\n  \"fields\": \"{}\",", fields);
-    write_file(path, std::string(text).replace(text.find("\"options\": {"), 12, option));
+    manifest.options["fields"] = fields;
+    write_file(path, formats::write_manifest(manifest));
     CHECK_THROWS_WITH_AS(source.verify(), doctest::Contains("manifest.json': the option fields"), Error);
   }
 }

@@ -185,6 +185,18 @@ TEST_CASE("duplicate_key: an error in the later of two shards, with the position
   CHECK(result.has_findings());
 }
 
+TEST_CASE("duplicate_key, not split_sample: other files of a key in another shard are no part of its sample") {
+  ShardFolder folder;
+  folder.write("a.tar", TarBuilder().sample("k", "i", "1").end());
+  folder.write("b.tar", TarBuilder().file("k.json", "{}").file("k.txt", "x").end());
+  const Problem& found = problem(verify_path(folder.path()), "duplicate_key");
+  CHECK(found.shard == "b.tar");
+  CHECK(found.key == "k");
+  const auto whole = with([](TarBuilder& b) { b.sample("k", "i", "1").file("other.jpg", "i").file("k.json", "{}"); });
+  CHECK(std::ranges::count(codes(whole), "duplicate_key") == 0);
+  CHECK(problem(whole, "split_sample").key == "k");
+}
+
 TEST_CASE("missing_label: an error where other samples have one, also in another shard") {
   ShardFolder folder;
   folder.write("a.tar", good_samples(1));
