@@ -107,6 +107,21 @@ class Parts(PartsTest):
         self.assertEqual(self.missing(), "0-2\n")
         self.assert_error(run(*convert, env=slurm_task(4, 1, 4)), 2, "4 parts of", "array tasks 0-3")
 
+    def test_a_part_reads_and_checks_only_its_own_lines_of_the_plan(self):
+        plan = self.folder / "plan"
+        run("shardctl", "plan", self.source, "-o", plan, "--shards", 20)
+
+        def convert(part):
+            return run("shardctl", "convert", self.source, self.target, "--plan", plan, "--part", part)
+        self.assertEqual(convert("0/3").returncode, 0)
+        kept = self.target / ".shardkit/plan"
+        lines = kept.read_bytes().split(b"\n")
+        last = max(i for i, line in enumerate(lines) if line.startswith(b"+"))
+        lines[last] = lines[last].replace(b"img_", b"imh_")
+        kept.write_bytes(b"\n".join(lines))
+        self.assertEqual(convert("1/3").returncode, 0)
+        self.assert_error(convert("2/3"), 4, "have changed since they were written")
+
     def test_targets_without_parts_are_refused(self):
         self.assert_error(run("shardctl", "parts", self.folder), 4, "has no plan of a convert or reshard")
         self.convert()
