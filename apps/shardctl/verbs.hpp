@@ -8,6 +8,7 @@ namespace shardkit::apps {
 cli::Command synth_command();
 cli::Command plan_command();
 cli::Command convert_command();
+cli::Command parts_command();
 cli::Command merge_command();
 cli::Command verify_command();
 cli::Command reshard_command();

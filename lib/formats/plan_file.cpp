@@ -147,17 +147,16 @@ void PlanReader::read_table() {
   split_columns(std::string_view(tail).substr(end, tail.size() - 1 - end), columns);
   std::uint64_t count = 0;
   Hash128 head;
-  Hash128 checksum;
   const std::uint64_t end_offset = size - tail.size() + end;
   if (columns.size() != (has_blocks_ ? 6 : 5) || !parse_number(columns[1], table_offset_) ||
-      !parse_number(columns[2], count) || !parse_hex(columns[3], hash_) || !parse_hex(columns.back(), checksum) ||
+      !parse_number(columns[2], count) || !parse_hex(columns[3], hash_) || !parse_hex(columns.back(), end_) ||
       (has_blocks_ && !parse_hex(columns[4], head)) || table_offset_ > end_offset || head_bytes_ > table_offset_) {
     damaged(end_offset, "the closing line is not readable");
   }
   const std::uint64_t covered = size - 1 - columns.back().size() - 1;
   if (!has_blocks_) {
-    if (!(hash_of(0, covered) == checksum)) damaged(0, "its bytes have changed since it was written");
-  } else if (!(hash_of(0, head_bytes_) == head) || !(hash_of(table_offset_, covered) == checksum)) {
+    if (!(hash_of(0, covered) == end_)) damaged(0, "its bytes have changed since it was written");
+  } else if (!(hash_of(0, head_bytes_) == head) || !(hash_of(table_offset_, covered) == end_)) {
     damaged(0, "its bytes have changed since it was written");
   }
   parse_table(count, end_offset);

@@ -147,6 +147,9 @@ class PlanReader {
   std::uint64_t bytes() const;
   /// Reads the whole file and throws Error{corrupt} if its bytes differ from those written.
   void check_bytes() const;
+  /// Whether both were written with the same bytes, by the checksums at their ends. False for plans without those of
+  /// blocks.
+  bool is_copy_of(const PlanReader& other) const { return has_blocks_ && other.has_blocks_ && end_ == other.end_; }
   /// Number of the first shard; not 0 in a plan that adds to a set.
   std::uint64_t first_shard() const { return head_.start ? head_.start->shards : 0; }
   /// "<prefix>-000007.tar"; `shard` counts from 0 within the plan.
@@ -198,6 +201,7 @@ class PlanReader {
   std::uint64_t head_bytes_ = 0;
   std::uint64_t table_offset_ = 0;
   Hash128 hash_;
+  Hash128 end_;  ///< of the table, which has the checksums of everything before it
 };
 
 /// The name of a plan in .shardkit: "plan", and of the ones that --append added behind it "plan-1", "plan-2" and so on.

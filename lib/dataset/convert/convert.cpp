@@ -76,7 +76,7 @@ class Conversion {
         plan.check_bytes();
         plan_->stream_all([&](Bytes piece) { sink.write(piece); });
       };
-      set.adopt_plan(copy, options_.identity);
+      if (!set.adopt_copy(plan)) set.adopt_plan(copy, options_.identity);
     } else if (const catalog::SetFolders folders = set_folders(); !folders.names.empty()) {
       plan_folders(folders);
     } else if (!rule.shares.empty()) {

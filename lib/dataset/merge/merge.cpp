@@ -10,6 +10,7 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/remedies.hpp"
+#include "dataset/sharding/set_folders.hpp"
 #include "dataset/sharding/sharding_job.hpp"
 
 namespace shardkit::dataset {
@@ -18,7 +19,7 @@ namespace {
 struct FoundPart {
   Part part;
   std::string path;
-  formats::Manifest manifest;
+  std::string plan_hash;
 };
 
 std::vector<FoundPart> find_parts(const ShardTarget& target) {
@@ -27,7 +28,7 @@ std::vector<FoundPart> find_parts(const ShardTarget& target) {
     const std::string name = entry.path().filename();
     if (const std::optional<Part> part = parse_part_file_name(name)) {
       const std::string path = target.state_path(name);
-      parts.push_back({*part, path, formats::read_manifest(io::read_text_file(path), path)});
+      parts.push_back({*part, path, formats::read_manifest(io::read_text_file(path), path).plan_hash});
     }
   }
   std::ranges::sort(parts, {}, [](const FoundPart& found) { return found.part.index; });
@@ -37,7 +38,7 @@ std::vector<FoundPart> find_parts(const ShardTarget& target) {
 /// Whether all parts of this count exist and are of this plan.
 bool is_complete(const std::vector<FoundPart>& parts, std::uint64_t count, const std::string& plan_hash) {
   const auto belongs = [&](const FoundPart& found) {
-    return found.part.count == count && found.manifest.plan_hash == plan_hash;
+    return found.part.count == count && found.plan_hash == plan_hash;
   };
   return static_cast<std::uint64_t>(std::ranges::count_if(parts, belongs)) == count;
 }
@@ -60,7 +61,7 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
     const auto found = std::ranges::find(parts, i, [](const FoundPart& item) { return item.part.index; });
     if (found == parts.end())
       refuse(fmt::format("part {0}/{1} is missing; run its command with --part {0}/{1}", i, count));
-    if (found->manifest.plan_hash != plan_hash)
+    if (found->plan_hash != plan_hash)
       refuse(fmt::format("part {}/{} belongs to another plan; run it again", i, count));
   }
 }
@@ -70,17 +71,6 @@ bool is_merged(const ShardTarget& target) {
   const std::string path = target.path_of(formats::kManifestName);
   return std::filesystem::exists(path) &&
          formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
-}
-
-/// The folders below that a convert or reshard writes to: sets of a split.
-std::vector<std::string> sets_below(const std::string& folder) {
-  std::vector<std::string> sets;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (std::filesystem::exists(at->path() / formats::kStateFolder / "plan", error)) sets.push_back(at->path());
-  }
-  std::ranges::sort(sets);
-  return sets;
 }
 
 /// The remedy in a folder without parts.

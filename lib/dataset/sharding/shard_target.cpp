@@ -121,6 +121,14 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   follow_plan();
 }
 
+bool ShardTarget::adopt_copy(const formats::PlanReader& given) {
+  if (!has_plan()) return false;
+  open_plan();
+  if (!plan_->is_copy_of(given)) return false;
+  if (!dry_run_) follow_plan();
+  return true;
+}
+
 void ShardTarget::follow_plan() {
   run_->follow(to_hex(plan_->hash()));
   // Others look in the same order, announcement first: of two that begin at once, at least one sees the other.

@@ -42,6 +42,9 @@ class ShardTarget {
   /// difference. Throws Error{in_use} if a live run follows another plan, Error{io} if only class folders of the plan
   /// are missing, because the source may be mounted again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
+  /// Adopts the current plan if it is a copy of `given`, without reading all of either; false if it is not, or there is
+  /// none. After prepare(). Throws the errors of follow_plan().
+  bool adopt_copy(const formats::PlanReader& given);
   /// Announces that this run follows the current plan. Throws Error{in_use} if a live run follows another one or the
   /// plan was replaced meanwhile, and the errors of refuse_superseded(). After prepare().
   void follow_plan();

@@ -217,7 +217,9 @@ std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& 
   set.refuse_superseded();
   if (!part_) return publish_manifest(files_, set.folder(), manifest);
   const std::string path = set.state_path(part_file_name(*part_));
-  io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
+  formats::Manifest of_part = manifest;
+  of_part.classes.clear();  // the plan has them once for all parts
+  io::publish(files_, path, as_bytes(formats::write_manifest(of_part)));
   return path;
 }
 

@@ -1,0 +1,203 @@
+#include "dataset/parts/parts.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "dataset/sharding/bad_files.hpp"
+#include "dataset/sharding/part.hpp"
+#include "dataset/sharding/set_folders.hpp"
+#include "dataset/sharding/shard_target.hpp"
+#include "io/run_file.hpp"
+#include "system/clock.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+/// The target or one of its sets, with what it says about parts.
+struct Set {
+  Set(io::FileSystem& files, const std::string& folder) : target(files, folder) {}
+
+  ShardTarget target;
+  std::map<std::string, io::Run> runs;  ///< live, by part
+  bool is_merged = false;
+};
+
+bool is_merged(const ShardTarget& target) {
+  const std::string path = target.path_of(formats::kManifestName);
+  return std::filesystem::exists(path) &&
+         formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
+}
+
+std::deque<Set> open_sets(const std::string& folder, io::FileSystem& files) {
+  std::vector<std::string> folders = sets_below(folder);
+  if (ShardTarget(files, folder).has_plan()) folders = {folder};
+  if (folders.empty()) {
+    throw Error(ErrorCode::not_found, At{folder},
+                "'{}' has no plan of a convert or reshard; name the target of one that began with --part", folder);
+  }
+  std::deque<Set> sets;
+  for (const std::string& path : folders) {
+    Set& set = sets.emplace_back(files, path);
+    set.target.open_plan();
+    set.is_merged = is_merged(set.target);
+    const std::string state = set.target.state_path("");
+    for (const io::Run& run : io::live_runs(state, io::lock_reach(state), system::system_clock().now())) {
+      if (run.plan == to_hex(set.target.plan().hash())) set.runs.emplace(run.part, run);
+    }
+  }
+  return sets;
+}
+
+/// Of a part that exists or is being written.
+std::optional<std::uint64_t> count_of_any_part(const Set& set) {
+  std::uint64_t count = 0;
+  const auto consider = [&](const std::optional<Part>& part) {
+    if (part) count = std::max(count, part->count);
+  };
+  for (const auto& [part, run] : set.runs) consider(parse_part_text(part));
+  for (const auto& entry : std::filesystem::directory_iterator(set.target.state_path("")))
+    consider(parse_part_file_name(entry.path().filename()));
+  return count == 0 ? std::nullopt : std::optional(count);
+}
+
+/// As array tasks recorded it, else as the plan or parts say.
+Division find_division(const std::deque<Set>& sets, const std::string& folder) {
+  for (const Set& set : sets) {
+    if (const auto division = set.target.division()) return *division;
+  }
+  for (const Set& set : sets) {
+    std::optional<std::uint64_t> count = set.target.plan().head().parts;
+    if (!count) count = count_of_any_part(set);
+    if (count) return {*count, {0, 1, *count - 1}, 1};
+  }
+  throw Error(ErrorCode::not_found, At{folder},
+              "'{}' is not divided into parts: its convert or reshard has no --part, or no part has begun", folder);
+}
+
+/// Adds what the set has of a part; returns whether all of it is there.
+bool add_shards(const Set& set, const Part& part, PartRow& row) {
+  const auto [begin, end] = shards_of(part, set.target.plan().shards().size());
+  row.shards += end - begin;
+  bool is_whole = set.is_merged || std::filesystem::exists(set.target.state_path(part_file_name(part)));
+  for (std::size_t shard = begin; shard < end; ++shard) {
+    if (set.target.finished(shard, false)) {
+      ++row.shards_done;
+      continue;
+    }
+    is_whole = false;
+    const auto bad = bad_files_of(set.target.folder(), set.target.plan().shard_name(shard));
+    if (std::ranges::find(bad, BadState::open, &BadFile::state) != bad.end()) row.state = PartState::failed;
+  }
+  return is_whole;
+}
+
+PartRow row_of(const std::deque<Set>& sets, const Part& part, std::uint64_t task) {
+  PartRow row{part.index, task};
+  bool is_whole = true;
+  for (const Set& set : sets) {
+    is_whole = add_shards(set, part, row) && is_whole;
+    if (const auto run = set.runs.find(part_text(part)); run != set.runs.end()) row.run = io::describe(run->second);
+  }
+  if (!row.run.empty()) row.state = PartState::in_progress;
+  if (is_whole) row.state = PartState::done;
+  return row;
+}
+
+void count(const PartRow& row, PartsResult& result) {
+  switch (row.state) {
+    case PartState::done:
+      ++result.done;
+      break;
+    case PartState::in_progress:
+      ++result.in_progress;
+      break;
+    case PartState::failed:
+      ++result.failed;
+      break;
+    case PartState::missing:
+      ++result.missing;
+      break;
+  }
+  result.shards += row.shards;
+  result.shards_done += row.shards_done;
+}
+
+}  // namespace
+
+std::string number_ranges(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
+    if (last > i) text += fmt::format("-{}", numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+void PartsOptions::describe(FieldVisitor& v) {
+  v.field(
+      {"TARGET", "folder that the parts of a convert or reshard write to, or that contains its sets", Role::positional},
+      target);
+  v.field({"missing",
+           "print only the ids of array tasks whose parts are missing or failed, such as 3,7-9; nothing if there are "
+           "none"},
+          missing);
+}
+
+void PartRow::describe(FieldVisitor& v) {
+  v.field({"part", "number of the part, from 0"}, part);
+  v.field({"task", "id of the array task that writes it"}, task);
+  v.field({"state",
+           "done; in_progress: a live run writes it; failed: bad files keep its shards open; missing: not begun, or "
+           "interrupted"},
+          state);
+  v.field({"shards", Unit::count, "shards of the part, in all sets"}, shards);
+  v.field({"shards_done", Unit::count, "finished ones of these"}, shards_done);
+  v.field({"run", "the live run; empty without one"}, run);
+}
+
+void PartsResult::describe(FieldVisitor& v) {
+  v.field({"parts", Unit::count, "parts of the target"}, parts);
+  v.field({"done", Unit::count, "parts that have finished"}, done);
+  v.field({"in_progress", Unit::count, "parts that a live run writes"}, in_progress);
+  v.field({"failed", Unit::count, "parts with shards that bad files keep open"}, failed);
+  v.field({"missing", Unit::count, "parts that have not begun or were interrupted"}, missing);
+  v.field({"shards", Unit::count, "shards of all parts"}, shards);
+  v.field({"shards_done", Unit::count, "finished ones of these"}, shards_done);
+  v.field({"merged", "whether all sets have the manifest that `shardctl merge` writes"}, merged);
+  v.field({"missing_tasks", "ids of array tasks whose parts are missing or failed, such as 3,7-9"}, missing_tasks);
+  v.field({"rows", "one row per part"}, rows);
+}
+
+PartsResult parts(const PartsOptions& options, Context& ctx) {
+  const auto files = io::posix_file_system();
+  const std::deque<Set> sets = open_sets(options.target, *files);
+  const Division division = find_division(sets, options.target);
+  PartsResult result;
+  result.parts = division.parts;
+  result.merged = std::ranges::all_of(sets, &Set::is_merged);
+  std::vector<std::uint64_t> tasks;
+  ctx.progress().start("check", division.parts);
+  for (std::uint64_t part = 0; part < division.parts; ++part) {
+    ctx.throw_if_stopped();
+    const std::uint64_t task = division.id_of(part);
+    result.rows.push_back(row_of(sets, {part, division.parts}, task));
+    count(result.rows.back(), result);
+    const PartState state = result.rows.back().state;
+    const bool is_open = state == PartState::missing || state == PartState::failed;
+    if (is_open && (tasks.empty() || tasks.back() != task)) tasks.push_back(task);
+    ++ctx.progress().items;
+  }
+  result.missing_tasks = number_ranges(tasks);
+  return result;
+}
+
+}  // namespace shardkit::dataset
