@@ -66,13 +66,6 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
   }
 }
 
-/// Whether the manifest of this plan is there already.
-bool is_merged(const ShardTarget& target) {
-  const std::string path = target.path_of(formats::kManifestName);
-  return std::filesystem::exists(path) &&
-         formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
-}
-
 /// The remedy in a folder without parts.
 std::string instead_of_merge(const ShardTarget& target) {
   if (!std::filesystem::exists(target.folder())) return "it does not exist";

@@ -28,12 +28,6 @@ struct Set {
   bool is_merged = false;
 };
 
-bool is_merged(const ShardTarget& target) {
-  const std::string path = target.path_of(formats::kManifestName);
-  return std::filesystem::exists(path) &&
-         formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
-}
-
 std::deque<Set> open_sets(const std::string& folder, io::FileSystem& files) {
   std::vector<std::string> folders = sets_below(folder);
   if (ShardTarget(files, folder).has_plan()) folders = {folder};

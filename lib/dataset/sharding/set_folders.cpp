@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 
@@ -17,6 +18,12 @@ std::vector<std::string> sets_below(const std::string& folder) {
   }
   std::ranges::sort(sets);
   return sets;
+}
+
+bool is_merged(const ShardTarget& target) {
+  const std::string path = target.path_of(formats::kManifestName);
+  return std::filesystem::exists(path) &&
+         formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
 }
 
 }  // namespace shardkit::dataset
