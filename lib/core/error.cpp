@@ -61,7 +61,7 @@ std::string_view remedy_of(int error_number) {
   return {};
 }
 
-/// What the link `path` names; empty if it is no link.
+/// What the link `path` names; empty if it is not a link.
 std::string link_target(const std::string& path) {
   std::array<char, 4096> target{};
   const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());

@@ -85,16 +85,21 @@ bool holds_compressed_data(const std::string& path) {
 
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
+    if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
+    throw Error(ErrorCode::usage, At{folder},
+                "'{}' is both input and output; write to another folder, then remove this one", folder);
+  }
+}
+
+/// A folder that was given as input would contain the output the next time.
+void refuse_target_in_input(const std::vector<std::string>& operands, const std::string& target) {
+  for (const std::string& folder : operands) {
     const fs::path input = fs::weakly_canonical(folder);
     const fs::path output = fs::weakly_canonical(target);
-    if (input == output) {
-      throw Error(ErrorCode::usage, At{folder},
-                  "'{}' is both input and output; write to another folder, then remove this one", folder);
-    }
-    if (system::is_below(output, input)) {
-      throw Error(ErrorCode::usage, At{target},
-                  "the target '{}' is inside the input '{}'; choose a folder outside of it", target, folder);
-    }
+    if (catalog::is_address(folder) || input == output || !fs::is_directory(input)) continue;
+    if (!system::is_below(output, input)) continue;
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is inside the input '{}'; choose a folder outside of it", target, folder);
   }
 }
 
@@ -309,6 +314,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   ClassNames names(options);
   std::map<std::string, std::shared_ptr<const LabelNames>> folders;
   std::set<fs::path> given;
+  for (const std::string& target : targets) refuse_target_in_input(options.inputs, target);
   for (const std::string& input : options.inputs) {
     if (!given.insert((fs::path(input) / "").lexically_normal()).second)
       ctx.warn("input_twice", "'{}' was given twice; its samples are taken only once", input);
