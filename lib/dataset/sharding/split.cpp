@@ -267,7 +267,7 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
       const nlohmann::ordered_json row = rows->fields(path, position);
       const auto cell = row.find(column);
       if (cell == row.end()) break;
-      const std::string text = cell->is_null() ? std::string() : json_text(*cell);
+      const std::string text = cell->is_null() || *cell == "" ? std::string() : json_text(*cell);
       if (group.value_or(text) != text) {
         throw usage_error("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
                           rows->table().file(), column, path, position.line);

@@ -226,7 +226,7 @@ class Verification {
   void collect(ProblemLog& log, bool index_fits = false) {
     if (log.has(ProblemCode::extra_shard)) {  // what a shard of something else contains is not this set's concern
       for (const ProblemKind& kind : problem_kinds()) {
-        if (kind.code != ProblemCode::extra_shard) log.drop(kind.code);
+        if (kind.code != ProblemCode::extra_shard && kind.code != ProblemCode::unreadable) log.drop(kind.code);
       }
     }
     // The further pieces of samples lack what the first has. More than there are pieces have another cause.
