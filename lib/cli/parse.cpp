@@ -267,7 +267,10 @@ void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std
     const std::size_t left = texts.size() - next;
     const std::size_t free = left > needed ? left - needed : 0;
     const std::size_t take = slot.repeated ? free : std::min<std::size_t>(slot.required ? left : free, 1);
-    for (std::size_t i = 0; i < take; ++i) slot.store(texts[next++]);
+    for (std::size_t i = 0; i < take; ++i, ++next) {
+      if (texts[next].empty()) throw usage_error("{} is empty", slot.name);
+      slot.store(texts[next]);
+    }
   }
   if (next < texts.size()) throw usage_error("unexpected argument '{}'", texts[next]);
 }

@@ -99,29 +99,6 @@ std::unique_ptr<io::RunFile> announce(io::FileSystem& files, const std::string& 
   return run;
 }
 
-/// --replace: removes what convert or reshard wrote about the shards of a folder, damaged or not.
-void forget_conversion(const IndexOptions& options) {
-  const std::string folder = options.shards.front();
-  if (options.shards.size() > 1 || catalog::is_address(folder) || !std::filesystem::is_directory(folder) ||
-      !options.output.empty())
-    throw usage_error("--replace is for the shards of one local folder, without --output; give the folder");
-  const std::string state = io::join_path(folder, formats::kStateFolder);
-  if (catalog::tar_names_in(folder).empty()) return;
-  refuse_foreign_manifest(folder);
-  const auto files = io::posix_file_system();
-  files->create_directories(state);
-  const std::unique_ptr<io::RunFile> run = announce(*files, folder);
-  const auto is_about_shards = [](const std::string& name) {
-    return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
-           name.ends_with(".index") || name.ends_with(".bad");
-  };
-  std::vector<std::string> paths = {io::join_path(folder, formats::kManifestName)};
-  for (const auto& entry : std::filesystem::directory_iterator(state)) {
-    if (is_about_shards(entry.path().filename())) paths.push_back(entry.path());
-  }
-  for (const std::string& path : paths) files->remove(path);
-}
-
 /// Makes the index of a tar from another program, and those of other readers, while it is read: any dialect, offsets as
 /// they really are.
 class ShardIndexer final : public formats::TarHandler {
@@ -189,6 +166,64 @@ std::vector<std::string> names_of(const std::map<std::string, bool>& readers) {
     if (wanted) names.push_back(name);
   }
   return names;
+}
+
+/// A shard that cannot be indexed needs the records that --replace removes: a salvage takes more samples with them.
+void require_whole(const std::string& path, Context& ctx) {
+  struct Nowhere final : ByteSink {
+    void write(Bytes) override {}
+  } nowhere;
+  const auto files = io::posix_file_system();
+  const IndexKinds no_kinds;
+  formats::ShardIndexWriter index(nowhere, path, "");
+  ReaderIndexWriter others(*files, io::parent_folder(path), path, no_kinds);
+  ReaderIndexScan scan(others);
+  ShardIndexer indexer(index, scan, path);
+  io::FileSource source(path);
+  formats::read_tar(
+      source, indexer, [](Bytes) {}, ctx);
+  indexer.finish();
+}
+
+/// Shards that the manifest lists and that --replace would forget without a word.
+void warn_of_missing(const std::string& folder, const std::vector<std::string>& tars, Context& ctx) {
+  const std::string path = io::join_path(folder, formats::kManifestName);
+  formats::Manifest manifest;
+  try {
+    manifest = formats::read_manifest(io::read_text_file(path), path);
+  } catch (const Error&) {
+    return;  // --replace is for damaged ones, too
+  }
+  std::erase_if(manifest.shards, [&](const auto& shard) { return std::ranges::find(tars, shard.name) != tars.end(); });
+  if (manifest.shards.empty()) return;
+  ctx.warn("shards_missing", "{} of the replaced manifest not in '{}', first '{}': the new one does not list them",
+           format_count(manifest.shards.size(), "shard"), folder, manifest.shards.front().name);
+}
+
+/// --replace: removes what convert or reshard wrote about the shards of a folder, damaged or not.
+void forget_conversion(const IndexOptions& options, Context& ctx) {
+  const std::string folder = options.shards.front();
+  if (options.shards.size() > 1 || catalog::is_address(folder) || !std::filesystem::is_directory(folder) ||
+      !options.output.empty())
+    throw usage_error("--replace is for the shards of one local folder, without --output; give the folder");
+  const std::string state = io::join_path(folder, formats::kStateFolder);
+  const std::vector<std::string> tars = catalog::tar_names_in(folder);
+  if (tars.empty()) return;
+  refuse_foreign_manifest(folder);
+  for (const std::string& tar : tars) require_whole(io::join_path(folder, tar), ctx);
+  warn_of_missing(folder, tars, ctx);
+  const auto files = io::posix_file_system();
+  files->create_directories(state);
+  const std::unique_ptr<io::RunFile> run = announce(*files, folder);
+  const auto is_about_shards = [](const std::string& name) {
+    return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
+           name.ends_with(".index") || name.ends_with(".bad");
+  };
+  std::vector<std::string> paths = {io::join_path(folder, formats::kManifestName)};
+  for (const auto& entry : std::filesystem::directory_iterator(state)) {
+    if (is_about_shards(entry.path().filename())) paths.push_back(entry.path());
+  }
+  for (const std::string& path : paths) files->remove(path);
 }
 
 /// One run of index().
@@ -355,7 +390,7 @@ void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
 
 IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.replace) forget_conversion(options);
+  if (options.replace) forget_conversion(options, ctx);
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   if (set.folder.empty()) {
     throw usage_error("the shards are in several folders; index each folder separately");

@@ -115,6 +115,29 @@ TEST_CASE("--replace gives up what a convert wrote, also if it is damaged") {
   CHECK_THROWS_AS(shardkit::dataset::index(options, ctx), Error);
 }
 
+TEST_CASE("--replace removes no record as long as a shard is damaged, and names shards that are missing") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(1));
+  folder.write("b.tar", good_samples(3));
+  index_folder(folder);
+  const std::string whole = folder.read("b.tar");
+  IndexOptions options;
+  options.shards = {folder.path("")};
+  options.replace = true;
+  for (const std::size_t length : {std::size_t{0}, std::size_t{2562}}) {
+    folder.write("b.tar", whole.substr(0, length));
+    Context ctx;
+    CHECK_THROWS_AS(shardkit::dataset::index(options, ctx), Error);
+    CHECK(fs::exists(folder.path(kManifestName)));
+    CHECK(fs::exists(folder.path(".shardkit/b.tar.index")));
+  }
+  fs::remove(folder.path("b.tar"));
+  Context ctx;
+  shardkit::dataset::index(options, ctx);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].code == "shards_missing");
+}
+
 TEST_CASE("a shard that readers would not read whole is refused, and no manifest appears") {
   ShardFolder folder;
   folder.write("a.tar", good_samples(1));
