@@ -31,6 +31,7 @@ dataset::PartsResult parts_to_output(const dataset::PartsOptions& options, Conte
 }
 
 cli::Answer answer_parts(const dataset::PartsOptions&, const dataset::PartsResult& result) {
+  if (result.parts == 0) return {.headline = "nothing left to do: the set is finished"};
   std::string states;
   const auto add = [&](std::uint64_t parts, std::string_view state) {
     if (parts > 0) states += fmt::format(", {} {}", format_count(parts), state);

@@ -13,6 +13,8 @@
 #include "dataset/sharding/part.hpp"
 #include "dataset/sharding/set_folders.hpp"
 #include "dataset/sharding/shard_target.hpp"
+#include "formats/manifest.hpp"
+#include "io/file.hpp"
 #include "io/run_file.hpp"
 #include "system/clock.hpp"
 
@@ -48,37 +50,57 @@ std::deque<Set> open_sets(const std::string& folder, io::FileSystem& files) {
   return sets;
 }
 
-/// Of a part that exists or is being written.
-std::optional<std::uint64_t> count_of_any_part(const Set& set) {
-  std::uint64_t count = 0;
+/// The division of which most is there or being written; merge takes one that is complete.
+std::optional<std::uint64_t> count_of_parts(const Set& set) {
+  std::map<std::uint64_t, std::uint64_t> there;  // parts, by the count of their division
   const auto consider = [&](const std::optional<Part>& part) {
-    if (part) count = std::max(count, part->count);
+    if (part) ++there[part->count];
   };
   for (const auto& [part, run] : set.runs) consider(parse_part_text(part));
   for (const auto& entry : std::filesystem::directory_iterator(set.target.state_path("")))
     consider(parse_part_file_name(entry.path().filename()));
-  return count == 0 ? std::nullopt : std::optional(count);
+  const auto share = [](const auto& division) {
+    return static_cast<double>(division.second) / static_cast<double>(division.first);
+  };
+  const auto most = std::ranges::max_element(there, {}, share);
+  return most == there.end() ? std::nullopt : std::optional(most->first);
 }
 
-/// As array tasks recorded it, else as the plan or parts say.
+/// As array tasks recorded it, else as the plan or parts say. No parts: the set is finished, and has no records of
+/// parts.
 Division find_division(const std::deque<Set>& sets, const std::string& folder) {
   for (const Set& set : sets) {
     if (const auto division = set.target.division()) return *division;
   }
   for (const Set& set : sets) {
     std::optional<std::uint64_t> count = set.target.plan().head().parts;
-    if (!count) count = count_of_any_part(set);
+    if (!count) count = count_of_parts(set);
     if (count) return {*count, {0, 1, *count - 1}, 1};
   }
+  if (std::ranges::all_of(sets, &Set::is_merged)) return {0, {0, 1, 0}, 1};
   throw Error(ErrorCode::not_found, At{folder},
-              "'{}' is not divided into parts: its convert or reshard has no --part, or no part has begun", folder);
+              "the parts of '{}' are not known: its convert or reshard has no --part, or no part has ended; run the "
+              "parts again with --part I/N",
+              folder);
+}
+
+/// Whether the part ended and its record can be merged.
+bool is_recorded(const Set& set, const Part& part) {
+  const std::string path = set.target.state_path(part_file_name(part));
+  if (!std::filesystem::exists(path)) return false;
+  try {
+    formats::read_manifest(io::read_text_file(path), path);
+    return true;
+  } catch (const Error&) {  // damaged: the part writes it again
+    return false;
+  }
 }
 
 /// Adds what the set has of a part; returns whether all of it is there.
 bool add_shards(const Set& set, const Part& part, PartRow& row) {
   const auto [begin, end] = shards_of(part, set.target.plan().shards().size());
   row.shards += end - begin;
-  bool is_whole = set.is_merged || std::filesystem::exists(set.target.state_path(part_file_name(part)));
+  bool is_whole = set.is_merged || is_recorded(set, part);
   for (std::size_t shard = begin; shard < end; ++shard) {
     if (set.target.finished(shard, false)) {
       ++row.shards_done;

@@ -55,6 +55,31 @@ class Parts(PartsTest):
         self.assertTrue(self.parts()["merged"])
         self.assertEqual(self.missing(), "")
 
+    def test_sets_of_a_split_stay_merged_without_the_records_of_their_parts(self):
+        for part in ("0/2", "1/2"):
+            self.assertEqual(self.convert("--split", "train=0.5,val=0.5", "--part", part).returncode, 0)
+        for name in ("train", "val"):
+            self.assertEqual(run("shardctl", "merge", self.target / name).returncode, 0)
+        self.assertTrue(self.parts()["merged"])
+        self.assertEqual(self.missing(), "")
+
+    def test_a_part_whose_record_is_damaged_is_to_be_run_again(self):
+        for part in ("0/2", "1/2"):
+            self.assertEqual(self.convert("--part", part).returncode, 0)
+        record = self.target / ".shardkit/part-00001-of-00002.json"
+        record.write_bytes(record.read_bytes().replace(b"shard-", b"shar--", 1))
+        self.assertEqual(self.missing(), "1\n")
+        self.assertNotEqual(run("shardctl", "merge", self.target).returncode, 0)
+        self.assertEqual(self.convert("--part", "1/2").returncode, 0)
+        self.assertEqual(self.missing(), "")
+        self.assertEqual(run("shardctl", "merge", self.target).returncode, 0)
+
+    def test_of_two_divisions_the_one_that_is_further_counts(self):
+        for part in ("0/4", "0/3", "1/3", "2/3"):
+            self.assertEqual(self.convert("--part", part).returncode, 0)
+        result = self.parts()
+        self.assertEqual((result["parts"], result["done"]), (3, 3))
+
     def test_ids_are_those_of_the_array_that_came_first(self):
         self.assertEqual(self.task(7, 1, 7, 2).returncode, 0)
         self.assertEqual(self.missing(), "1,3,5\n")
@@ -122,10 +147,12 @@ class Parts(PartsTest):
         self.assertEqual(convert("1/3").returncode, 0)
         self.assert_error(convert("2/3"), 4, "have changed since they were written")
 
-    def test_targets_without_parts_are_refused(self):
+    def test_targets_without_parts_are_refused_unless_nothing_is_left_to_do(self):
         self.assert_error(run("shardctl", "parts", self.folder), 4, "has no plan of a convert or reshard")
         self.convert()
-        self.assert_error(run("shardctl", "parts", self.target), 4, "is not divided into parts")
+        self.assertTrue(self.parts()["merged"])
+        (self.target / "manifest.json").unlink()
+        self.assert_error(run("shardctl", "parts", self.target), 4, "run the parts again with --part I/N")
 
 
 class SingleTasks(PartsTest):
