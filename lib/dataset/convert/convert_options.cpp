@@ -1,23 +1,12 @@
-#include <filesystem>
-
 #include <fmt/format.h>
 
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
 #include "dataset/convert/convert.hpp"
-#include "system/storage.hpp"
+#include "dataset/sharding/set_folders.hpp"
 
 namespace shardkit::dataset {
 namespace {
-
-/// A target inside the source would be scanned as a class by the next run.
-void refuse_target_in_source(const std::string& source, const std::string& target) {
-  if (catalog::is_address(source)) return;
-  if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
-    throw Error(ErrorCode::usage, At{target},
-                "the target '{}' is inside the source '{}'; choose a folder outside of it", target, source);
-  }
-}
 
 /// A given plan already fixes these options; a contradiction would be ignored silently.
 void refuse_options_beside_plan(const ConvertOptions& options) {
@@ -37,7 +26,7 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
 }  // namespace
 
 void check(const ConvertOptions& options) {
-  refuse_target_in_source(options.source, options.target);
+  if (!catalog::is_address(options.source)) refuse_target_inside(options.target, options.source, "source");
   check_usage(options.append || !options.discard, "--discard needs --append");
   if (!options.plan.empty()) refuse_options_beside_plan(options);
 }

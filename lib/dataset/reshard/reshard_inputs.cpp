@@ -19,6 +19,7 @@
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
+#include "dataset/sharding/set_folders.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
@@ -26,7 +27,6 @@
 #include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -91,15 +91,14 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
   }
 }
 
-/// A folder that was given as input would contain the output the next time.
-void refuse_target_in_input(const std::vector<std::string>& operands, const std::string& target) {
+/// A single tar may lie beside the output; a folder that was given is read whole the next time.
+void refuse_targets_in_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets) {
   for (const std::string& folder : operands) {
-    const fs::path input = fs::weakly_canonical(folder);
-    const fs::path output = fs::weakly_canonical(target);
-    if (catalog::is_address(folder) || input == output || !fs::is_directory(input)) continue;
-    if (!system::is_below(output, input)) continue;
-    throw Error(ErrorCode::usage, At{target},
-                "the target '{}' is inside the input '{}'; choose a folder outside of it", target, folder);
+    if (catalog::is_address(folder) || !fs::is_directory(folder)) continue;
+    for (const std::string& target : targets) {
+      const bool is_same = fs::weakly_canonical(folder) == fs::weakly_canonical(target);  // see refuse_own_output()
+      if (!is_same) refuse_target_inside(target, folder, "input");
+    }
   }
 }
 
@@ -314,7 +313,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   ClassNames names(options);
   std::map<std::string, std::shared_ptr<const LabelNames>> folders;
   std::set<fs::path> given;
-  for (const std::string& target : targets) refuse_target_in_input(options.inputs, target);
+  refuse_targets_in_inputs(options.inputs, targets);
   for (const std::string& input : options.inputs) {
     if (!given.insert((fs::path(input) / "").lexically_normal()).second)
       ctx.warn("input_twice", "'{}' was given twice; its samples are taken only once", input);

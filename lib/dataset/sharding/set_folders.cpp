@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/error.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 
@@ -18,6 +20,12 @@ std::vector<std::string> sets_below(const std::string& folder) {
   }
   std::ranges::sort(sets);
   return sets;
+}
+
+void refuse_target_inside(const std::string& target, const std::string& from, std::string_view role) {
+  if (!system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(from))) return;
+  throw Error(ErrorCode::usage, At{target}, "the target '{}' is inside the {} '{}'; choose a folder outside of it",
+              target, role, from);
 }
 
 bool is_merged(const ShardTarget& target) {
