@@ -3,8 +3,10 @@
 #include <csignal>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "core/text.hpp"
 
@@ -40,10 +42,21 @@ int exit_code(ErrorCode code, int signal) {
   return kFailed;
 }
 
-std::string system_error_text(const std::system_error& error) {
-  if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
-  return "the system allows no more threads; raise the limit of processes (ulimit -u, pids.max of the container) or of "
-         "memory";
+bool is_memory_limited() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+Failure failure_of_system(const std::system_error& error) {
+  if (error.code() != std::errc::resource_unavailable_try_again)
+    return {error_code_of(error.code().value()), error.what()};
+  if (is_memory_limited()) {
+    return {ErrorCode::out_of_memory,
+            "no memory for another thread; use fewer threads, or raise the memory limit (ulimit -v)"};
+  }
+  return {ErrorCode::io,
+          "the system allows no more threads; raise the limit of processes (ulimit -u, pids.max of the container) or "
+          "of memory"};
 }
 
 }  // namespace
@@ -78,8 +91,8 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
   } catch (const std::bad_alloc&) {
     return {kNoSpace, Failure{ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit"}};
   } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path
-    const ErrorCode code = error_code_of(error.code().value());
-    return {exit_code(code, signal), Failure{code, system_error_text(error)}};
+    Failure failure = failure_of_system(error);
+    return {exit_code(failure.code, signal), std::move(failure)};
   } catch (const std::exception& error) {
     return {kFailed, Failure{ErrorCode::internal, fmt::format("internal error: {}; please report it", error.what())}};
   } catch (...) {

@@ -9,6 +9,7 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
+#include "staging/lost_journal.hpp"
 #include "staging/node_cache.hpp"
 #include "staging/stage_journal.hpp"
 
@@ -94,6 +95,19 @@ std::uint64_t remove_temps(io::FileSystem& files, const std::string& folder) {
   return removed;
 }
 
+/// The journal of a folder; what its marker restores of a lost one is written before that marker is removed.
+StageJournal::State restored_journal(io::FileSystem& files, const std::string& folder) {
+  const std::string path = io::join_path(folder, kStageJournalPath);
+  StageJournal::State journal = journal_of(folder);
+  if (journal.files.size() == StageJournal::read(path).files.size()) return journal;
+  try {
+    StageJournal::rewrite(files, path, journal);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_space) throw;  // the eviction makes some
+  }
+  return journal;
+}
+
 std::uint64_t ended_leases(const std::string& folder, system::WallTime now) {
   const auto leases = read_leases(folder);
   return static_cast<std::uint64_t>(
@@ -107,7 +121,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   if (!root.folder(kStateFolderPath, false)) return true;  // gone meanwhile
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
   if (!lock.try_take(io::Hold::exclusive) || is_leased(folder, now)) return false;
-  const StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
+  const StageJournal::State journal = restored_journal(files, folder);
   StageJournal::State found = journal;
   std::erase_if(found.files, [](const auto& item) { return !item.second.found; });
   remove_durably(files, root, kStagedMarkerPath);
@@ -136,7 +150,7 @@ bool discard(io::FileSystem& files, const std::string& folder, const std::vector
   const io::ContainedFolder root(folder);
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
   if (!lock.try_take(io::Hold::exclusive)) return false;
-  StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
+  StageJournal::State journal = journal_of(folder);
   for (const std::string& name : names) {
     if (const auto file = journal.files.find(name); file != journal.files.end()) file->second.pin = kDamagedPin;
   }

@@ -189,7 +189,7 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
 }
 
 bool is_evictable(const StagedFolder& folder, system::WallTime now) {
-  // Without a journal it is unknown which files belong to the stage.
+  // Without any known file it is unknown which of them belong to the stage.
   return folder.state != StagedState::unreadable && !folder.at_work && !folder.is_leased(now) &&
          !folder.source.empty() && folder.files + folder.partial_bytes > 0 && folder.removable_bytes() > 0;
 }
@@ -222,7 +222,7 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now) {
     return fmt::format("{} has {} of files that were there before it was staged: they stay", start,
                        format_size(folder.found_bytes));
   }
-  return start + " has no journal of its files and their source";
+  return start + " has lost the journal of its files, and neither its marker nor a manifest tells which they are";
 }
 
 std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now) {

@@ -274,13 +274,14 @@ void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectI
   }
 }
 
-Hash128 StageSet::compute_hash() const {
-  if (sets_.empty()) return hash_of(all_objects_);
-  if (sets_.size() == 1 && sets_.front().folder.empty()) return sets_.front().hash;
+Hash128 hash_of_sets(const std::vector<ManifestSet>& sets) {
+  if (sets.size() == 1 && sets.front().folder.empty()) return sets.front().hash;
   std::vector<io::ObjectInfo> manifests;
-  for (const ManifestSet& set : sets_) manifests.push_back({set.folder, 0, to_hex(set.hash)});
+  for (const ManifestSet& set : sets) manifests.push_back({set.folder, 0, to_hex(set.hash)});
   return hash_of(std::move(manifests));
 }
+
+Hash128 StageSet::compute_hash() const { return sets_.empty() ? hash_of(all_objects_) : hash_of_sets(sets_); }
 
 bool StageSet::are_shards_listed() const {
   return has_manifest() && std::ranges::none_of(objects_, [](const auto& object) { return is_shard(object.name); });

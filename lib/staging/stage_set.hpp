@@ -69,6 +69,9 @@ struct ManifestSet {
   std::string name() const { return folder + formats::kManifestName; }
 };
 
+/// Of the manifest's text, if it is one in the source itself; else of their folders and texts.
+Hash128 hash_of_sets(const std::vector<ManifestSet>& sets);
+
 /// Shards that a loader divides among its ranks, in the order in which it gets them.
 struct ShardGroup {
   std::string folder;                  ///< relative to the source; empty: the source itself

@@ -13,6 +13,7 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/file_copy.hpp"
+#include "staging/lost_journal.hpp"
 #include "staging/node_cache.hpp"
 
 namespace shardkit::staging {
@@ -109,7 +110,7 @@ bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile
 void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wanted,
                         const CheckReplace& check_replace) {
   const auto found = marker();
-  StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
+  StageJournal::State state = journal_of(folder_);
   const bool grows = only_grows(state, wanted);
   if (grows) {
     // Nothing that anybody reads is replaced or removed.

@@ -14,6 +14,7 @@
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "staging/file_copy.hpp"
+#include "staging/lost_journal.hpp"
 #include "staging/stage_journal.hpp"
 #include "system/network_storage.hpp"
 #include "system/storage.hpp"
@@ -103,6 +104,20 @@ void take_journal(const StageJournal::State& journal, StagedFolder& folder) {
   }
 }
 
+/// The facts of the marker and of the files that it restores, for a journal that lacks some.
+void take_marker(const StagedMarker& marker, StageJournal::State& journal, StagedFolder& folder) {
+  folder.source = marker.source;
+  if (folder.files >= marker.files) return;
+  restore_journal(folder.path, marker, journal);
+  StagedFolder restored;
+  restored.path = folder.path;
+  take_journal(journal, restored);
+  folder.bytes = restored.files == 0 ? marker.bytes : restored.bytes;
+  folder.files = restored.files;
+  folder.found_bytes = restored.found_bytes;
+  folder.lost_files = marker.files - std::min(marker.files, restored.files);
+}
+
 /// State and fault of a folder that was read.
 void judge(const std::optional<StagedMarker>& marker, StagedFolder& folder) {
   folder.state = marker ? StagedState::complete : folder.at_work ? StagedState::in_progress : StagedState::partial;
@@ -159,7 +174,9 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   // Before the marker: it is removed under the lock and published under it.
   look([&] { folder.at_work = io::is_locked(io::join_path(path, kStageLockPath)); });
   look([&] { marker = find_staged_marker(path); });
-  look([&] { take_journal(StageJournal::read(io::join_path(path, kStageJournalPath)), folder); });
+  StageJournal::State journal;
+  look([&] { journal = StageJournal::read(io::join_path(path, kStageJournalPath)); });
+  take_journal(journal, folder);
   look([&] { folder.leases = read_leases(path); });
   for (const LeaseFile& file : folder.leases) {
     if (file.lease) folder.last_used = std::max(folder.last_used, file.lease->taken_at);
@@ -168,8 +185,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   folder.partial_bytes = disk_bytes(io::join_path(path, kPartialFolderPath));
   folder.arrived_bytes = logged_bytes(io::join_path(path, kPartialFolderPath));
   if (folder.state != StagedState::unreadable) judge(marker, folder);
-  if (marker) folder.source = marker->source;
-  if (marker && folder.files == 0) folder.bytes = marker->bytes;
+  if (marker) take_marker(*marker, journal, folder);
   folder.marker = std::move(marker);
   return folder;
 }

@@ -1,15 +1,17 @@
-"""Verbs of iobench that fail: one error on standard error, and one envelope that holds it, in a file or on standard output.
+"""Verbs that fail: one error on standard error, and one envelope that holds it, in a file or on standard output.
 
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/failures_test.py
 """
 
 import json
 import pathlib
+import resource
+import shutil
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import FolderTest, run  # noqa: E402
+from program import PROGRAMS, FolderTest, run  # noqa: E402
 
 
 class Failures(FolderTest):
@@ -63,6 +65,44 @@ class Failures(FolderTest):
     def test_a_device_that_takes_nothing_is_named(self):
         finished = run("iobench", "model", "--preset", "resnet50-h100", "--json", "/dev/full")
         self.assert_error(finished, 5, "/dev/full")
+
+
+class LittleMemory(FolderTest):
+    """Whatever allocation fails, in whichever thread: the exit code is 5, and one line says why."""
+
+    LIMITS = (90 << 20, 120 << 20, 160 << 20, 220 << 20, 320 << 20, 450 << 20)
+
+    def commands(self):
+        run("shardctl", "synth", self.folder / "photos", "--classes", 2, "--per-class", 20, check=True)
+        run("shardctl", "convert", self.folder / "photos", self.folder / "set", "--samples", 10, check=True)
+        photos, shards = self.folder / "photos", self.folder / "set"
+        for verb in ("ls", "stat", "verify", "parts"):
+            yield "shardctl", verb, shards
+        for verb, source in (("stage", shards), ("convert", photos), ("reshard", shards), ("extract", shards)):
+            yield "shardctl", verb, source, self.folder / "out"
+        yield "shardctl", "plan", photos, "-o", self.folder / "out"
+        yield "shardctl", "cache", "check", self.folder
+        yield "iobench", "read", shards
+        yield "iobench", "decode", shards, "--min-time", "10ms"
+        yield "iobench", "pipeline", shards, "--batch", 4
+
+    def test_each_verb_ends_with_5_if_it_does_not_fit(self):
+        if b"__asan_init" in (PROGRAMS / "shardctl").read_bytes() or b"__tsan_init" in (PROGRAMS / "shardctl").read_bytes():
+            self.skipTest("SKIPPED: a sanitizer reserves more memory than these limits")
+        codes = set()
+        for command in self.commands():
+            for limit in self.LIMITS:
+                with self.subTest(command=" ".join(map(str, command)), limit=limit):
+                    shutil.rmtree(self.folder / "out", ignore_errors=True)
+                    (self.folder / "out").unlink(missing_ok=True)
+                    finished = run(*command, preexec_fn=lambda most=limit: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+                    codes.add(finished.returncode)
+                    if finished.returncode == 127:  # it could not even be loaded
+                        continue
+                    self.assertIn(finished.returncode, (0, 5), finished.stderr)
+                    errors = finished.stderr.count("error: ")
+                    self.assertEqual(errors, 1 if finished.returncode else 0, finished.stderr)
+        self.assertIn(5, codes)
 
 
 if __name__ == "__main__":

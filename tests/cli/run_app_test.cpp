@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "cli/app.hpp"
@@ -73,6 +74,17 @@ TEST_CASE("failures of the standard library's files and threads are reported as 
   CHECK(no_threads.exit_code == 1);
   CHECK(no_threads.err.find("ulimit -u") != std::string::npos);
   CHECK(no_threads.err.find("internal") == std::string::npos);
+}
+
+TEST_CASE("a thread that a limit of memory refuses is out of memory") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  const rlimit finite{RLIM_INFINITY - 1, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_AS, &finite) == 0);
+  const Ran no_memory = run_fake(throw_system_error<EAGAIN>, {"work", "x"});
+  ::setrlimit(RLIMIT_AS, &before);
+  CHECK(no_memory.exit_code == 5);
+  CHECK(no_memory.err.find("ulimit -v") != std::string::npos);
 }
 
 TEST_CASE("a report is not written over another one") {

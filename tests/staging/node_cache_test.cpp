@@ -132,11 +132,18 @@ TEST_CASE("the folder that room is made for is not evicted, and counts with what
   CHECK(cache.holds("old"));
 }
 
-TEST_CASE("a folder that no source is known of, or no journal, stays") {
+TEST_CASE("a folder that no source is known of stays, and so does one whose files nobody knows") {
   const Cache cache;
   StagedSample{cache.dir.path("old"), {{"1.tar", std::string(100, 'x')}}, true, "", 0, kNow - 3h}.make();
   std::filesystem::remove(cache.dir.path("sub/middle/.shardkit/stage.journal"));
+  write_file(cache.dir.path("sub/middle/mine"), "mine");
   CHECK(cache.evict_for_bytes(cache.wanted(100, 300)) == Names{"new"});
+}
+
+TEST_CASE("a folder that lost its journal is evicted by its marker") {
+  const Cache cache;
+  std::filesystem::remove(cache.dir.path("old/.shardkit/stage.journal"));
+  CHECK(cache.evict_for_bytes(cache.wanted(100, 300)) == Names{"old"});
 }
 
 TEST_CASE("a partial copy that nobody leases goes, with its parts") {

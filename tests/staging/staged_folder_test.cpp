@@ -112,16 +112,17 @@ TEST_CASE("a stage under way, or one whose owner will be back, counts with all t
   CHECK(folder.held_bytes(kNow) == 10);
 }
 
-TEST_CASE("a damaged marker counts as none, and one without a journal still holds what it says") {
+TEST_CASE("a damaged marker counts as none, and one without a journal and files still holds what it says") {
   const TempDir dir;
   StagedSample{dir.path("a"), {{"1.tar", "one"}}}.make();
   write_file(dir.path("a/.shardkit/staged.json"), "{");
   CHECK(look_at_staged(dir.path("a"))->state == StagedState::partial);
   StagedSample{dir.path("b"), {{"1.tar", "one"}}}.make();
-  std::filesystem::remove(dir.path("b/.shardkit/stage.journal"));
+  for (const char* name : {"1.tar", ".shardkit/stage.journal"}) std::filesystem::remove(dir.path("b/") + name);
   CHECK(look_at_staged(dir.path("b"))->bytes == 3);
   CHECK(look_at_staged(dir.path("b"))->state == StagedState::partial);
   CHECK(look_at_staged(dir.path("b"))->files == 0);
+  CHECK(look_at_staged(dir.path("b"))->lost_files == 1);
 }
 
 TEST_CASE("a folder whose journal names less than its marker says is not complete; more is a part that was left") {

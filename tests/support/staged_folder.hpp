@@ -26,12 +26,12 @@ struct StagedSample {
     shardkit::staging::StageJournal::State journal;
     journal.set = shardkit::staging::StagedSetId{shardkit::xxh3_128(shardkit::as_bytes(folder)), announced, source};
     std::uint64_t bytes = 0;
+    write_file(path(shardkit::staging::kStageLockPath), "");
     for (const auto& [name, text] : content) {
       write_file(folder + "/" + name, text);
       journal.files[name] = {text.size(), "pin", shardkit::xxh3_128(shardkit::as_bytes(text))};
       bytes += text.size();
     }
-    write_file(path(shardkit::staging::kStageLockPath), "");
     shardkit::staging::StageJournal::rewrite(*files, path(shardkit::staging::kStageJournalPath), journal);
     const shardkit::staging::StagedMarker marker{source, "checksum", "", journal.set->hash, content.size(), bytes, {}};
     if (complete)

@@ -15,6 +15,8 @@
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
 #include "io/file.hpp"
+#include "io/publish.hpp"
+#include "staging/lost_journal.hpp"
 #include "staging/node_cache.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -126,8 +128,9 @@ class CacheCheck {
   /// Shards that a reader of *.tar would treat as a part of the set.
   void look_for_strays() {
     std::set<std::string> known;
-    for (const CacheFile& file : files_) known.insert(file.path());
     for (const staging::StagedFolder& folder : folders_) {
+      for (const auto& [name, file] : staging::journal_of(folder.path).files)
+        known.insert(io::join_path(folder.path, name));
       std::error_code error;  // a folder that went meanwhile has no strays
       for (const auto& entry : fs::directory_iterator(folder.path, error)) {
         const std::string name = entry.path().filename();

@@ -91,6 +91,28 @@ class Collection {
   CacheGcResult result_;
 };
 
+void warn_of_kept(const staging::StagedFolder& folder, Context& ctx) {
+  if (folder.found_bytes > 0) {
+    ctx.warn("files_kept", "{} in '{}' were there before it was staged: remove them yourself",
+             format_size(folder.found_bytes), folder.path);
+  }
+  if (folder.lost_files > 0) {
+    ctx.warn("files_kept",
+             "the journal of '{}' was lost, so {} of its set may still be there, which no manifest lists: look for "
+             "them and remove them yourself",
+             folder.path, format_count(folder.lost_files, "file"));
+  }
+}
+
+/// Of a folder that has lost its journal, and whose files are not those that its marker counts.
+std::string unknown_files_text(const staging::StagedFolder& folder) {
+  return fmt::format(
+      "'{}' has lost '{}', and its marker counts {} of {}, which are not the files that are there; move files that "
+      "are not of the set elsewhere and run the same command again, or remove the folder yourself if all of it may go",
+      folder.path, staging::kStageJournalPath, format_count(folder.marker->files, "file"),
+      format_size(folder.marker->bytes));
+}
+
 }  // namespace
 
 CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Collection(options, ctx).run(); }
@@ -106,19 +128,16 @@ CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
     folder->last_used = now;
   }
   if (!folder) throw Error(ErrorCode::not_found, At{path}, "'{}' contains no staged set to remove", path);
-  const bool are_files_known = !folder->marker || folder->files >= folder->marker->files;
+  const bool are_files_known = folder->lost_files == 0 || folder->files > 0;
   if (are_files_known && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) {
-    if (folder->found_bytes > 0) {
-      ctx.warn("files_kept", "{} in '{}' were there before it was staged: remove them yourself",
-               format_size(folder->found_bytes), path);
-    }
+    warn_of_kept(*folder, ctx);
     return row_of(*folder);
   }
   const auto use = staging::look_at_staged(path).value_or(*folder);
-  throw Error(use.at_work || use.is_leased(now) ? ErrorCode::in_use : ErrorCode::conflict,
-              are_files_known ? staging::describe_use(use, now) + staging::release_advice({use}, now)
-                              : fmt::format("'{}' has no journal of its files; remove them yourself", path),
-              path);
+  throw Error(
+      use.at_work || use.is_leased(now) ? ErrorCode::in_use : ErrorCode::conflict,
+      are_files_known ? staging::describe_use(use, now) + staging::release_advice({use}, now) : unknown_files_text(use),
+      path);
 }
 
 void CacheRmOptions::describe(FieldVisitor& v) {

@@ -148,9 +148,20 @@ TEST_CASE("rm removes sets that nobody leases, and nothing else") {
   CHECK(failure.says("leased by a until"));
   CHECK(cache.holds("sub/new/1.tar"));
   CHECK(failure_of([&] { cache_rm({cache.dir.path("old")}, ctx); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("rm removes a set that lost its journal once nothing else is among its files") {
+  const SampleCache cache;
+  Context ctx;
   std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
-  release_all_leases(*io::posix_file_system(), cache.dir.path("sub/new"));
-  CHECK(failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); }).says("has no journal"));
+  write_file(cache.dir.path("sub/new/mine"), "mine");
+  const auto failure = failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); });
+  CHECK(failure == ErrorCode::conflict);
+  CHECK(failure.says("counts 2 files of 2.93 KiB"));
+  CHECK(cache.holds("sub/new/1.tar"));
+  std::filesystem::rename(cache.dir.path("sub/new/mine"), cache.dir.path("mine"));
+  CHECK(cache_rm({cache.dir.path("sub/new")}, ctx).bytes == 3000);
+  CHECK_FALSE(cache.holds("sub/new/1.tar"));
 }
 
 TEST_CASE("rm removes what a stage left that was killed at any moment before its first file") {
