@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 
 #include <sys/types.h>
 
@@ -28,17 +29,28 @@ struct CufileFileDescription {
   const void* operations;
 };
 
-/// CUfileStatsLevel3_t, of which only the ways of reads are declared.
-struct CufileStats {
+/// The end of CUfileStatsLevel3_t, of which only the ways of reads are declared.
+struct CufileGpuStats {
   struct Gpu {
     std::byte before[56];
     std::uint64_t peer_to_peer, nvidia_fs, posix;
     std::byte after[168];
   };
-  std::byte before[1024];
   std::uint32_t gpu_count;
   Gpu gpus[16];
 };
+
+/// Room for a CUfileStatsLevel3_t: a call does not pass its size, and the library writes as much as its version has.
+struct CufileStats {
+  std::byte bytes[16384];
+};
+
+/// Where the CufileGpuStats start in the statistics of libcufile's `version` (1150 is 1.15); empty if unknown.
+constexpr std::optional<std::size_t> gpu_stats_offset(int version) {
+  if (version >= 1150 && version < 1190) return 1024;
+  if (version >= 1190 && version < 1210) return 1136;
+  return std::nullopt;
+}
 
 /// Else libcufile writes cufile.log into the working folder. A variable set by the user is kept.
 inline SharedLibrary load_cufile() {
@@ -59,6 +71,7 @@ struct CufileLibrary {
   CufileError (*buffer_register)(const void*, std::size_t, int) = library.need("cuFileBufRegister");
   CufileError (*buffer_deregister)(const void*) = library.need("cuFileBufDeregister");
   ssize_t (*read)(Handle, void* base, std::size_t, off_t in_file, off_t in_memory) = library.need("cuFileRead");
+  CufileError (*version)(int*) = library.want("cuFileGetVersion");
   // Null in libraries before 1.15.
   CufileError (*set_stats_level)(int) = library.want("cuFileSetStatsLevel");
   CufileError (*stats_start)() = library.want("cuFileStatsStart");

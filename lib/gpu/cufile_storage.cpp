@@ -72,8 +72,10 @@ class CufileStorage final : public DirectStorage {
                   fmt::format("no GPUDirect Storage: cuFileDriverOpen failed: {}", cufile_text(result)));
     }
     // Level 3 counts the paths of reads.
-    counts_ = cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
-              cufile_.set_stats_level(3).error == kCufileSuccess && cufile_.stats_start().error == kCufileSuccess;
+    if (cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
+        cufile_.set_stats_level(3).error == kCufileSuccess && cufile_.stats_start().error == kCufileSuccess) {
+      counts_at_ = find_counts();
+    }
   }
   ~CufileStorage() override {
     if (registered_.data) cufile_.buffer_deregister(registered_.data);
@@ -103,22 +105,30 @@ class CufileStorage final : public DirectStorage {
   }
 
   std::optional<DirectReads> reads() const override {
-    const auto stats = std::make_unique<CufileStats>();
-    if (!counts_ || cufile_.stats(stats.get()).error != kCufileSuccess) return std::nullopt;
+    const auto all = std::make_unique<CufileStats>();
+    if (!counts_at_ || cufile_.stats(all.get()).error != kCufileSuccess) return std::nullopt;
+    CufileGpuStats stats;
+    std::memcpy(&stats, all->bytes + *counts_at_, sizeof(stats));
     DirectReads sum;
-    for (std::uint32_t gpu = 0; gpu < stats->gpu_count && gpu < std::size(stats->gpus); ++gpu) {
-      sum.nvidia_fs += stats->gpus[gpu].nvidia_fs;
-      sum.peer_to_peer += stats->gpus[gpu].peer_to_peer;
-      sum.posix += stats->gpus[gpu].posix;
+    for (std::uint32_t gpu = 0; gpu < stats.gpu_count && gpu < std::size(stats.gpus); ++gpu) {
+      sum.nvidia_fs += stats.gpus[gpu].nvidia_fs;
+      sum.peer_to_peer += stats.gpus[gpu].peer_to_peer;
+      sum.posix += stats.gpus[gpu].posix;
     }
     return sum;
   }
 
  private:
+  std::optional<std::size_t> find_counts() const {
+    int version = 0;
+    if (!cufile_.version || cufile_.version(&version).error != kCufileSuccess) return std::nullopt;
+    return gpu_stats_offset(version);
+  }
+
   const CufileLibrary cufile_;
   DeviceSpan registered_;
   int device_;
-  bool counts_ = false;
+  std::optional<std::size_t> counts_at_;  ///< offset of the counts of reads; empty if this library has none we know
 };
 
 }  // namespace

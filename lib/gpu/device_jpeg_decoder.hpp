@@ -54,6 +54,7 @@ struct JpegDecoderFacts {
   std::string library;                            ///< "nvJPEG 13.0.1 (libnvjpeg.so.13)"
   bool hardware = false;                          ///< has hardware decoders
   std::optional<std::uint64_t> hardware_engines;  ///< how many, if the library reports it
+  bool video_library = true;                      ///< libnvcuvid, which hardware decoders need, can be loaded
 };
 
 /// Destroyed before its Device.

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -229,6 +230,13 @@ class NvjpegWorker {
   std::size_t turn_ = 0;
 };
 
+/// nvJPEG reaches the hardware decoders through this library of the driver, and says nothing if it is missing.
+bool has_video_library() {
+  void* const library = ::dlopen("libnvcuvid.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library != nullptr) ::dlclose(library);
+  return library != nullptr;
+}
+
 /// A handle whose batches go to the hardware decoders, if the device has them.
 NvjpegOwned<NvjpegHandle> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
   select_cuda_device(device);  // nvJPEG's objects belong to the device that was current when they were made
@@ -260,7 +268,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   NvjpegDecoder& operator=(const NvjpegDecoder&) = delete;
 
   JpegDecoderFacts facts() const override {
-    JpegDecoderFacts facts{nvjpeg_name(nvjpeg_), has_hardware_, std::nullopt};
+    JpegDecoderFacts facts{nvjpeg_name(nvjpeg_), has_hardware_, std::nullopt, has_hardware_ || has_video_library()};
     unsigned engines = 0;
     unsigned cores = 0;
     if (has_hardware_ && nvjpeg_.hardware_info &&

@@ -42,7 +42,7 @@ struct NvmlLibrary {
   SharedLibrary library{"NVIDIA driver",
                         {"libnvidia-ml.so.1"},
                         ::access("/dev/nvidiactl", F_OK) == 0
-                            ? "; a container needs NVIDIA_DRIVER_CAPABILITIES=compute,utility for it"
+                            ? "; a container needs NVIDIA_DRIVER_CAPABILITIES=compute,utility,video for it"
                             : ""};
   int (*init)() = library.need("nvmlInit_v2");
   int (*shutdown)() = library.need("nvmlShutdown");

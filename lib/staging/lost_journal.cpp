@@ -28,7 +28,7 @@ bool is_staged_folder(const fs::path& path) {
   return fs::exists(path / kStageJournalPath, error) || fs::exists(path / kStagedMarkerPath, error);
 }
 
-/// Files of this program that are no part of a set.
+/// Files of this program, which do not belong to a set.
 bool is_own(const std::string& name) {
   const std::string last = name.substr(name.rfind('/') + 1);
   return StageTarget::is_own_state(name) || last.starts_with(".shardkit-cache") ||

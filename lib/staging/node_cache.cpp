@@ -222,7 +222,7 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now) {
     return fmt::format("{} has {} of files that were there before it was staged: they stay", start,
                        format_size(folder.found_bytes));
   }
-  return start + " has lost the journal of its files, and neither its marker nor a manifest tells which they are";
+  return start + " has lost the journal of its files, and neither its marker nor a manifest says which they are";
 }
 
 std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now) {

@@ -180,6 +180,20 @@ bool never_worse(const MetricSamples& metric) {
   return metric.better == Better::higher ? changed.min >= base.max : changed.max <= base.min;
 }
 
+/// A rate of which nothing is left: every value of the base is positive, every new one is 0.
+bool is_lost(const MetricSamples& metric) {
+  const std::vector<double> olds = all_of(metric.base);
+  const std::vector<double> news = all_of(metric.changed);
+  return metric.better == Better::higher && std::ranges::all_of(olds, [](double value) { return value > 0; }) &&
+         std::ranges::all_of(news, [](double value) { return value == 0; });
+}
+
+/// Of values without ratios.
+ChangeVerdict verdict_without_ratios(const MetricSamples& metric) {
+  if (is_lost(metric)) return ChangeVerdict::regressed;
+  return never_worse(metric) ? ChangeVerdict::pass : ChangeVerdict::inconclusive;
+}
+
 ChangeVerdict verdict_on(const ChangeInterval& interval, bool changed, const MetricSamples& metric) {
   const bool higher = metric.better == Better::higher;
   const double limit = metric.threshold;
@@ -258,7 +272,7 @@ std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
     const MetricSamples& metric = metrics[i];
     if (metric.base.empty() || metric.changed.empty()) continue;
     if (!have_ratios(metric.base, metric.floor) || !have_ratios(metric.changed, metric.floor)) {
-      if (never_worse(metric)) changes[i].verdict = ChangeVerdict::pass;
+      changes[i].verdict = verdict_without_ratios(metric);
       continue;
     }
     const Estimate& estimate = estimates[i].emplace(estimate_of(metric));

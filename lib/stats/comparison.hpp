@@ -95,7 +95,8 @@ struct Change {
 /// themselves (p at most twice kFalseAlarms), because their intervals must hold together. Regressed: it changed and the
 /// whole interval is beyond the threshold on the bad side. Improved: the same on the good side. Pass: the whole
 /// interval is on this side of the threshold. Inconclusive: anything else, or values that are not positive, which have
-/// no ratio unless the metric has a floor; those pass if no value of NEW is worse than any of BASE.
+/// no ratio unless the metric has a floor; those pass if no value of NEW is worse than any of BASE, and regressed
+/// if all of a rate that was positive in BASE are 0 in NEW.
 ///
 /// Changes are ratios, so logarithms are compared. The value of a run is the median of its repetitions. Runs in pairs
 /// are compared by the differences within each pair, others by the means of both sides and their common deviation.

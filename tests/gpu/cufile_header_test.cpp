@@ -18,12 +18,14 @@ static_assert(kCufileDescriptor == CU_FILE_HANDLE_TYPE_OPAQUE_FD);
 static_assert(offsetof(CufileError, cuda_error) == offsetof(CUfileError_t, cu_err));
 static_assert(sizeof(CufileFileDescription) == sizeof(CUfileDescr_t));
 static_assert(offsetof(CufileFileDescription, fd) == offsetof(CUfileDescr_t, handle));
-static_assert(sizeof(CufileStats) == sizeof(CUfileStatsLevel3_t));
-static_assert(offsetof(CufileStats, gpu_count) == offsetof(CUfileStatsLevel3_t, num_gpus));
-static_assert(offsetof(CufileStats, gpus) == offsetof(CUfileStatsLevel3_t, per_gpu_stats));
-static_assert(offsetof(CufileStats::Gpu, peer_to_peer) == offsetof(CUfilePerGpuStats_t, n_p2p_reads));
-static_assert(offsetof(CufileStats::Gpu, nvidia_fs) == offsetof(CUfilePerGpuStats_t, n_nvfs_reads));
-static_assert(offsetof(CufileStats::Gpu, posix) == offsetof(CUfilePerGpuStats_t, n_posix_reads));
+static_assert(sizeof(CufileStats) >= sizeof(CUfileStatsLevel3_t));
+constexpr std::size_t kGpuStats = offsetof(CUfileStatsLevel3_t, num_gpus);
+static_assert(kGpuStats == gpu_stats_offset(1150) || kGpuStats == gpu_stats_offset(1190));
+static_assert(kGpuStats + sizeof(CufileGpuStats) == sizeof(CUfileStatsLevel3_t));
+static_assert(kGpuStats + offsetof(CufileGpuStats, gpus) == offsetof(CUfileStatsLevel3_t, per_gpu_stats));
+static_assert(offsetof(CufileGpuStats::Gpu, peer_to_peer) == offsetof(CUfilePerGpuStats_t, n_p2p_reads));
+static_assert(offsetof(CufileGpuStats::Gpu, nvidia_fs) == offsetof(CUfilePerGpuStats_t, n_nvfs_reads));
+static_assert(offsetof(CufileGpuStats::Gpu, posix) == offsetof(CUfilePerGpuStats_t, n_posix_reads));
 
 CHECK_CALL(CufileLibrary, driver_open, cuFileDriverOpen);
 CHECK_CALL(CufileLibrary, driver_close, cuFileDriverClose_v2);
@@ -34,4 +36,6 @@ CHECK_CALL(CufileLibrary, buffer_deregister, cuFileBufDeregister);
 CHECK_CALL(CufileLibrary, read, cuFileRead);
 CHECK_CALL(CufileLibrary, set_stats_level, cuFileSetStatsLevel);
 CHECK_CALL(CufileLibrary, stats_start, cuFileStatsStart);
-CHECK_CALL(CufileLibrary, stats, cuFileGetStatsL3);
+CHECK_CALL(CufileLibrary, version, cuFileGetVersion);
+// The size of the statistics depends on the version, so that only the other parts of the call can be compared.
+static_assert(kSameCall<CufileError (*)(CUfileStatsLevel3_t*), decltype(&::cuFileGetStatsL3)>);

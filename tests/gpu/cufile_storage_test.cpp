@@ -60,6 +60,23 @@ TEST_CASE("reads into registered memory name its start and an offset, so that no
   CHECK(storage->reads()->posix == before.posix + 1);
 }
 
+TEST_CASE("reads are counted with each layout of the statistics that is known, and with no other") {
+  for (const auto& [version, is_known] :
+       {std::pair{"1140", false}, {"1150", true}, {"1180", true}, {"1190", true}, {"1200", true}, {"1210", false}}) {
+    CAPTURE(version);
+    ::setenv("FAKE_CUFILE_VERSION", version, 1);
+    Bench bench;
+    const auto storage = open_direct_storage(bench.device);
+    const auto source = io::File::open_read(bench.path);
+    const auto file = storage->open(source.fd(), bench.path);
+    const auto before = storage->reads();
+    CHECK(before.has_value() == is_known);
+    file->read(bench.span().part(0, 4096), 0);
+    if (before) CHECK(storage->reads()->posix == before->posix + 1);
+  }
+  ::unsetenv("FAKE_CUFILE_VERSION");
+}
+
 TEST_CASE("a file that ends too early is named, with the byte") {
   Bench bench;
   const auto storage = open_direct_storage(bench.device);

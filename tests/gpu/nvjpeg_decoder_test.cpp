@@ -117,6 +117,7 @@ TEST_CASE("the library tells its version, and whether the GPU has decoders in si
   const JpegDecoderFacts with = Nvjpeg().decoder->facts();
   CHECK(with.library == "nvJPEG 13.0.1 (libnvjpeg.so.13)");
   CHECK(with.hardware);
+  CHECK(with.video_library);
   CHECK(with.hardware_engines == 7);
   const Environment none("FAKE_NVJPEG_HARDWARE", "0");
   const JpegDecoderFacts without = Nvjpeg().decoder->facts();

@@ -1,9 +1,11 @@
 // A libcufile.so.0 for tests, in host memory. As cuFile it wants a device to be current in the calling thread. A read
 // into registered memory must name its start: any other address in it is counted as read through the host, as cuFile
-// does. FAKE_CUFILE_OPEN=5001 is the error of cuFileDriverOpen; more than 1 MiB takes several reads.
+// does. FAKE_CUFILE_OPEN=5001 is the error of cuFileDriverOpen; FAKE_CUFILE_VERSION=1190 is its version; more than 1
+// MiB takes several reads.
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include <cuda_runtime_api.h>
 #include <unistd.h>
@@ -23,6 +25,11 @@ std::uint64_t buffered_reads = 0;
 bool has_device() {
   int device = -1;
   return cudaGetDevice(&device) == cudaSuccess;
+}
+
+int library_version() {
+  const char* const version = std::getenv("FAKE_CUFILE_VERSION");
+  return version ? std::atoi(version) : 1150;
 }
 
 }  // namespace
@@ -61,10 +68,17 @@ ssize_t cuFileRead(void* handle, void* base, std::size_t size, off_t in_file, of
 
 CufileError cuFileSetStatsLevel(int level) { return {level == 3 ? kCufileSuccess : 5022, 0}; }
 CufileError cuFileStatsStart() { return {}; }
+CufileError cuFileGetVersion(int* version) {
+  *version = library_version();
+  return {};
+}
 CufileError cuFileGetStatsL3(CufileStats* stats) {
-  stats->gpu_count = 2;
-  stats->gpus[0].nvidia_fs = direct_reads;
-  stats->gpus[1].posix = buffered_reads;
+  CufileGpuStats counts{};
+  counts.gpu_count = 2;
+  counts.gpus[0].nvidia_fs = direct_reads;
+  counts.gpus[1].posix = buffered_reads;
+  // A version that is not known has its counts elsewhere.
+  std::memcpy(stats->bytes + gpu_stats_offset(library_version()).value_or(2048), &counts, sizeof(counts));
   return {};
 }
 

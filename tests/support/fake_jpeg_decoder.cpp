@@ -42,7 +42,7 @@ class LentDecoder final : public DeviceJpegDecoder {
 }  // namespace
 
 JpegDecoderFacts FakeJpegDecoder::facts() const {
-  JpegDecoderFacts facts{"fake nvJPEG", settings_.hardware, std::nullopt};
+  JpegDecoderFacts facts{"fake nvJPEG", settings_.hardware, std::nullopt, settings_.video_library};
   if (settings_.hardware) facts.hardware_engines = 7;
   return facts;
 }

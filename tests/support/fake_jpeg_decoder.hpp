@@ -20,6 +20,7 @@ class FakeJpegDecoder final : public shardkit::gpu::DeviceJpegDecoder {
  public:
   using Chosen = std::function<bool(shardkit::Bytes)>;
   struct Settings {
+    bool video_library = true;  ///< the driver's, which hardware decoders need
     bool hardware = true;       ///< has decoders in silicon, which take baseline images of the usual subsampling
     Chosen refused = {};        ///< these are taken by no engine
     Chosen failing = {};        ///< these are taken, but do not decode

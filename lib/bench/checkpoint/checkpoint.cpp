@@ -225,8 +225,9 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
   v.field({"job", "like fio's sequential write: 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s", "seq-write"},
           job);
-  v.field({"preset", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b", Alias{"model"}},
-          preset);
+  v.field(
+      {"preset", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b|llama3-1t", Alias{"model"}},
+      preset);
   v.field({"scale", "share of the model's checkpoint, or of the files of the job, to write, such as 0.01", "SHARE",
            above(0, 1)},
           scale);

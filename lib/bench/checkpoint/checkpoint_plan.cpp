@@ -28,11 +28,12 @@ struct CheckpointModel {
   std::uint64_t ranks = 0;  ///< that write it, one file each
 };
 
-// MLPerf Storage 2.0, checkpointing: 105 GiB, 912 GiB and 5.29 TiB.
-constexpr std::array<CheckpointModel, 3> kModels{{
+// MLPerf Storage, checkpointing: 105 GiB, 912 GiB and 5.29 TiB (v2.0), about 18 TiB (v3.0).
+constexpr std::array<CheckpointModel, 4> kModels{{
     {"llama3-8b", 105 * kGiB, 8},
     {"llama3-70b", 912 * kGiB, 64},
     {"llama3-405b", 5417 * kGiB, 512},
+    {"llama3-1t", 18 * 1024 * kGiB, 1024},
 }};
 
 const CheckpointModel& find_model(const std::string& name) {

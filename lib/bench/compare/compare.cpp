@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/compare/ab_runs.hpp"
 #include "core/error.hpp"
@@ -218,6 +219,30 @@ stats::ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparabl
   return pass;
 }
 
+/// "pipeline.au_ratio, pipeline.samples_per_second": what `one` measured and `other` did not, without what is derived.
+std::string measured_only_in(const Measurements& one, const Measurements& other, const CompareOptions& options) {
+  std::vector<std::string> names;
+  for (const ComparedField& metric : compare_metrics()) {
+    const std::string name = metric.name();
+    if (!metric.role.derived && is_wanted(metric, options) && one.values.contains(name) && !other.values.contains(name))
+      names.push_back(name);
+  }
+  constexpr std::size_t kShown = 3;
+  if (names.size() <= kShown) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kShown, ", "), names.size() - kShown);
+}
+
+/// Nobody should take a metric for unchanged that was not compared.
+void add_uncompared(const Measurements& base, const Measurements& changed, const CompareOptions& options,
+                    CompareResult& result) {
+  if (base.verb != changed.verb) return;
+  const auto add = [&](const std::string& names, std::string_view side) {
+    if (!names.empty()) result.hints.push_back(fmt::format("not compared, because only {} has it: {}", side, names));
+  };
+  add(measured_only_in(base, changed, options), "BASE");
+  add(measured_only_in(changed, base, options), "NEW");
+}
+
 /// Background for the reader of an unclear verdict.
 void add_hints(CompareResult& result) {
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) { return row.change.assumed; })) {
@@ -270,7 +295,10 @@ void judge(const CompareOptions& options, const Measurements& base, const Measur
   if (!comparable) without = stats::ChangeVerdict::incomparable;
   result.rows = judged_rows(pairs, without);
   result.verdict = overall(result.rows, comparable);
-  if (comparable) add_hints(result);
+  if (comparable) {
+    add_hints(result);
+    add_uncompared(base, changed, options, result);
+  }
 }
 
 void warn_of_baseline(const ComparedSide& saved, Context& context) {

@@ -5,6 +5,7 @@
 #include <stop_token>
 
 #include "bench/decode/decode.hpp"
+#include "bench/machine/hardware_decoder.hpp"
 #include "gpu/device.hpp"
 #include "image/jpeg_decoder.hpp"
 #include "sync/bounded_queue.hpp"
@@ -220,6 +221,7 @@ DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet&
   const auto threads = static_cast<unsigned>(decode_threads(options));
   gpu::Device& device = gpu::numbered_device(machine.devices, options.device.value_or(0));
   const auto decoder = machine.open_decoder(device, threads);
+  warn_of_lost_hardware(decoder->facts(), context);
   DeviceDecodeResult on_device = describe_device(device, *decoder);
   on_device.batch = options.batch.value_or(kUsualBatch);
 

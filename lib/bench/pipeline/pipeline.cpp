@@ -65,7 +65,7 @@ class PipelineBench {
         files_(io::posix_file_system()),
         source_(make_source(input, {options.shuffle_buffer > 0, options.seed}, context)),
         gpus_(choose_gpus(options, setup_, machine, context)),
-        decoders_(open_decoders(setup_, gpus_, machine)),
+        decoders_(open_decoders(setup_, gpus_, machine, context_)),
         sink_(make_checked_sink(machine)),
         work_{*source_, *sink_, input.files, options.cache, options.epochs, options.budget, mean_sample_bytes(input)} {
     if (options.trace)

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "bench/input/jpeg_store.hpp"
+#include "bench/machine/hardware_decoder.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
@@ -282,7 +283,7 @@ std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const Pipe
 
 std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
                                                                    const std::vector<gpu::Device*>& gpus,
-                                                                   const PipelineMachine& machine) {
+                                                                   const PipelineMachine& machine, Context& context) {
   std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> decoders;
   if (setup.loader.decode != DecodeKind::nvjpeg) return decoders;
   for (const gpu::Device* gpu : gpus) {
@@ -294,6 +295,7 @@ std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const Pipelin
     }
     decoders.push_back(machine.open_jpegs(*gpu, setup.loader.workers));
   }
+  warn_of_lost_hardware(decoders.front()->facts(), context);
   return decoders;
 }
 

@@ -82,10 +82,11 @@ std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const Pipe
                                       const PipelineMachine& machine, Context& context);
 
 /// Decoders for them with --backend nvjpeg, else none. All GPUs must be of one model, because workers do not know which
-/// GPU will get an image. Throws Error{unsupported}.
+/// GPU will get an image. Warns if they may lack hardware decoders (warn_of_lost_hardware()). Throws
+/// Error{unsupported}.
 std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
                                                                    const std::vector<gpu::Device*>& gpus,
-                                                                   const PipelineMachine& machine);
+                                                                   const PipelineMachine& machine, Context& context);
 
 /// GPU memory for decoded images: 1 MiB per sample, 64 MiB to 1 GiB, at most a quarter of the free memory.
 std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kStorage2 = "MLPerf Storage v2.0";
 constexpr std::string_view kStorage3 = "MLPerf Storage v3.0";
+constexpr std::string_view kWhatIf = "MLPerf Storage v3.0, what-if";  // no result of these can be submitted
 /// ResNet-50 v1.5 for PyTorch, mixed precision, one A100 80 GB: 2470 images/s at a batch of 256. MLPerf's emulated step
 /// is that of TensorFlow without mixed precision, 2.7 times longer.
 constexpr std::string_view kAmp = "NVIDIA DeepLearningExamples 2021";
@@ -30,7 +31,11 @@ constexpr std::array kPresets = {
     Preset{"cosmoflow-a100", "CosmoFlow", "A100", 2'828'486, 1, 0.00551, 0.70, false, kStorage2},
     Preset{"cosmoflow-h100", "CosmoFlow", "H100", 2'828'486, 1, 0.00350, 0.70, false, kStorage2},
     Preset{"retinanet-b200", "RetinaNet", "B200", 322'957, 24, 0.04755, 0.85, true, kStorage3},
-    Preset{"flux-b200", "Flux", "B200", 2'164'832, 48, 1.35, 0.90, false, kStorage3},
+    Preset{"retinanet-mi355", "RetinaNet", "MI355", 322'957, 32, 0.0634, 0.85, true, kStorage3},
+    Preset{"flux-b200", "Flux", "B200", 2'164'832, 48, 1.35, 0.90, false, kWhatIf},
+    Preset{"flux-mi355", "Flux", "MI355", 2'164'832, 72, 2.025, 0.90, false, kWhatIf},
+    Preset{"dlrm-b200", "DLRM", "B200", 761, 16'384, 0.000375, 0.70, false, kWhatIf},
+    Preset{"dlrm-mi355", "DLRM", "MI355", 761, 16'384, 0.0005625, 0.70, false, kWhatIf},
 };
 
 void check(bool fine, const char* option, const char* expected) {

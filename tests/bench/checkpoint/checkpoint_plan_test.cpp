@@ -43,7 +43,8 @@ TEST_CASE("writers share the bytes in whole blocks of 4096") {
 
 TEST_CASE("of a model each of a node's 8 ranks writes its share: 105 GiB / 8 ranks, 912 GiB / 64, 5.29 TiB / 512") {
   constexpr double kGiB = 1ULL << 30U;
-  for (const auto& [model, gib] : {std::pair{"llama3-8b", 13.125}, {"llama3-70b", 14.25}, {"llama3-405b", 10.58}}) {
+  for (const auto& [model, gib] :
+       {std::pair{"llama3-8b", 13.125}, {"llama3-70b", 14.25}, {"llama3-405b", 10.58}, {"llama3-1t", 18}}) {
     const CheckpointPlan plan = plan_checkpoint(wish(model, 1, {}, {}));
     CHECK(plan.writers() == 8);
     CHECK(static_cast<double>(plan.rank_bytes.front()) / kGiB == doctest::Approx(gib).epsilon(1e-4));
@@ -54,7 +55,7 @@ TEST_CASE("of a model each of a node's 8 ranks writes its share: 105 GiB / 8 ran
 }
 
 TEST_CASE("wishes that contradict themselves say which option to change") {
-  CHECK(refusal(wish("llama4", 1, {}, {})).find("llama3-8b, llama3-70b, llama3-405b") != std::string::npos);
+  CHECK(refusal(wish("llama4", 1, {}, {})).find("llama3-8b, llama3-70b, llama3-405b, llama3-1t") != std::string::npos);
   CHECK(refusal(wish("llama3-8b", 1, 4096, {})).find("--scale") != std::string::npos);
   CHECK(refusal(wish("llama3-8b", 1, {}, 9)).find("8 ranks") != std::string::npos);
   CHECK(refusal(wish({}, 0.5, {}, {})).find("--preset or --job") != std::string::npos);

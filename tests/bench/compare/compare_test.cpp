@@ -159,12 +159,35 @@ TEST_CASE("what follows from other metrics is shown and decides nothing, unless 
   CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == ChangeVerdict::regressed);
 }
 
-TEST_CASE("a rate of 0 has no ratio and is inconclusive") {
+TEST_CASE("a rate of which nothing is left regressed, though it has no ratio") {
   const TempDir dir;
-  const CompareResult result =
-      compare_paths(write_repetitions(dir, "base", {}), write_repetitions(dir, "new", {.rate = 0}));
-  CHECK(result.verdict == ChangeVerdict::inconclusive);
-  CHECK_FALSE(row_of(result, "read.bytes_per_second").change.ratio);
+  const std::string good = write_repetitions(dir, "good", {});
+  const std::string dead = write_repetitions(dir, "dead", {.rate = 0});
+  const CompareResult lost = compare_paths(good, dead);
+  CHECK(lost.verdict == ChangeVerdict::regressed);
+  CHECK_FALSE(row_of(lost, "read.bytes_per_second").change.ratio);
+  CHECK(compare_paths(dead, good).verdict != ChangeVerdict::regressed);
+}
+
+TEST_CASE("a metric that only one side has is named") {
+  const TempDir dir;
+  const auto write = [&](const std::string& name, const std::string& more) {
+    write_file(dir.path(name),
+               fmt::format(R"({{"schema":"shardkit/pipeline","schema_version":1,"started_at":"{}","options":{{}},
+"error":null,"result":{{"samples_per_second":1000{}}}}})",
+                           name, more));
+    return dir.path(name);
+  };
+  const std::string with = write("with.json", R"(,"batch_latency_seconds":{"p99":0.5})");
+  const std::string without = write("without.json", "");
+  const auto is_named = [](const CompareResult& result, const std::string& side) {
+    return std::ranges::any_of(result.hints, [&](const std::string& hint) {
+      return says(hint, "only " + side + " has it: pipeline.batch_latency_seconds.p99");
+    });
+  };
+  CHECK(is_named(compare_paths(with, without), "BASE"));
+  CHECK(is_named(compare_paths(without, with), "NEW"));
+  CHECK_FALSE(is_named(compare_paths(with, write("again.json", R"(,"batch_latency_seconds":{"p99":0.5})")), "NEW"));
 }
 
 TEST_CASE("waits that were 0 and are half a second regressed, and a microsecond is no change") {

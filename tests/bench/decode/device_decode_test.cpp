@@ -93,6 +93,14 @@ TEST_CASE("a GPU without decoders in silicon decodes by the others") {
   CHECK_FALSE(result.nvjpeg->hardware_engines);
 }
 
+TEST_CASE("hardware decoders that a missing library of the driver hides are a warning") {
+  DeviceDecodeBench bench({.video_library = false, .hardware = false});
+  write_usual_images(bench, 4);
+  bench.run();
+  REQUIRE(bench.context.warnings().size() == 1);
+  CHECK(bench.context.warnings().front().code == "no_video_library");
+}
+
 TEST_CASE("images go in batches of no more than was asked for") {
   DeviceDecodeBench bench;
   write_usual_images(bench, 10);

@@ -95,13 +95,17 @@ TEST_CASE("the presets give the published rates per GPU") {
                          {"cosmoflow-a100", 181, 513},
                          {"cosmoflow-h100", 286, 808},
                          {"retinanet-b200", 505, 163},
-                         {"flux-b200", 35.6, 77}}) {
+                         {"retinanet-mi355", 504.7, 163},
+                         {"flux-b200", 35.6, 77},
+                         {"flux-mi355", 35.6, 77},
+                         {"dlrm-b200", 43'690'667, 33'249},
+                         {"dlrm-mi355", 29'127'111, 22'166}}) {
     CAPTURE(row.name);
     const TrainingJob job = preset_job(find_preset(row.name), 1);
     CHECK(samples_per_second(job) == Approx(row.samples).epsilon(0.005));
     CHECK(bytes_per_second(job) == Approx(row.megabytes * 1e6).epsilon(0.006));
   }
-  CHECK(presets().size() == 10);
+  CHECK(presets().size() == 14);
 }
 
 TEST_CASE("an unknown preset is a usage error that names the known ones") {

@@ -138,8 +138,11 @@ TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs"
     threads.push_back(workers);
     return std::make_unique<FakeJpegDecoder>();
   };
+  Context context;
   const PipelineSetup setup = set_up(with([](auto& o) { o.backend = DecodeKind::nvjpeg; }));
-  const auto decoders = [&](std::vector<Device*> gpus) { return open_decoders(setup, gpus, {gpus, open, tree}); };
+  const auto decoders = [&](std::vector<Device*> gpus) {
+    return open_decoders(setup, gpus, {gpus, open, tree}, context);
+  };
   CHECK(decoders({&first, &second}).size() == 2);
   CHECK(threads == std::vector<unsigned>{2, 2});
   const auto failure = failure_of([&] { decoders({&first, &second, &other}); });

@@ -225,7 +225,7 @@ TEST_CASE("without a job it reports what each preset's GPUs would get, in tenths
   CHECK(conclusion.verdict.text.starts_with("800 samples/s; decode is the bottleneck"));
   CHECK(conclusion.feeds.starts_with("feeds 0.9 A100, "));  // 800 / (0.9 * 919.5) = 0.967
   CHECK(contains(conclusion.feeds, " A100 AMP (ResNet-50), "));
-  CHECK(conclusion.feeds.ends_with(" B200 (RetinaNet)"));
+  CHECK(conclusion.feeds.ends_with(" MI355 (RetinaNet)"));
 }
 
 TEST_CASE("a workload that is no JPEG is held against bytes alone") {
