@@ -111,7 +111,8 @@ class Parts(PartsTest):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         state = self.target / ".shardkit"
-        wait_until(lambda: any("\t1/2\t" in path.read_text() for path in state.glob("*.run")), process)
+        wait_until(lambda: (state / "plan").exists() and any("\t1/2\t" in path.read_text() for path in state.glob("*.run")),
+                   process)
         row = self.parts()["rows"][1]
         self.assertEqual((row["state"], row["part"]), ("in_progress", 1))
         self.assertIn("process ", row["run"])
@@ -130,12 +131,19 @@ class Parts(PartsTest):
         self.assertEqual(self.missing(), "0-1\n")
 
     def test_merge_says_what_became_of_a_part(self):
+        image = self.source / "class_0/img_000.jpg"
+        image.write_bytes(b"no image")
+        failed = [self.convert("--part", part).returncode for part in ("0/2", "1/2")].index(4)
+        refused = run("shardctl", "merge", self.target)
+        self.assert_error(refused, 4, f"part {failed}/2 has failed", "class_0/img_000.jpg", "--on-bad skip")
+        self.assertEqual(self.convert("--on-bad", "skip", "--part", f"{failed}/2").returncode, 0)  # the remedy
+        self.assertEqual(run("shardctl", "merge", self.target).returncode, 0)
+
+    def test_merge_names_a_part_that_never_began(self):
         self.assertEqual(self.convert("--part", "0/2").returncode, 0)
         self.assert_error(run("shardctl", "merge", self.target), 4, "part 1/2 is missing", "--part 1/2")
-        for image in (self.source / "class_0").iterdir():
-            image.write_bytes(b"no image")
-        self.assertEqual(self.convert("--part", "1/2", "--identity", "size").returncode, 4)
-        self.assert_error(run("shardctl", "merge", self.target), 4, "part 1/2 has failed", "class_0/img_", "--on-bad skip")
+        self.assertEqual(self.convert("--part", "1/2").returncode, 0)  # the remedy
+        self.assertEqual(run("shardctl", "merge", self.target).returncode, 0)
 
     def test_sets_of_a_split_count_together(self):
         options = ("--split", "train=0.5,val=0.5")
@@ -185,7 +193,8 @@ class SingleTasks(PartsTest):
         plan = self.folder / "plan"
         run("shardctl", "plan", self.source, "-o", plan, "--shards", 20)
         for options in (("--plan", plan), ("--split", "train=0.5,val=0.5")):
-            self.assert_error(self.convert(*options, "--part", "auto", environment=slurm_task(3, 3, 3)), 2, "use --part I/N")
+            refused = run("shardctl", "convert", self.source, self.target, *options, "--part", "auto", env=slurm_task(3, 3, 3))
+            self.assert_error(refused, 2, "use --part I/N")
             self.assertFalse(self.target.exists())
         self.assertEqual(self.convert("--part", "3/10").returncode, 0)  # the remedy
 

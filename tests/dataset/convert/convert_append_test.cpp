@@ -551,7 +551,7 @@ TEST_CASE("an unfinished --append is discarded whatever of its own files is dama
   run(part);
   const std::string unfinished = source.dir.path("unfinished");
   fs::copy(source.dir.path("set"), unfinished, fs::copy_options::recursive);
-  for (const std::string& name : {"plan-1", "manifest-0.json"}) {
+  for (const std::string name : {"plan-1", "manifest-0.json"}) {
     const std::string good = read_file(unfinished + "/.shardkit/" + name);
     for (const std::size_t at : {std::size_t{3}, good.size() / 2, good.size() - 3}) {
       CAPTURE(name);
