@@ -31,6 +31,15 @@ class PartsTest(FolderTest):
     def task(self, number, first=0, last=9, step=1):
         return self.convert("--part", "auto", environment=slurm_task(number, first, last, step))
 
+    def start_slowly(self):
+        """Part 1/2, with strace as the process."""
+        slow = strace("-o", "/dev/null", "-e", "trace=openat", "-e", "inject=openat:delay_enter=20000")
+        process = subprocess.Popen([*slow, PROGRAMS / "shardctl", "convert", self.source, self.target, "--shards", "20",
+                                    "--part", "1/2", "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
     def parts(self):
         finished = run("shardctl", "parts", self.target, "--json", "-")
         self.assertEqual(finished.returncode, 0, finished.stderr)
@@ -105,11 +114,7 @@ class Parts(PartsTest):
         self.assertEqual(self.missing(), "0-9\n")
 
     def test_a_part_that_a_live_process_writes_is_in_progress(self):
-        slow = strace("-o", "/dev/null", "-e", "trace=openat", "-e", "inject=openat:delay_enter=20000")
-        process = subprocess.Popen([*slow, PROGRAMS / "shardctl", "convert", self.source, self.target, "--shards", "20",
-                                    "--part", "1/2", "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.start_slowly()
         state = self.target / ".shardkit"
         wait_until(lambda: (state / "plan").exists() and any("\t1/2\t" in path.read_text() for path in state.glob("*.run")),
                    process)
@@ -119,11 +124,7 @@ class Parts(PartsTest):
         self.assertEqual(self.missing(), "0\n")
 
     def test_a_first_part_that_is_killed_as_soon_as_there_is_a_plan_has_told_the_division(self):
-        slow = strace("-o", "/dev/null", "-e", "trace=openat", "-e", "inject=openat:delay_enter=20000")
-        process = subprocess.Popen([*slow, PROGRAMS / "shardctl", "convert", self.source, self.target, "--shards", "20",
-                                    "--part", "1/2", "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.start_slowly()
         wait_until((self.target / ".shardkit/plan").exists, process)
         for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
             os.kill(int(child), signal.SIGKILL)
