@@ -20,9 +20,10 @@ cli::Answer answer_reshard(const dataset::ReshardOptions& options, const dataset
   facts.emplace_back("renamed", cli::count_text(result.renamed, "sample"));
   facts.emplace_back("regrouped", cli::count_text(result.regrouped, "sample"));
   if (result.lost_samples.value_or(0) > 0 || result.lost_bytes.value_or(0) > 0) {
-    facts.emplace_back("lost",
-                       fmt::format("{} after the damage, {}", format_count(result.lost_samples.value_or(0), "sample"),
-                                   format_size(result.lost_bytes.value_or(0))));
+    facts.emplace_back(
+        "lost", fmt::format("{}{} after the damage, {}", result.lost_samples_known.value_or(true) ? "" : "at least ",
+                            format_count(result.lost_samples.value_or(0), "sample"),
+                            format_size(result.lost_bytes.value_or(0))));
   }
   facts.emplace_back("ignored", cli::count_text(result.ignored_members, "member"));
   return answer;

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "formats/manifest.hpp"
 #include "formats/tar_header.hpp"
 
 namespace shardkit::formats {
@@ -76,11 +77,10 @@ PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), 
 }
 
 void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
-  throw Error(
-      ErrorCode::corrupt, At{name_, offset},
-      "plan '{}' is not readable at byte {}: {}; restore it from a copy, or write it again with `shardctl plan`, or "
-      "by a convert into an empty folder",
-      name_, offset, why);
+  throw Error(ErrorCode::corrupt, At{name_, offset},
+              "plan '{}' is not readable at byte {}: {}; restore it from a copy, or {}", name_, offset, why,
+              name_.find(kStateFolder) == std::string::npos ? "write it again with `shardctl plan`"
+                                                            : "convert or reshard into an empty folder");
 }
 
 void PlanReader::read_head() {
@@ -418,6 +418,21 @@ Hash128 PlanWriter::finish() {
   const std::string checksum = fmt::format("\t{}\n", to_hex(block_.digest()));
   sink_.write(as_bytes(checksum));
   return hash;
+}
+
+bool is_append_unfinished(const std::string& plan_hash, std::uint64_t last, const OpenPlan& open) {
+  if (last == 0) return false;
+  const auto is_of_manifest = [&](std::uint64_t number) -> std::optional<bool> {
+    try {
+      const std::unique_ptr<ByteSource> file = open(number);
+      return to_hex(PlanReader(*file, plan_name(number)).hash()) == plan_hash;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::corrupt) throw;
+      return std::nullopt;
+    }
+  };
+  if (const auto before = is_of_manifest(last - 1)) return *before;
+  return !is_of_manifest(last).value_or(true);
 }
 
 }  // namespace shardkit::formats

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -232,5 +234,13 @@ std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_di
 
 /// Bytes of the .cls member of samples of each class.
 std::vector<std::size_t> label_digits(const PlanHead& head);
+
+/// Opens plan_name(number) of a folder.
+using OpenPlan = std::function<std::unique_ptr<ByteSource>(std::uint64_t number)>;
+
+/// Whether the last plan of a folder, number `last`, is that of an --append that has not finished: then the manifest is
+/// still that of the plan before it. One of the two plans may be damaged; if both are, nobody knows, and the answer is
+/// no. `plan_hash`: that of the folder's manifest.
+bool is_append_unfinished(const std::string& plan_hash, std::uint64_t last, const OpenPlan& open);
 
 }  // namespace shardkit::formats

@@ -172,4 +172,10 @@ std::vector<Run> live_runs(const std::string& folder, LockReach reach, system::W
   return runs;
 }
 
+std::vector<Run> announced_runs(const std::string& folder) {
+  std::vector<Run> runs;
+  for (const std::string& name : run_names(folder)) runs.push_back(read_run(join_path(folder, name)));
+  return runs;
+}
+
 }  // namespace shardkit::io

@@ -75,4 +75,7 @@ class RunFile {
 /// reach, those that gave a sign of life since kRunSilence before `now` by the clock of the file system.
 std::vector<Run> live_runs(const std::string& folder, LockReach reach, system::WallTime now, std::string_view own = {});
 
+/// All runs of `folder` whose files exist: the live ones, and those that were killed since the last run began.
+std::vector<Run> announced_runs(const std::string& folder);
+
 }  // namespace shardkit::io

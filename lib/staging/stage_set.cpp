@@ -17,6 +17,7 @@
 #include "core/fields.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
@@ -100,6 +101,38 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
   }
 }
 
+/// A server that has a page for every name could claim to have more.
+constexpr std::uint64_t kMostPlans = 1000;
+
+/// The number of the last plan in `folder`, as far as the source says what exists.
+std::uint64_t last_plan(io::ObjectSource& source, const std::string& state) try {
+  std::uint64_t last = 0;
+  while (last < kMostPlans && source.find(state + formats::plan_name(last + 1))) ++last;
+  return last;
+} catch (const Error& error) {
+  if (error.code() == ErrorCode::cancelled) throw;
+  return 0;
+}
+
+/// The manifest would be that of the set before the --append, and the tars beside it those of both.
+void refuse_unfinished_append(io::ObjectSource& source, const std::string& folder, const std::string& plan_hash,
+                              const std::stop_token& stop) {
+  const std::string state = folder + formats::kStateFolder + "/";
+  const auto open = [&](std::uint64_t number) -> std::unique_ptr<ByteSource> {
+    const std::string name = state + formats::plan_name(number);
+    const auto object = source.find(name);
+    if (!object) throw missing_error(source, name);
+    return std::make_unique<io::ObjectReader>(std::shared_ptr<io::ObjectSource>(std::shared_ptr<void>(), &source),
+                                              *object, stop);
+  };
+  if (!formats::is_append_unfinished(plan_hash, last_plan(source, state), open)) return;
+  const std::string path = folder.empty() ? source.location() : source.address_of(folder);
+  throw Error(ErrorCode::conflict, At{path},
+              "a convert --append into '{}' has not finished: run it again, with --discard if its source has changed; "
+              "or name the shards to stage",
+              path);
+}
+
 Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
   std::ranges::sort(objects, {}, &io::ObjectInfo::name);
   Xxh3Stream hash;
@@ -160,7 +193,10 @@ StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const st
     add_set("", wanted.manifest_text, wanted.manifest_path);
   } else if (!wanted.manifest_name.empty()) {
     std::string text = text_of(source, wanted.manifest_name, stop);
-    if (!text.empty()) add_set("", std::move(text), source.address_of(wanted.manifest_name));
+    if (!text.empty()) {
+      add_set("", std::move(text), source.address_of(wanted.manifest_name));
+      if (!wanted.names) refuse_unfinished_append(source, "", sets_.back().plan_hash, stop);
+    }
     if (text.empty() && !has_manifest() && !wanted.names) refuse_unlisted(source.address_of(wanted.manifest_name));
   }
   if (wanted.names) {
@@ -181,7 +217,8 @@ StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const st
 void StageSet::add_set(const std::string& folder, std::string manifest, const std::string& path) {
   formats::Manifest parsed = catalog::read_set_manifest(manifest, path);
   const Hash128 hash = xxh3_128(as_bytes(manifest));
-  sets_.push_back({folder, std::move(manifest), hash, std::move(parsed.shards), std::move(parsed.files)});
+  sets_.push_back({folder, std::move(manifest), hash, std::move(parsed.shards), std::move(parsed.files),
+                   std::move(parsed.plan_hash)});
 }
 
 /// Those that the manifest lists, and the others as they are.
@@ -271,6 +308,7 @@ void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectI
     if (text.empty()) continue;
     add_set(object.name.substr(0, object.name.size() - end.size() + 1), std::move(text),
             source.address_of(object.name));
+    refuse_unfinished_append(source, sets_.back().folder, sets_.back().plan_hash, stop);
   }
 }
 

@@ -65,6 +65,7 @@ struct ManifestSet {
   Hash128 hash;                                ///< XXH3-128 of the text
   std::vector<formats::ManifestShard> shards;  ///< named relative to `folder`
   std::vector<formats::ManifestFile> files;    ///< other readers' indexes, too
+  std::string plan_hash = {};  ///< of the plan that the manifest finishes; empty for other programs' tars
 
   std::string name() const { return folder + formats::kManifestName; }
 };

@@ -790,6 +790,52 @@ class Table(RemedyTest):
         self.assertTrue(set(before) <= set(after))
         self.assertEqual(self.shardctl("stat", self.shards)["samples"], 91)
 
+    def test_an_unfinished_append_is_not_staged_until_its_command_has_finished_it(self):
+        self.make_tree()
+        self.shardctl("convert", "src", self.shards, "--samples", "30")
+        (self.folder / "src/class_0/new.jpg").write_bytes(fake_jpeg(b"new"))
+        append = ("convert", "src", self.shards, "--samples", "30", "--append")
+        self.shardctl(*append, "--part", "0/2")
+        for options in ((), ("--rank", "0", "--world", "1"), ("--dry-run",)):
+            refused = self.call("shardctl", "stage", self.shards, "copy", *options)
+            self.assert_error(refused, 4, "has not finished: run it again", "name the shards")
+        url = self.serve(self.folder / self.shards)
+        self.assert_error(self.call("shardctl", "stage", url, "copy"), 4, "has not finished: run it again")
+        self.shardctl(*append)
+        for number, source in enumerate((self.shards, url)):
+            self.shardctl("stage", source, f"copy{number}")
+            self.sound(f"copy{number}")
+
+    def test_a_damaged_plan_of_a_finished_set(self):
+        self.make_tree()
+        self.shardctl("convert", "src", self.shards, "--samples", "30")
+        plan = self.folder / self.shards / ".shardkit/plan"
+        for offset in (3, plan.stat().st_size // 2):
+            with self.subTest(offset):
+                self.flip(plan, offset)
+                (command,) = self.found(self.shards)
+                self.follow(command)
+                self.sound("OUT")
+                append = ("convert", "src", self.shards, "--samples", "30", "--append")
+                self.assert_error(self.call("shardctl", *append), 4, "plan", "restore it", "into an empty folder")
+                self.shardctl(*append[:2], f"empty{offset}", *append[3:])  # the remedy
+                self.flip(plan, offset)
+                shutil.rmtree(self.folder / "OUT")
+        self.sound(self.shards)
+
+    def test_a_damaged_plan_of_an_unfinished_append(self):
+        self.make_tree()
+        self.shardctl("convert", "src", self.shards, "--samples", "30")
+        (self.folder / "src/class_0/new.jpg").write_bytes(fake_jpeg(b"new"))
+        append = ("convert", "src", self.shards, "--samples", "30", "--append")
+        self.shardctl(*append, "--part", "0/2")
+        plan = self.folder / self.shards / ".shardkit/plan-1"
+        self.flip(plan, plan.stat().st_size // 2)
+        self.assert_error(self.call("shardctl", *append), 4, "plan-1", "add --discard to this command")
+        self.shardctl(*append, "--discard")
+        self.sound(self.shards)
+        self.assertEqual(self.shardctl("stat", self.shards)["samples"], 91)
+
     def staged(self):
         self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
         self.shardctl("index", self.shards)

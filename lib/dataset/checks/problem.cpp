@@ -129,6 +129,8 @@ constexpr ProblemKind kProblemKinds[] = {
     {index_damaged, "index_damaged", kError, "the shard's index cannot be read", Remedy::reshard},
     {index_mismatch, "index_mismatch", kError,
      "the shard's index describes another shard, or describes its samples differently", Remedy::reshard},
+    {plan_damaged, "plan_damaged", kError, "no file can be added to the set, and no part of it written",
+     Remedy::reshard},
     {foreign_index, "foreign_index", kError,
      "the index of another program next to the shards describes this shard differently", Remedy::index},
     {listed_file, "listed_file", kError,

@@ -99,6 +99,7 @@ enum class ProblemCode {
   sample_checksum,
   index_damaged,
   index_mismatch,
+  plan_damaged,
   foreign_index,
   listed_file,
 };

@@ -157,9 +157,8 @@ std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::s
 std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
                                              const formats::Manifest& manifest) {
   const std::vector<std::string> plans = plans_in(inputs, folder);
-  if (plans.size() < 2) return std::nullopt;
-  const auto file = inputs.open(plans.back());
-  if (to_hex(formats::PlanReader(*file, plans.back()).hash()) == manifest.plan_hash) return std::nullopt;
+  const auto open = [&](std::uint64_t number) { return inputs.open(plans[number]); };
+  if (plans.empty() || !formats::is_append_unfinished(manifest.plan_hash, plans.size() - 1, open)) return std::nullopt;
   return fmt::format(
       "a convert --append into '{}' has not finished: run it again, with --discard if its source has changed", folder);
 }

@@ -71,7 +71,7 @@ class Conversion {
       on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
       TargetSet& set = add_set("");
       expect_stages(0, 0);
-      set.prepare();
+      job_.prepare(set);
       const auto copy = [&](ByteSink& sink) {
         plan.check_bytes();
         plan_->stream_all([&](Bytes piece) { sink.write(piece); });
@@ -194,6 +194,7 @@ class Conversion {
   }
 
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
+    job_.require_part();
     ctx_.progress().next_stage();
     const std::string folder = set.name.empty() ? std::string() : set.name + '/';
     const auto left_out = [&](const std::string& path) {
@@ -231,7 +232,7 @@ class Conversion {
       scope.samples = &added.samples;
       scope.start->readmitted = added.readmitted;
     }
-    set.prepare();
+    job_.prepare(set);
     set.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
   }
 

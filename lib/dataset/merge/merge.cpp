@@ -10,8 +10,11 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/remedies.hpp"
+#include "dataset/sharding/bad_files.hpp"
 #include "dataset/sharding/set_folders.hpp"
 #include "dataset/sharding/sharding_job.hpp"
+#include "io/run_file.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -43,9 +46,33 @@ bool is_complete(const std::vector<FoundPart>& parts, std::uint64_t count, const
   return static_cast<std::uint64_t>(std::ranges::count_if(parts, belongs)) == count;
 }
 
+/// Why a part has not ended, and what to do.
+std::string why_missing(const ShardTarget& target, const Part& part) {
+  const std::string again = fmt::format("run its command with --part {}", part_text(part));
+  const auto [begin, end] = shards_of(part, target.plan().shards().size());
+  for (std::size_t shard = begin; shard < end; ++shard) {
+    const std::string name = target.plan().shard_name(shard);
+    const std::vector<BadFile> bad = bad_files_of(target.folder(), name);
+    const auto open = std::ranges::find(bad, BadState::open, &BadFile::state);
+    if (open == bad.end()) continue;
+    return fmt::format(
+        "part {} has failed: shard '{}' waits for the bad file '{}' ({}); correct or delete that file, "
+        "or add --on-bad skip, and {}",
+        part_text(part), name, open->path, open->reason, again);
+  }
+  const std::string state = target.state_path("");
+  for (const io::Run& run : io::live_runs(state, io::lock_reach(state), system::system_clock().now())) {
+    if (run.part == part_text(part) && run.plan == to_hex(target.plan().hash()))
+      return fmt::format("part {} is being written by {}; merge when it has ended", part_text(part), io::describe(run));
+  }
+  return fmt::format("part {} is missing; {}", part_text(part), again);
+}
+
 /// Parts of one count must be there from first to last; then those of others, which are of the same shards, add
 /// nothing.
-void check_split(const std::vector<FoundPart>& parts, const std::string& plan_hash, const std::string& folder) {
+void check_split(const std::vector<FoundPart>& parts, const ShardTarget& target) {
+  const std::string plan_hash = to_hex(target.plan().hash());
+  const std::string& folder = target.folder();
   std::set<std::uint64_t> counts;
   for (const FoundPart& found : parts) counts.insert(found.part.count);
   if (std::ranges::any_of(counts, [&](std::uint64_t count) { return is_complete(parts, count, plan_hash); })) return;
@@ -59,8 +86,7 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
   const std::uint64_t count = *counts.begin();
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto found = std::ranges::find(parts, i, [](const FoundPart& item) { return item.part.index; });
-    if (found == parts.end())
-      refuse(fmt::format("part {0}/{1} is missing; run its command with --part {0}/{1}", i, count));
+    if (found == parts.end()) refuse(why_missing(target, {i, count}));
     if (found->plan_hash != plan_hash)
       refuse(fmt::format("part {}/{} belongs to another plan; run it again", i, count));
   }
@@ -126,7 +152,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   const std::vector<FoundPart> parts = find_parts(set);
   if (!is_merged(set)) {  // else the remaining parts are those that an earlier merge could not remove
     if (parts.empty()) refuse_without_parts(set);
-    check_split(parts, to_hex(set.plan().hash()), options.target);
+    check_split(parts, set);
   }
   job.find_finished();
   refuse_missing_shard(set);

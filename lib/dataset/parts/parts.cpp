@@ -50,13 +50,15 @@ std::deque<Set> open_sets(const std::string& folder, io::FileSystem& files) {
   return sets;
 }
 
-/// The division of which most is there or being written; merge takes one that is complete.
+/// The division of which most is there or was begun, also by a run that was killed; merge takes one that is complete.
 std::optional<std::uint64_t> count_of_parts(const Set& set) {
   std::map<std::uint64_t, std::uint64_t> there;  // parts, by the count of their division
   const auto consider = [&](const std::optional<Part>& part) {
     if (part) ++there[part->count];
   };
-  for (const auto& [part, run] : set.runs) consider(parse_part_text(part));
+  for (const io::Run& run : io::announced_runs(set.target.state_path(""))) {
+    if (run.plan == to_hex(set.target.plan().hash())) consider(parse_part_text(run.part));
+  }
   for (const auto& entry : std::filesystem::directory_iterator(set.target.state_path("")))
     consider(parse_part_file_name(entry.path().filename()));
   const auto share = [](const auto& division) {

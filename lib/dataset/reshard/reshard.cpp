@@ -119,7 +119,7 @@ class Resharding {
     find_inputs();
     SampleFilter(options_, inputs_);  // before anything is written or unpacked
     parse_renames(options_.rename);
-    for (TargetSet& set : job_.sets()) set.prepare();
+    for (TargetSet& set : job_.sets()) job_.prepare(set);
     // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of
     // samples.
     const std::string scratch =
@@ -168,6 +168,7 @@ class Resharding {
     if (options_.salvage) {
       result_.lost_samples = gathered.lost_samples;
       result_.lost_bytes = gathered.lost_bytes;
+      result_.lost_samples_known = gathered.lost_known;
     }
     ctx_.progress().next_stage();
     ctx_.progress().start("plan", order.size(), 0, "samples");

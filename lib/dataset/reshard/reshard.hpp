@@ -46,6 +46,7 @@ struct ReshardResult : WrittenSets {
   std::uint64_t regrouped = 0;
   std::optional<std::uint64_t> lost_samples;
   std::optional<std::uint64_t> lost_bytes;
+  std::optional<bool> lost_samples_known;
   std::vector<formats::IndexSkip> dropped_samples;
 
   void describe(FieldVisitor& v);

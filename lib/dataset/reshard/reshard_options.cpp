@@ -97,6 +97,7 @@ void ReshardResult::describe(FieldVisitor& v) {
        "samples that --salvage could not take; if neither manifest nor index has their number, those that were seen"},
       lost_samples);
   v.field({"lost_bytes", Unit::bytes, "bytes after the last complete sample of cut shards"}, lost_bytes);
+  v.field({"lost_samples_known", "whether lost_samples is exact; else at least so many are lost"}, lost_samples_known);
   v.field({"dropped_samples", "at most 1000 of the samples left out by --drop-bad"}, dropped_samples);
 }
 

@@ -54,7 +54,7 @@ class SampleGatherer {
     warn_of_losses();
     warn_of_names_and_labels();
     if (found_ > 0) filter_.require_labels();
-    if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes};
+    if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes, lost_.all_known};
     const bool is_damaged = lost_.tars > 0;  // then ls cannot list it either
     throw Error(ErrorCode::not_found,
                 fmt::format("there is no {} in {}{}", is_damaged ? "whole sample" : "sample",

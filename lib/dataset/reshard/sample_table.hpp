@@ -95,6 +95,7 @@ struct GatheredSamples {
   std::uint64_t ignored = 0;       ///< members that belong to no sample
   std::uint64_t lost_samples = 0;  ///< with --salvage: after truncations, as far as known
   std::uint64_t lost_bytes = 0;    ///< the same
+  bool lost_known = true;          ///< else more samples than lost_samples may be lost
 };
 
 struct ReshardOptions;

@@ -53,6 +53,13 @@ Labels from_json(const std::string& text, const std::string& path) {
   return labels;
 }
 
+void refuse_utf16(std::string_view text, const std::string& path) {
+  const bool is_marked = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
+  if (!is_marked && text.find('\0') == std::string_view::npos) return;
+  bad(path, fmt::format("{}; save it as UTF-8",
+                        is_marked ? "is in UTF-16" : "is not UTF-8: it has zero bytes, as UTF-16 has"));
+}
+
 Labels from_lines(std::string_view text, const std::string& path) {
   Labels labels;
   std::uint64_t label = 0;
@@ -73,6 +80,7 @@ Labels from_lines(std::string_view text, const std::string& path) {
 Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
   if (path.empty()) return {};
   std::string text = inputs.text(path, 64U * 1024U * 1024U);
+  refuse_utf16(text, path);
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) bad(path, "is empty");

@@ -16,8 +16,6 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::size_t kMostChangesNamed = 20;
-
 /// Files of a finished shard that are not as its plan has them.
 struct Deviations {
   std::set<std::string> left_out;
@@ -62,13 +60,13 @@ void correct(const formats::PlanHead& head, const Deviations& found, formats::Pl
   for (formats::PlannedFile& file : sample.sidecars) correct_file(file);
 }
 
-[[noreturn]] void refuse_changed(const std::vector<std::string>& changed, std::uint64_t all) {
-  throw Error(ErrorCode::conflict, At{changed.front()},
-              "{} of the set {} changed: the image, its label, another file of it or its row in a table: {}{}. "
-              "--append leaves old shards as they are: restore the files, or convert into an empty folder. If only "
-              "times differ, add --identity size",
-              format_count(all, "sample"), all == 1 ? "has" : "have", fmt::join(changed, ", "),
-              all > changed.size() ? ", ..." : "");
+[[noreturn]] void refuse_changed(const std::string& first, std::uint64_t all) {
+  throw Error(
+      ErrorCode::conflict, At{first},
+      "{} of the set {} changed: the image, its label, another file of it or its row in a table; the first is '{}'. "
+      "--append leaves old shards as they are: restore the files, or convert into an empty folder. If only "
+      "times differ, add --identity size",
+      format_count(all, "sample"), all == 1 ? "has" : "have", first);
 }
 
 [[noreturn]] void refuse_key(const std::string& path, const std::string& key) {
@@ -194,7 +192,7 @@ void EarlierSamples::settle(ScannedSource& source, const std::string& folder, st
 EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const std::string& folder,
                                             const SampleOrder* within, Context& ctx) const {
   Added result;
-  std::vector<std::string> changed;
+  std::string changed;  // the first of them
   std::uint64_t all_changed = 0;
   std::uint32_t number = 0;
   std::size_t taken = 0;
@@ -208,7 +206,7 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
       // It keeps the key that it has in the set, also where files beside it that share the stem came or went.
       if (const Entry* entry = find(folder + path)) {
         if (entry->state == state_of(sample, source.labels[c]) || formats::is_unread(sample.image)) continue;
-        if (++all_changed <= kMostChangesNamed) changed.push_back(fmt::format("'{}'", path));
+        if (++all_changed == 1) changed = path;
         continue;
       }
       if (is_still_bad(owner, owner.files[f])) continue;

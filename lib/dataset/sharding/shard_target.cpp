@@ -9,6 +9,8 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
+#include "core/units.hpp"
 #include "dataset/sharding/bad_files.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/wids_index.hpp"
@@ -33,6 +35,22 @@ Error append_ended(const std::string& folder) {
 Hash128 plan_hash(const std::string& path) {
   io::FileSource file(path);
   return formats::PlanReader(file, path).hash();
+}
+
+/// Empty for a damaged plan; `whole`: also if only lines of its samples are damaged, which are read for that.
+std::optional<Hash128> hash_if_intact(const std::string& path, bool whole) try {
+  io::FileSource file(path);
+  const formats::PlanReader plan(file, path);
+  if (whole) plan.check_bytes();
+  return plan.hash();
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::corrupt) throw;
+  return std::nullopt;
+}
+
+/// Where a plan that is added behind `before` begins.
+formats::PlanStart start_behind(const formats::PlanReader& before) {
+  return {before.first_shard() + before.shards().size(), before.hash()};
 }
 
 }  // namespace
@@ -119,6 +137,7 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   open_plan();
   if (!is_first) compare_plan(file.temp_path(), identity);
   follow_plan();
+  keep_earlier_manifest();
 }
 
 bool ShardTarget::adopt_copy(const formats::PlanReader& given) {
@@ -145,18 +164,16 @@ void ShardTarget::announce_part(const Part& part) {
 
 std::optional<Division> ShardTarget::division() const {
   if (!std::filesystem::exists(division_path())) return std::nullopt;
-  std::optional<Division> division = parse_division(io::read_text_file(division_path()));
-  if (division) return division;
-  throw Error(ErrorCode::corrupt, At{division_path()},
-              "'{}' is damaged, so --part auto does not know the parts of '{}'; use --part I/N", division_path(),
-              folder_);
+  return parse_division(io::read_text_file(division_path()));
 }
 
 Division ShardTarget::record_division(const Division& division) {
   if (dry_run_) return this->division().value_or(division);
   io::AtomicFile file(files_, division_path());
   file.write(as_bytes(division_text(division)));
-  return file.commit_new() ? division : *this->division();
+  const bool is_damaged = std::filesystem::exists(division_path()) && !this->division();
+  if (is_damaged) file.commit();
+  return is_damaged || file.commit_new() ? division : this->division().value_or(division);
 }
 
 std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
@@ -165,13 +182,18 @@ std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
       run_ ? run_->others() : io::live_runs(state, io::lock_reach(state), system::system_clock().now());
   if (runs.empty()) return runs;  // as nearly always: the plans need not be read
   std::set<std::string> here;
+  bool is_known = true;  // what the runs of each plan announce
   for (std::uint64_t number = number_ - std::min<std::uint64_t>(number_, 1); number <= number_; ++number) {
     const std::string path = state_path(formats::plan_name(number));
-    if (std::filesystem::exists(path)) here.insert(to_hex(plan_hash(path)));
+    if (!std::filesystem::exists(path)) continue;
+    const std::optional<Hash128> hash = hash_if_intact(path, false);
+    if (hash) here.insert(to_hex(*hash));
+    is_known = is_known && hash;
   }
   std::erase_if(runs, [&](const io::Run& run) {
     Hash128 hash;
-    const bool was_late = parse_hex(run.plan, hash) && !here.contains(run.plan);  // it will be refused itself
+    const bool was_late =
+        is_known && parse_hex(run.plan, hash) && !here.contains(run.plan);  // it will be refused itself
     return run.plan.empty() || run.plan == plan || was_late;
   });
   return runs;
@@ -181,10 +203,11 @@ void ShardTarget::refuse_runs_besides(const std::string& plan, const std::string
   const std::vector<io::Run> runs = runs_besides(plan);
   if (runs.empty()) return;
   throw Error(ErrorCode::in_use, At{folder_},
-              "another run writes to '{}' with another plan{}{}: {}{}; run this command again when it has ended, or "
-              "choose another folder",
-              folder_, why.empty() ? "" : ": ", why, io::describe(runs.front()),
-              runs.size() > 1 ? fmt::format(" and {} more", runs.size() - 1) : "");
+              "another run writes to '{}' with another plan{}{}: {}{} ended, or choose another folder", folder_,
+              why.empty() ? "" : ": ", why, io::describe(runs.front()),
+              runs.size() > 1 ? fmt::format(", and {}; run this command again when all of them have",
+                                            format_count(runs.size() - 1, "other run"))
+                              : "; run this command again when it has");
 }
 
 void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) const {
@@ -230,7 +253,7 @@ bool ShardTarget::is_finished(const formats::PlanReader& plan) const {
 
 void ShardTarget::begin_append(bool discard) {
   if (!has_plan()) return;
-  open_plan();
+  if (!open_for_append(discard)) return;
   if (!plan_->head().inputs.empty()) {
     throw Error(ErrorCode::conflict, At{folder_},
                 "'{}' was made by reshard, but --append needs a set made by convert; convert the new files into a "
@@ -241,9 +264,45 @@ void ShardTarget::begin_append(bool discard) {
     may_discard_ = discard && plan_->head().start.has_value();
     return;
   }
-  start_ = formats::PlanStart{plan_->first_shard() + plan_->shards().size(), plan_->hash()};
+  start_ = start_behind(*plan_);
   plan_.reset();
   ++number_;
+}
+
+/// Opens the current plan. False if it is damaged and that of an unfinished --append that `discard` may remove.
+bool ShardTarget::open_for_append(bool discard) try {
+  open_plan();
+  if (number_ > 0 && !is_finished(*plan_)) plan_->check_bytes();
+  return true;
+} catch (const Error& error) {
+  const auto open = [&](std::uint64_t number) {
+    return std::make_unique<io::FileSource>(state_path(formats::plan_name(number)));
+  };
+  if (error.code() != ErrorCode::corrupt || error.path() != plan_path() || number_ == 0 ||
+      !formats::is_append_unfinished(manifest_now().plan_hash, number_, open))
+    throw;
+  if (!discard) {
+    throw Error(ErrorCode::corrupt, At{plan_path()},
+                "the plan '{}' of an --append that has not finished is damaged; restore it from a copy, or add "
+                "--discard to this command, which removes what that --append wrote",
+                plan_path());
+  }
+  plan_.reset();
+  start_ = start_behind(*plan_before().reader);
+  may_discard_ = true;
+  return false;
+}
+
+ShardTarget::OpenedPlan ShardTarget::plan_before() const {
+  const std::string path = earlier_plans().back();
+  auto file = std::make_unique<io::FileSource>(path);
+  auto reader = std::make_unique<formats::PlanReader>(*file, path);
+  return {std::move(file), std::move(reader)};
+}
+
+formats::Manifest ShardTarget::manifest_now() const {
+  const std::string path = path_of(formats::kManifestName);
+  return formats::read_manifest(io::read_text_file(path), path);
 }
 
 void ShardTarget::cancel_append() {
@@ -258,31 +317,41 @@ void ShardTarget::cancel_append() {
 void ShardTarget::discard_unless(const Hash128& plan) {
   may_discard_ = false;
   run_->follow(kDiscarding);
-  if (std::filesystem::exists(plan_path())) {  // else another run discards it too
-    io::FileSource file(plan_path());
-    const formats::PlanReader unfinished(file, plan_path());
-    if (!(unfinished.hash() == plan)) {
-      refuse_runs_besides({});
-      if (is_finished(unfinished)) throw append_ended(folder_);
-      remove_unpublished(unfinished);
-      has_discarded_ = true;
-    }
+  if (std::filesystem::exists(plan_path()) && !(hash_if_intact(plan_path(), true) == plan)) {
+    refuse_runs_besides({});
+    if (!(manifest_now().plan_hash == to_hex(start_->plan))) throw append_ended(folder_);
+    remove_unpublished();
+    has_discarded_ = true;
   }
   run_->follow({});
 }
 
+/// Shards with a file here or in the state folder, numbered behind those of the plan before. Found by their names: the
+/// plan that names them may be damaged.
+std::set<std::string> ShardTarget::added_shards() const {
+  const std::string prefix = plan_before().reader->head().name + "-";
+  std::set<std::string> shards;
+  for (const std::string& folder : {folder_, state_path("")}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with(prefix)) continue;
+      const std::size_t end = name.find('.', prefix.size());
+      std::uint64_t number = 0;
+      if (end == std::string::npos || !parse_number(name.substr(prefix.size(), end - prefix.size()), number)) continue;
+      if (number >= start_->shards) shards.insert(name.substr(0, end) + ".tar");
+    }
+  }
+  for (const formats::ManifestShard& shard : manifest_now().shards) shards.erase(shard.name);
+  return shards;
+}
+
 /// The plan goes last: until then, the next run finds an unfinished --append.
-void ShardTarget::remove_unpublished(const formats::PlanReader& plan) const {
-  const std::string manifest = path_of(formats::kManifestName);
-  std::set<std::string> published;
-  for (const formats::ManifestShard& shard : formats::read_manifest(io::read_text_file(manifest), manifest).shards)
-    published.insert(shard.name);
-  for (std::size_t i = 0; i < plan.shards().size(); ++i) {
-    const std::string shard = plan.shard_name(i);
-    if (published.contains(shard)) continue;
+void ShardTarget::remove_unpublished() const {
+  for (const std::string& shard : added_shards()) {
     for (const formats::IndexKind& kind : formats::index_kinds())
       if (kind.shard_file != nullptr) files_.remove(path_of(kind.shard_file(shard)));
     files_.remove(path_of(formats::shard_md5_path(shard)));
+    files_.remove(path_of(formats::shard_index_path(shard)));
     keep_bad_files(files_, folder_, shard, {});
     files_.remove(path_of(shard));
   }
@@ -314,16 +383,23 @@ std::string ShardTarget::earlier_manifest_path() const {
   return state_path(fmt::format("manifest-{}.json", number_ - 1));
 }
 
-/// A copy, because --append publishes a manifest in its place.
+/// A copy, because --append publishes a manifest in its place. One that was damaged meanwhile is written again.
 void ShardTarget::keep_earlier_manifest() const {
-  if (!start_ || std::filesystem::exists(earlier_manifest_path())) return;
-  io::publish(files_, earlier_manifest_path(), as_bytes(io::read_text_file(path_of(formats::kManifestName))));
+  if (!start_ || !std::filesystem::exists(path_of(formats::kManifestName)) ||
+      manifest_now().plan_hash != to_hex(start_->plan))
+    return;
+  const std::string copy = earlier_manifest_path();
+  const std::string text = io::read_text_file(path_of(formats::kManifestName));
+  if (!std::filesystem::exists(copy) || io::read_text_file(copy) != text) io::publish(files_, copy, as_bytes(text));
 }
 
 std::optional<formats::Manifest> ShardTarget::earlier_manifest() const {
   if (!start_) return std::nullopt;
-  std::string path = earlier_manifest_path();
-  if (!std::filesystem::exists(path)) path = path_of(formats::kManifestName);  // there is no copy yet
+  if (std::filesystem::exists(path_of(formats::kManifestName))) {
+    formats::Manifest now = manifest_now();
+    if (now.plan_hash == to_hex(start_->plan)) return now;  // until --append publishes another one
+  }
+  const std::string path = earlier_manifest_path();
   return formats::read_manifest(io::read_text_file(path), path);
 }
 

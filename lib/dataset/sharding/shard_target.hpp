@@ -53,16 +53,17 @@ class ShardTarget {
     if (run_) run_->require();
   }
 
-  /// Announces the part that this run writes. After follow_plan(); nothing in a dry run.
+  /// Announces the part that this run writes. After prepare(); nothing in a dry run.
   void announce_part(const Part& part);
-  /// How array jobs divide the current plan, as their first task recorded it; empty: none has. Throws Error{corrupt}.
+  /// How array jobs divide the current plan, as their first task recorded it; empty: none has, or
+  /// the record is damaged: the next task writes it again.
   std::optional<Division> division() const;
   /// Records the division unless another task did; in a dry run nothing is recorded. Returns the one that is valid.
   Division record_division(const Division& division);
 
   /// --append: the next adopt_plan() adds a plan behind those of the set, where the set is finished; an unfinished one
-  /// is continued, or with `discard` replaced if it is that of an --append and another one. Throws Error{conflict} for
-  /// a set that reshard made.
+  /// is continued, or with `discard` replaced if it is that of an --append and another or a damaged one. Throws
+  /// Error{conflict} for a set that reshard made.
   void begin_append(bool discard);
   /// Throws Error{corrupt, not_found} for a shard of the set before the current plan that is missing or has another
   /// size than its manifest says; with `recheck` also for other bytes.
@@ -90,6 +91,7 @@ class ShardTarget {
   /// Opens the adopted plan, as merge does. Throws Error{not_found} if there is none.
   void open_plan();
   const formats::PlanReader& plan() const { return *plan_; }
+  bool is_plan_open() const { return plan_ != nullptr; }
 
   /// The shard's index entry if shard and index exist and fit the plan; empty if the shard must be written. `recheck`
   /// also compares the tar's bytes with its checksum.
@@ -125,7 +127,15 @@ class ShardTarget {
   void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
   bool is_finished(const formats::PlanReader& plan) const;
   void discard_unless(const Hash128& plan);
-  void remove_unpublished(const formats::PlanReader& plan) const;
+  void remove_unpublished() const;
+  std::set<std::string> added_shards() const;
+  bool open_for_append(bool discard);
+  struct OpenedPlan {
+    std::unique_ptr<io::FileSource> file;
+    std::unique_ptr<formats::PlanReader> reader;
+  };
+  OpenedPlan plan_before() const;
+  formats::Manifest manifest_now() const;
 
   io::FileSystem& files_;
   std::string folder_;

@@ -20,6 +20,10 @@ constexpr std::size_t kMostListed = 1000;
 std::optional<PartClaim> claim_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
   if (!options.in_parts()) return std::nullopt;
   const bool automatic = options.part.empty() || options.part == "auto";
+  if (automatic && options.parts && planned && *options.parts != *planned) {
+    throw usage_error("--plan has {}, but --parts asks for {}; leave out --parts", format_count(*planned, "part"),
+                      *options.parts);
+  }
   const std::optional<std::uint64_t> parts = options.parts || !automatic ? options.parts : planned;
   return parse_part(automatic ? "auto" : options.part, parts, system::process_environment());
 }
@@ -72,10 +76,40 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
 }
 
+void ShardingJob::prepare(TargetSet& set) {
+  require_part();
+  set.prepare();
+  // Before there is a plan, so that nobody finds a plan of parts whose division is not known.
+  if (const Part* part = claim_ ? std::get_if<Part>(&*claim_) : nullptr) set.announce_part(*part);
+}
+
+void ShardingJob::require_part() {
+  const ArrayTask* claimed = claim_ ? std::get_if<ArrayTask>(&*claim_) : nullptr;
+  if (claimed == nullptr) return;
+  const ArrayTask task = with_planned_parts(*claimed);
+  const auto is_recorded = [](const TargetSet& set) { return set.division().has_value(); };
+  if (std::ranges::none_of(sets_, is_recorded)) division_of(task);
+}
+
+/// The task with the number of parts that a plan in the target has.
+ArrayTask ShardingJob::with_planned_parts(ArrayTask task) {
+  for (TargetSet& set : sets_) {
+    if (!set.is_plan_open() && set.has_plan()) set.open_plan();
+    if (!set.is_plan_open()) continue;
+    const std::optional<std::uint64_t> planned = set.plan().head().parts;
+    if (planned && task.parts && *planned != *task.parts) {
+      throw usage_error("the plan of '{}' has {}, but --parts asks for {}; leave out --parts", set.folder(),
+                        format_count(*planned, "part"), *task.parts);
+    }
+    if (planned) task.parts = planned;
+  }
+  return task;
+}
+
 void ShardingJob::settle_part() {
   if (!claim_) return;
   const ArrayTask* task = std::get_if<ArrayTask>(&*claim_);
-  part_ = task != nullptr ? part_of_task(*task) : std::get<Part>(*claim_);
+  part_ = task != nullptr ? part_of_task(with_planned_parts(*task)) : std::get<Part>(*claim_);
   for (TargetSet& set : sets_) set.announce_part(*part_);
 }
 

@@ -94,6 +94,12 @@ class ShardingJob {
   /// Threads that work at the same time.
   unsigned cores() const { return cores_; }
 
+  /// Throws Error{usage} if this array task has no part, as far as the targets show without the plan of this run;
+  /// before a scan and before prepare().
+  void require_part();
+  /// TargetSet::prepare(), after require_part(), with the part announced if it is known.
+  void prepare(TargetSet& set);
+
   /// Ends the choice of the part: an array task takes it from the division that the sets have, or records it there.
   /// Throws Error{usage} as division_of() and part_of() do.
   void settle_part();
@@ -124,6 +130,7 @@ class ShardingJob {
 
  private:
   Part part_of_task(const ArrayTask& task);
+  ArrayTask with_planned_parts(ArrayTask task);
   ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
                                 std::uint64_t may_skip);
 

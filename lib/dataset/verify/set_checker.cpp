@@ -9,6 +9,7 @@
 #include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
@@ -212,8 +213,27 @@ void SetChecker::check_kinds() {
   }
 }
 
+/// The plans of a folder are as they were written: a run that continues or adds to the set needs them. Returns whether
+/// they are.
+bool SetChecker::check_plans() {
+  bool are_intact = true;
+  if (!set_.of_folder) return are_intact;
+  for (const std::string& path : plans_in(*set_.inputs, set_.folder)) {
+    try {
+      const auto file = set_.inputs->open(path);
+      formats::PlanReader(*file, path).check_bytes();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::corrupt) throw;
+      log_.add(ProblemCode::plan_damaged, std::nullopt, "", fmt::format("'{}' has changed since it was written", path));
+      are_intact = false;
+    }
+  }
+  return are_intact;
+}
+
 void SetChecker::compare_shard_lists() {
-  if (!set_.manifest) {
+  if (const bool has_plans = check_plans(); !set_.manifest) {
+    if (!has_plans) return;
     if (const auto missing = what_is_missing(set_, manifests_))
       log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
     return;

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import unittest
@@ -29,6 +30,15 @@ class PartsTest(FolderTest):
 
     def task(self, number, first=0, last=9, step=1):
         return self.convert("--part", "auto", environment=slurm_task(number, first, last, step))
+
+    def start_slowly(self):
+        """Part 1/2, with strace as the process."""
+        slow = strace("-o", "/dev/null", "-e", "trace=openat", "-e", "inject=openat:delay_enter=20000")
+        process = subprocess.Popen([*slow, PROGRAMS / "shardctl", "convert", self.source, self.target, "--shards", "20",
+                                    "--part", "1/2", "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def parts(self):
         finished = run("shardctl", "parts", self.target, "--json", "-")
@@ -104,17 +114,37 @@ class Parts(PartsTest):
         self.assertEqual(self.missing(), "0-9\n")
 
     def test_a_part_that_a_live_process_writes_is_in_progress(self):
-        slow = strace("-o", "/dev/null", "-e", "trace=openat", "-e", "inject=openat:delay_enter=20000")
-        process = subprocess.Popen([*slow, PROGRAMS / "shardctl", "convert", self.source, self.target, "--shards", "20",
-                                    "--part", "1/2", "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.start_slowly()
         state = self.target / ".shardkit"
-        wait_until(lambda: any("\t1/2\t" in path.read_text() for path in state.glob("*.run")), process)
+        wait_until(lambda: (state / "plan").exists() and any("\t1/2\t" in path.read_text() for path in state.glob("*.run")),
+                   process)
         row = self.parts()["rows"][1]
         self.assertEqual((row["state"], row["part"]), ("in_progress", 1))
         self.assertIn("process ", row["run"])
         self.assertEqual(self.missing(), "0\n")
+
+    def test_a_first_part_that_is_killed_as_soon_as_there_is_a_plan_has_told_the_division(self):
+        process = self.start_slowly()
+        wait_until((self.target / ".shardkit/plan").exists, process)
+        for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        process.wait()
+        self.assertEqual(self.missing(), "0-1\n")
+
+    def test_merge_says_what_became_of_a_part(self):
+        image = self.source / "class_0/img_000.jpg"
+        image.write_bytes(b"no image")
+        failed = [self.convert("--part", part).returncode for part in ("0/2", "1/2")].index(4)
+        refused = run("shardctl", "merge", self.target)
+        self.assert_error(refused, 4, f"part {failed}/2 has failed", "class_0/img_000.jpg", "--on-bad skip")
+        self.assertEqual(self.convert("--on-bad", "skip", "--part", f"{failed}/2").returncode, 0)  # the remedy
+        self.assertEqual(run("shardctl", "merge", self.target).returncode, 0)
+
+    def test_merge_names_a_part_that_never_began(self):
+        self.assertEqual(self.convert("--part", "0/2").returncode, 0)
+        self.assert_error(run("shardctl", "merge", self.target), 4, "part 1/2 is missing", "--part 1/2")
+        self.assertEqual(self.convert("--part", "1/2").returncode, 0)  # the remedy
+        self.assertEqual(run("shardctl", "merge", self.target).returncode, 0)
 
     def test_sets_of_a_split_count_together(self):
         options = ("--split", "train=0.5,val=0.5")
@@ -160,8 +190,26 @@ class SingleTasks(PartsTest):
 
     def test_a_single_task_before_the_array_is_refused_and_writes_no_shard(self):
         self.assert_error(self.task(3, 3, 3), 2, "use --part I/N")
-        self.assertEqual(list(self.target.glob("*.tar")), [])
+        self.assertFalse(self.target.exists())
+        plan = self.folder / "plan"
+        run("shardctl", "plan", self.source, "-o", plan, "--shards", 20)
+        for options in (("--plan", plan), ("--split", "train=0.5,val=0.5")):
+            refused = run("shardctl", "convert", self.source, self.target, *options, "--part", "auto", env=slurm_task(3, 3, 3))
+            self.assert_error(refused, 2, "use --part I/N")
+            self.assertFalse(self.target.exists())
         self.assertEqual(self.convert("--part", "3/10").returncode, 0)  # the remedy
+
+    def test_a_number_of_parts_that_is_not_the_plan_s_is_refused_by_the_first_task(self):
+        plan = self.folder / "plan"
+        run("shardctl", "plan", self.source, "-o", plan, "--shards", 20, "--parts", 4)
+        convert = ("shardctl", "convert", self.source, self.target, "--part", "auto")
+        environment = {**os.environ, "JOB_COMPLETION_INDEX": "1"}
+        self.assert_error(run(*convert, "--plan", plan, "--parts", 8, env=environment), 2, "4 parts", "leave out --parts")
+        self.assertFalse(self.target.exists())
+        self.assertEqual(run(*convert, "--plan", plan, env=environment).returncode, 0)  # the remedy
+        again = (*convert, "--shards", 20)
+        self.assert_error(run(*again, "--parts", 8, env=environment), 2, "4 parts", "leave out --parts")
+        self.assertEqual(run(*again, env=environment).returncode, 0)  # the remedy
 
     def test_another_array_is_refused_in_all_its_tasks(self):
         self.assertEqual(self.task(0).returncode, 0)
@@ -173,11 +221,18 @@ class SingleTasks(PartsTest):
         self.assertEqual(self.convert("--part", "auto", "--dry-run", environment=slurm_task(0, 0, 9)).returncode, 0)
         self.assertFalse(self.target.exists())
 
-    def test_a_damaged_record_is_not_used(self):
-        self.assertEqual(self.task(0).returncode, 0)
+    def test_a_damaged_record_is_written_again_by_the_next_task_of_the_array(self):
         record = self.target / ".shardkit/plan.division"
-        record.write_text(record.read_text().replace("\t10\t", "\t11\t", 1))
-        self.assert_error(self.task(1), 4, "plan.division", "--part I/N")
+        self.assertEqual(self.task(0).returncode, 0)
+        good = record.read_text()
+        for damaged in (good.replace("\t10\t", "\t11\t", 1), good[:9], ""):
+            with self.subTest(damaged):
+                record.write_text(damaged)
+                self.assertEqual(self.parts()["parts"], 10)
+                self.assert_error(self.task(3, 3, 3), 2, "use --part I/N")
+                self.assertEqual(self.convert("--part", "3/10").returncode, 0)  # the remedy
+                self.assertEqual(self.task(1).returncode, 0)
+                self.assertEqual(record.read_text(), good)
 
     def test_appended_shards_are_divided_anew(self):
         for number in (0, 1):

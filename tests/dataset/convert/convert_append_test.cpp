@@ -14,6 +14,7 @@
 #include "dataset/index/index.hpp"
 #include "dataset/merge/merge.hpp"
 #include "dataset/reshard/reshard.hpp"
+#include "dataset/stage/stage.hpp"
 #include "dataset/verify/verify.hpp"
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
@@ -151,6 +152,18 @@ TEST_CASE("--append into an empty folder converts, and where nothing is new it c
   CHECK(result.samples_before == 16);
   CHECK(result.samples == 0);
   CHECK(ctx.warnings().at(0).code == "nothing_new");
+  CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("expected")));
+}
+
+TEST_CASE("--append --index with nothing to add writes the index") {
+  const GrowingSource source;
+  run(source.options());
+  ConvertOptions options = source.options("expected");
+  options.index = {"dali", "wids", "energon"};
+  run(options);
+  options = source.appending();
+  options.index = {"dali", "wids", "energon"};
+  CHECK(run(options).samples == 0);
   CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("expected")));
 }
 
@@ -515,6 +528,74 @@ TEST_CASE("a set to which an --append is under way is not taken for a whole one"
   IndexOptions indexing;
   indexing.shards = {source.dir.path("set")};
   CHECK_THROWS_WITH_AS(index(indexing, ctx), doctest::Contains("has not finished: run it again"), Error);
+  StageOptions staging;
+  staging.sources = {source.dir.path("set")};
+  staging.target = source.dir.path("copy");
+  staging.rank = "0";
+  staging.world = 2;
+  for (const char* from : {"set", "."}) {
+    staging.sources = {source.dir.path(from)};
+    CHECK_THROWS_WITH_AS(stage(staging, ctx), doctest::Contains("has not finished: run it again"), Error);
+  }
+  run(source.appending());
+  staging.sources = {source.dir.path("set")};
+  stage(staging, ctx);
+}
+
+TEST_CASE("an unfinished --append is discarded whatever of its own files is damaged") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  ConvertOptions part = source.appending();
+  part.part = "0/2";
+  run(part);
+  const std::string unfinished = source.dir.path("unfinished");
+  fs::copy(source.dir.path("set"), unfinished, fs::copy_options::recursive);
+  for (const std::string name : {"plan-1", "manifest-0.json"}) {
+    const std::string good = read_file(unfinished + "/.shardkit/" + name);
+    for (const std::size_t at : {std::size_t{3}, good.size() / 2, good.size() - 3}) {
+      CAPTURE(name);
+      CAPTURE(at);
+      fs::remove_all(source.dir.path("set"));
+      fs::copy(unfinished, source.dir.path("set"), fs::copy_options::recursive);
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ 1);
+      write_file(source.dir.path("set/.shardkit/" + name), bad);
+      ConvertOptions again = source.appending();
+      if (name == "plan-1") CHECK_THROWS_WITH_AS(run(again), doctest::Contains("add --discard to this command"), Error);
+      again.discard = true;
+      run(again);
+      CHECK(source.problems() == 0);
+      CHECK(source.manifest().samples == 36);
+    }
+  }
+}
+
+TEST_CASE("a damaged plan of a finished set is found by verify, and its set can be written again") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  run(source.appending());
+  for (const char* name : {"plan", "plan-1"}) {
+    CAPTURE(name);
+    const std::string path = source.dir.path(std::string("set/.shardkit/") + name);
+    const std::string good = read_file(path);
+    std::string bad = good;
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
+    write_file(path, bad);
+    Context ctx;
+    const VerifyResult found = verify({.shards = {source.dir.path("set")}}, ctx);
+    CHECK(found.errors == 1);
+    CHECK(found.problems.at(0).code == "plan_damaged");
+    REQUIRE(found.remedies.size() == 1);
+    CHECK(contains(found.remedies.front(), "shardctl reshard"));
+    CHECK(contains(refusal(source.appending(), ErrorCode::corrupt), "into an empty folder"));
+    ReshardOptions resharding;
+    resharding.inputs = {source.dir.path("set")};
+    resharding.target = source.dir.path(std::string("again-") + name);
+    CHECK(reshard(resharding, ctx).samples == 36);
+    write_file(path, good);
+  }
 }
 
 TEST_CASE("an unfinished --append whose source has changed is discarded by what its message says") {

@@ -429,6 +429,22 @@ std::vector<formats::ManifestClass> classes_of(const std::string& target) {
   return formats::read_manifest(read_file(path), path).classes;
 }
 
+TEST_CASE("a class map in UTF-16 is refused by the name of its encoding") {
+  const Fixture f;
+  for (const std::string& text : {std::string("\xFF\xFE"
+                                              "a\0\n\0",
+                                              6),
+                                  std::string("\xFE\xFF"
+                                              "\0a\0\n",
+                                              6),
+                                  std::string("a\0\n\0", 4), std::string("\0[\0]", 4)}) {
+    write_file(f.dir.path("map"), text);
+    ConvertOptions options = f.options("refused");
+    options.sharding.class_map = f.dir.path("map");
+    CHECK_THROWS_WITH_AS(run(options), doctest::Contains("UTF-16"), Error);
+  }
+}
+
 TEST_CASE(
     "a class map may start with a byte order mark, and may be a JSON array of names in the order of their labels") {
   const Fixture f;

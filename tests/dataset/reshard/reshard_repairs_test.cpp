@@ -142,6 +142,7 @@ TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one
       const bool shows_cut = listed || repaired.warnings.front() == "samples_lost";
       CHECK(repaired.warnings.size() == 1);
       if (listed) CHECK(repaired.result.lost_samples == 6 - taken);
+      if (shows_cut) CHECK(repaired.result.lost_samples_known == listed);
       if (shows_cut && length > 0) CHECK(*repaired.result.lost_bytes > 0);
       check_sound(options.target);
     }
