@@ -71,8 +71,8 @@ std::vector<ManifestSet> manifests_among(const Files& files, const std::string& 
       std::string text = io::read_text_file(path);
       formats::Manifest manifest = formats::read_manifest(text, path);
       const Hash128 hash = xxh3_128(as_bytes(text));
-      sets.push_back(
-          {name.substr(0, slash), std::move(text), hash, std::move(manifest.shards), std::move(manifest.files)});
+      sets.push_back({name.substr(0, slash), std::move(text), hash, std::move(manifest.shards),
+                      std::move(manifest.files), std::move(manifest.plan_hash)});
     } catch (const Error&) {
       continue;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -293,8 +294,9 @@ bool ShardTarget::open_for_append(bool discard) try {
   return false;
 }
 
-ShardTarget::OpenedPlan ShardTarget::plan_before() const {
-  const std::string path = earlier_plans().back();
+ShardTarget::OpenedPlan ShardTarget::plan_before() const { return open_plan_file(earlier_plans().back()); }
+
+ShardTarget::OpenedPlan ShardTarget::open_plan_file(const std::string& path) {
   auto file = std::make_unique<io::FileSource>(path);
   auto reader = std::make_unique<formats::PlanReader>(*file, path);
   return {std::move(file), std::move(reader)};
@@ -326,19 +328,24 @@ void ShardTarget::discard_unless(const Hash128& plan) {
   run_->follow({});
 }
 
-/// Shards with a file here or in the state folder, numbered behind those of the plan before. Found by their names: the
-/// plan that names them may be damaged.
+/// Shards with a file here or in the state folder, with the numbers of the unfinished plan. If that is damaged, any
+/// number behind those of the plan before may be one.
 std::set<std::string> ShardTarget::added_shards() const {
+  std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
+  if (hash_if_intact(plan_path(), true)) {
+    const OpenedPlan unfinished = open_plan_file(plan_path());
+    end = unfinished.reader->first_shard() + unfinished.reader->shards().size();
+  }
   const std::string prefix = plan_before().reader->head().name + "-";
   std::set<std::string> shards;
   for (const std::string& folder : {folder_, state_path("")}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string name = entry.path().filename();
       if (!name.starts_with(prefix)) continue;
-      const std::size_t end = name.find('.', prefix.size());
+      const std::size_t dot = name.find('.', prefix.size());
       std::uint64_t number = 0;
-      if (end == std::string::npos || !parse_number(name.substr(prefix.size(), end - prefix.size()), number)) continue;
-      if (number >= start_->shards) shards.insert(name.substr(0, end) + ".tar");
+      if (dot == std::string::npos || !parse_number(name.substr(prefix.size(), dot - prefix.size()), number)) continue;
+      if (number >= start_->shards && number < end) shards.insert(name.substr(0, dot) + ".tar");
     }
   }
   for (const formats::ManifestShard& shard : manifest_now().shards) shards.erase(shard.name);

@@ -134,6 +134,7 @@ class ShardTarget {
     std::unique_ptr<io::FileSource> file;
     std::unique_ptr<formats::PlanReader> reader;
   };
+  static OpenedPlan open_plan_file(const std::string& path);
   OpenedPlan plan_before() const;
   formats::Manifest manifest_now() const;
 

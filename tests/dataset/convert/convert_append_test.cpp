@@ -571,6 +571,21 @@ TEST_CASE("an unfinished --append is discarded whatever of its own files is dama
   }
 }
 
+TEST_CASE("a discard removes no shard of somebody else that has a later number") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  ConvertOptions part = source.appending();
+  part.part = "0/2";
+  run(part);
+  write_file(source.dir.path("set/shard-900000.tar"), "of somebody else");
+  ConvertOptions again = source.appending();
+  again.discard = true;
+  fs::remove(source.dir.path("src/class_1/img_003.jpg"));
+  run(again);
+  CHECK(read_file(source.dir.path("set/shard-900000.tar")) == "of somebody else");
+}
+
 TEST_CASE("a damaged plan of a finished set is found by verify, and its set can be written again") {
   const GrowingSource source;
   run(source.options());
