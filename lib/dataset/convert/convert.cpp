@@ -251,8 +251,10 @@ class Conversion {
       const formats::Manifest listed = formats::read_manifest(io::read_text_file(path), path);
       unchanged->second.plan_hash = listed.plan_hash;
       const formats::Manifest manifest = formats::join_manifests(listed, unchanged->second);
-      if (manifest.classes.size() > listed.classes.size() && !options_.in_parts()) job_.publish(set, manifest);
       job_.write_indexes(set, manifest);
+      const bool has_changed =
+          manifest.classes.size() > listed.classes.size() || !options_.index.empty() || set.has_discarded();
+      if (has_changed && !options_.in_parts()) job_.publish(set, manifest);  // which lists the indexes
       result_.samples_before += manifest.samples;
       result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.plan().hash())});
       return;

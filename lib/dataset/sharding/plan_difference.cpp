@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
@@ -16,11 +18,25 @@ namespace shardkit::dataset {
 
 namespace {
 
+/// Each --field of a JSON array.
+std::string fields_as_typed(const std::string& array) {
+  std::string text;
+  if (!array.empty()) {
+    for (const nlohmann::json& field : nlohmann::json::parse(array, nullptr, false)) {
+      if (field.is_string())
+        text += fmt::format("{}--field {}", text.empty() ? "" : " ", shell_word(field.get_ref<const std::string&>()));
+    }
+  }
+  return text.empty() ? "no --field" : text;
+}
+
 /// An option of a plan as people type it: "--size 64MiB" of "size_bytes", "no --group-by" of an empty value.
 std::string as_typed(std::string name, std::string value) {
   if (name == "shuffle" && value == "none") return "--no-shuffle";
+  if (name == "order")
+    return value == "key" ? "--sort" : value == "shuffled" ? "--shuffle" : "neither --sort nor --shuffle";
   if (name == "split_by") name = "group_by";
-  if (name == "fields") name = "field";
+  if (name == "fields") return fields_as_typed(value);
   if (name.ends_with("_bytes")) {
     name.resize(name.rfind('_'));
     if (const auto bytes = parse_count(value)) value = exact_size(*bytes);

@@ -530,7 +530,8 @@ TEST_CASE("a set to which an --append is under way is not taken for a whole one"
   CHECK_THROWS_WITH_AS(index(indexing, ctx), doctest::Contains("has not finished: run it again"), Error);
   StageOptions staging;
   staging.sources = {source.dir.path("set")};
-  staging.target = source.dir.path("copy");
+  const TempDir elsewhere;
+  staging.target = elsewhere.path("copy");
   staging.rank = "0";
   staging.world = 2;
   for (const char* from : {"set", "."}) {

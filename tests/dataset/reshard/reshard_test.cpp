@@ -469,7 +469,7 @@ TEST_CASE("a changed option or input is refused with what changed, and nothing i
   const auto before = f.content("out");
   ReshardOptions options = f.options("out");
   options.sort = true;
-  CHECK(says(failure(options), "used order input, but this one asks for order key"));
+  CHECK(says(failure(options), "used neither --sort nor --shuffle, but this one asks for --sort"));
   options = f.options("out");
   options.inputs.pop_back();
   CHECK(says(failure(options), "input 'y.tar' no longer exists"));
