@@ -110,6 +110,10 @@ class MergedSource final : public io::ObjectSource {
     return std::nullopt;
   }
 
+  void bypass_caches(const std::string& name) override {
+    if (const auto owner = owner_of(name)) owner->source->bypass_caches(owner->inner);
+  }
+
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
                     const std::stop_token& stop) override {
     const auto owner = owner_of(object.name);

@@ -151,6 +151,13 @@ class FolderObjects final : public ObjectSource {
               "'{}' has changed since it was listed; run the same command again when no process writes to it", path);
 }
 
+/// Whether the source gives another version with each answer about an object of this size: then it tells nothing.
+bool is_version_random(ObjectSource& source, const ObjectInfo& object) {
+  const auto first = source.find(object.name);
+  const auto second = first ? source.find(object.name) : std::nullopt;
+  return second && first->size == object.size && second->size == object.size && first->version != second->version;
+}
+
 constexpr std::uint64_t kFirstAhead = 64U << 10U;
 constexpr std::uint64_t kMostAhead = 8U << 20U;
 constexpr std::uint64_t kGap = 1U << 20U;  // skipping these bytes costs less than another request
@@ -221,7 +228,31 @@ void ObjectReader::load_whole() {
 
 Fetched ObjectReader::fetch(std::uint64_t offset, MutableBytes buffer) {
   const auto write = [at = buffer.begin()](Bytes piece) mutable { at = std::copy(piece.begin(), piece.end(), at); };
-  return source_->fetch(object_, offset, buffer.size(), write, stop_);
+  return fetch(offset, buffer.size(), write);
+}
+
+Fetched ObjectReader::fetch(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) {
+  std::uint64_t done = 0;
+  const auto counted = [&](Bytes piece) {
+    write(piece);
+    done += piece.size();
+  };
+  const Fetched fetched = source_->fetch(pinned(), offset, length, counted, stop_);
+  if (fetched != Fetched::changed || !forget_version()) return fetched;
+  return source_->fetch(pinned(), offset + done, length - done, counted, stop_);
+}
+
+ObjectInfo ObjectReader::pinned() const {
+  ObjectInfo object = object_;
+  if (!has_steady_version_) object.version.clear();
+  return object;
+}
+
+/// False if the object has really changed.
+bool ObjectReader::forget_version() {
+  if (!has_steady_version_ || !is_version_random(*source_, object_)) return false;
+  has_steady_version_ = false;
+  return true;
 }
 
 /// Whether a stream is one of many small ones in a row, which cost less by blocks.
@@ -236,7 +267,7 @@ std::uint64_t ObjectReader::stream(std::uint64_t offset, std::uint64_t length, c
   if (offset >= object_.size) return 0;
   length = std::min(length, object_.size - offset);
   if (follows(offset, length)) return ByteSource::stream(offset, length, write);
-  Fetched fetched = source_->fetch(object_, offset, length, write, stop_);
+  Fetched fetched = fetch(offset, length, write);
   if (fetched == Fetched::no_ranges) fetched = stream_whole(offset, length, write);
   if (fetched != Fetched::whole) refuse_changed(source_->address_of(object_.name));
   return length;
@@ -254,7 +285,8 @@ Fetched ObjectReader::stream_whole(std::uint64_t offset, std::uint64_t length, c
       at += piece.size();
     };
   };
-  return source_->fetch_whole(object_, start, stop_);
+  const Fetched fetched = source_->fetch_whole(pinned(), start, stop_);
+  return fetched == Fetched::changed && forget_version() ? source_->fetch_whole(pinned(), start, stop_) : fetched;
 }
 
 Fetched fetch_bytes(ObjectSource& source, const ObjectInfo& object, MutableBytes out, const std::stop_token& stop) {
@@ -280,7 +312,10 @@ std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint
   const std::string path = source.address_of(object.name);
   if (object.size > limit) throw Error(ErrorCode::corrupt, At{path}, "'{}' is too large", path);
   std::string text(object.size, '\0');
-  if (fetch_bytes(source, object, std::as_writable_bytes(std::span(text)), stop) == Fetched::whole) return text;
+  const auto out = std::as_writable_bytes(std::span(text));
+  if (fetch_bytes(source, object, out, stop) == Fetched::whole) return text;
+  const ObjectInfo unpinned{object.name, object.size, ""};
+  if (is_version_random(source, object) && fetch_bytes(source, unpinned, out, stop) == Fetched::whole) return text;
   refuse_changed(path);
 }
 

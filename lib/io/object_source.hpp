@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,6 +55,9 @@ class ObjectSource {
   /// pipe.
   virtual std::optional<ObjectInfo> find(const std::string& name) = 0;
 
+  /// From now on, answers about this object are to come from its origin, not from a cache on the way.
+  virtual void bypass_caches(const std::string& /*name*/) {}
+
   /// Whether find() may know checksums, which list() does not.
   virtual bool knows_checksums() const { return false; }
 
@@ -93,13 +97,17 @@ class ObjectReader final : public ByteSource {
   void load(std::uint64_t offset);
   void load_whole();
   Fetched fetch(std::uint64_t offset, MutableBytes buffer);
+  Fetched fetch(std::uint64_t offset, std::uint64_t length, const BodyWriter& write);
+  ObjectInfo pinned() const;
+  bool forget_version();
   Fetched stream_whole(std::uint64_t offset, std::uint64_t length, const BodyWriter& write);
 
   const std::shared_ptr<ObjectSource> source_;
   const ObjectInfo object_;
   const std::stop_token stop_;
   std::mutex mutex_;
-  std::uint64_t begin_ = 0;  ///< of the block in the object
+  std::atomic<bool> has_steady_version_{true};  ///< the source gives the same version with each answer
+  std::uint64_t begin_ = 0;                     ///< of the block in the object
   std::vector<std::byte> block_;
   std::uint64_t ahead_ = 0;  ///< size of the next block
   std::uint64_t last_ = 0;   ///< where the last request ended

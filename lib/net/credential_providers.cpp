@@ -87,6 +87,16 @@ Credentials granted(const CloudSurroundings& around, const HttpRequest& request,
 
 }  // namespace
 
+namespace {
+
+/// Secrets that were made with `echo` end with a line end, and stores do not say what is wrong with them.
+void require_no_blanks(const std::string& variable, std::string_view value) {
+  check_usage(value.find_first_of(" \t\r\n") == std::string_view::npos,
+              variable + " contains a blank or a line end, which no key has; set it without");
+}
+
+}  // namespace
+
 Credentials credentials_of_json(std::string_view json, const char* token_name, const std::string& source) {
   const auto document = parse_json(json);
   const auto text = [&](const char* name) {
@@ -96,7 +106,11 @@ Credentials credentials_of_json(std::string_view json, const char* token_name, c
   Credentials found{{text("AccessKeyId"), Secret(text("SecretAccessKey")), Secret(text(token_name))},
                     system::parse_iso8601(text("Expiration")),
                     source};
-  if (!found.key.access_key_id.empty() && !found.key.secret_access_key.empty()) return found;
+  if (!found.key.access_key_id.empty() && !found.key.secret_access_key.empty()) {
+    for (const char* name : {"AccessKeyId", "SecretAccessKey", token_name})
+      require_no_blanks(fmt::format("{} of {}", name, source), text(name));
+    return found;
+  }
   const std::string code = text("Code");
   throw Error(ErrorCode::denied, fmt::format("{} answered without AccessKeyId and SecretAccessKey{}{}", source,
                                              code.empty() || code == "Success" ? "" : ": ", code));
@@ -109,7 +123,8 @@ Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRe
     throw Error(ErrorCode::not_found, At{token_file}, "the web identity token '{}' of {} does not exist", token_file,
                 role.source);
   }
-  while (token->ends_with('\n')) token->pop_back();
+  while (!token->empty() && std::string_view("\r\n\t ").find(token->back()) != std::string_view::npos)
+    token->pop_back();
   const HttpRequest request =
       sts_request(around, role, "AssumeRoleWithWebIdentity", {{"WebIdentityToken", std::move(*token)}});
   return granted(around, request, role, stop);
@@ -124,16 +139,6 @@ Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role
   sign_v4(request, base, {region, "sts"}, around.clock->now());
   return granted(around, request, role, stop);
 }
-
-namespace {
-
-/// Secrets that were made with `echo` end with a line end, and stores do not say what is wrong with them.
-void require_no_blanks(const std::string& variable, std::string_view value) {
-  check_usage(value.find_first_of(" \t\r\n") == std::string_view::npos,
-              variable + " contains a blank or a line end, which no key has; set it without");
-}
-
-}  // namespace
 
 CredentialProvider environment_provider(const CloudSurroundings& around, const std::string& prefix) {
   constexpr const char* kName = "the environment";

@@ -19,6 +19,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "net/authorities.hpp"
+#include "net/tls_peer.hpp"
 #include "net/transfer_error.hpp"
 
 namespace shardkit::net {
@@ -75,8 +76,16 @@ std::shared_ptr<X509_STORE> read_authorities(const HttpOptions& options) {
   return store;
 }
 
-CURLcode use_authorities(CURL* /*easy*/, void* context, void* store) {
-  SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), static_cast<X509_STORE*>(store));
+/// How a connection checks its server, and what it shows.
+struct TlsUse {
+  void* authorities = nullptr;  ///< X509_STORE
+  TlsPeer peer;
+};
+
+CURLcode set_up_tls(CURL* /*easy*/, void* context, void* user) {
+  auto& use = *static_cast<TlsUse*>(user);
+  SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), static_cast<X509_STORE*>(use.authorities));
+  watch_tls(context, use.peer);
   return CURLE_OK;
 }
 
@@ -108,6 +117,7 @@ struct HttpPool::Transfer {
   StallWatch stall;
   StallWatch slow;
   std::uint64_t body_bytes = 0;
+  std::string not_http = {};  ///< the start of an answer without headers
 
   void came(std::uint64_t bytes) {
     stall.came(bytes);
@@ -124,6 +134,10 @@ struct HttpPool::Transfer {
     auto& self = *static_cast<Transfer*>(user);
     self.came(size * count);
     self.body_bytes += size * count;
+    if (!self.reader.has_head()) {
+      self.not_http.assign(data, std::min<std::size_t>(size * count, 16));
+      return CURL_WRITEFUNC_ERROR;
+    }
     return self.reader.body({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
   }
 };
@@ -147,13 +161,16 @@ class HttpPool::Connection {
   /// `authorities` (null: none needed) outlive the connection.
   void prepare(const HttpRequest& request, const HttpOptions& options, void* authorities, Transfer& transfer) {
     curl_easy_reset(easy_);  // connections stay
+    if (!url_.same_origin(request.url)) tls_.peer = {};
     url_ = request.url;
     set_connection(request, options);
     if (authorities != nullptr) {
       set(CURLOPT_CAINFO, static_cast<char*>(nullptr));
       set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
-      set(CURLOPT_SSL_CTX_FUNCTION, &use_authorities);
-      set(CURLOPT_SSL_CTX_DATA, authorities);
+      tls_.authorities = authorities;
+      tls_.peer.host = request.url.host;
+      set(CURLOPT_SSL_CTX_FUNCTION, &set_up_tls);
+      set(CURLOPT_SSL_CTX_DATA, static_cast<void*>(&tls_));
     }
     set_request(request);
     set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
@@ -189,6 +206,7 @@ class HttpPool::Connection {
     TransferFailure failure;
     curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &failure.os_error);
     curl_easy_getinfo(easy_, CURLINFO_SSL_VERIFYRESULT, &failure.certificate);
+    failure.tls = tls_.peer;
     return failure;
   }
 
@@ -209,6 +227,7 @@ class HttpPool::Connection {
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_QUICK_EXIT, 1L);  // a stop does not wait for a name server
     set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_HTTP09_ALLOWED, 1L);  // so that the start of an answer that is no HTTP is seen
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_TCP_KEEPALIVE, 1L);
@@ -273,6 +292,7 @@ class HttpPool::Connection {
   CURLM* multi_;
   CURL* easy_;
   Url url_;
+  TlsUse tls_;
   curl_slist* headers_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> detail_{};
 };
@@ -326,8 +346,10 @@ HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_he
       throw UnknownHost(ErrorCode::network, fmt::format("'{}': name not found", request.url.display()),
                         request.url.display());
     }
-    if (*code != CURLE_OK)
-      throw transfer_error(*code, connection->detail(), request.url, options_, connection->failure());
+    TransferFailure failure = connection->failure();
+    failure.not_http = transfer.not_http;
+    failure.is_answered = transfer.reader.has_head() || !transfer.not_http.empty();
+    if (*code != CURLE_OK) throw transfer_error(*code, connection->detail(), request.url, options_, failure);
     if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url, options_);
   }
   note_rate(transfer, system::system_clock().monotonic() - start);

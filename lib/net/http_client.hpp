@@ -20,7 +20,7 @@ namespace shardkit::net {
 
 /// A stalled connection: fewer than `bytes_per_second` on average over a `window` of waiting.
 struct StallLimit {
-  double bytes_per_second = 1;
+  double bytes_per_second = 1024;
   system::Seconds window{30};
 };
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,6 +36,20 @@ bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
   return std::ranges::none_of(packed, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
+/// Pages that servers and gateways answer with instead of a file: a login, an error, an application.
+bool is_page_for_data(const HttpResponse& response, std::string_view path) {
+  constexpr std::array<std::string_view, 6> data{".tar", ".tgz", ".tzst", ".index", ".idx", ".parquet"};
+  const bool is_data = path.find(".tar.") != std::string_view::npos ||
+                       std::ranges::any_of(data, [&](std::string_view ending) { return path.ends_with(ending); });
+  return is_data && response.status < 300 && lower_case(response.headers.get("content-type")).starts_with("text/html");
+}
+
+/// Servers with TLS answer plain HTTP with status 400 and such a text.
+bool wants_tls(const Url& url, int status, std::string_view body) {
+  return url.scheme == "http" && status == 400 &&
+         (body.find("HTTPS") != std::string_view::npos || body.find("SSL-enabled") != std::string_view::npos);
+}
+
 class HttpStore final : public RemoteStore {
  public:
   HttpStore(Url base, Http& http, RetryOptions retry, Secret token)
@@ -50,6 +66,11 @@ class HttpStore final : public RemoteStore {
                 "'{}': HTTP has no listing. Put a manifest.json next to the shards (`shardctl index` creates one) "
                 "or give the files as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
                 location_);
+  }
+
+  void bypass_caches(const std::string& key) override {
+    const std::scoped_lock lock(mutex_);
+    uncached_.insert(key);
   }
 
   /// By a request for the first byte: not every server supports HEAD, and a presigned URL is only valid for GET. Throws
@@ -76,6 +97,7 @@ class HttpStore final : public RemoteStore {
     message.url = url_of(request.key);
     message.headers = request.headers;
     message.may_be_given_up = request.may_be_given_up;
+    if (is_uncached(request.key)) message.headers.add("Cache-Control", "no-cache");
     std::string body;
     const auto complete = [&](HttpRequest& next, bool own_host) {
       next.url.user = own_host ? base_.user : "";
@@ -85,13 +107,27 @@ class HttpStore final : public RemoteStore {
     };
     Answer answer;
     const std::string name = name_of(request.key);
+    const auto on_file = [&](const HttpResponse& head) {
+      return is_page_for_data(head, message.url.path) ? BodyWriter() : on_success(head);
+    };
     try {
-      answer.response = send_following(message, by_status(on_success, body), complete, {}, stop);
+      answer.response = send_following(message, by_status(on_file, body), complete, {}, stop);
     } catch (const Error& error) {
       return unanswered(error);
     }
     answer.verdict = judge(answer.response.status, "");
-    if (answer.verdict.remedy != AnswerRemedy::done) {
+    if (is_page_for_data(answer.response, message.url.path)) {
+      answer.verdict = {AnswerRemedy::fatal, ErrorCode::denied, false};
+      answer.error.emplace(
+          ErrorCode::denied,
+          fmt::format("'{}': the server answers with a web page (text/html) instead of the file, such as that of a "
+                      "login or an error{}",
+                      name, kLoginRemedy),
+          name);
+    } else if (wants_tls(message.url, answer.response.status, body)) {
+      answer.error.emplace(ErrorCode::unsupported,
+                           fmt::format("'{}': this port of the server uses TLS; use https://", name), name);
+    } else if (answer.verdict.remedy != AnswerRemedy::done) {
       answer.error.emplace(answer.verdict.code,
                            fmt::format("'{}': the server answered with status {}{}", name, answer.response.status,
                                        remedy_for(answer.response.status, !token_.empty() || !base_.user.empty())),
@@ -128,9 +164,18 @@ class HttpStore final : public RemoteStore {
                 name);
   }
 
+  /// A manifest from before, with shards of now, would make all of them damaged.
+  bool is_uncached(const std::string& key) {
+    if (url_of(key).path.ends_with("/manifest.json")) return true;
+    const std::scoped_lock lock(mutex_);
+    return uncached_.contains(key);
+  }
+
   Url base_;
   std::string location_;
   Secret token_;
+  std::mutex mutex_;
+  std::set<std::string> uncached_;  ///< keys whose answers no cache is to give
 };
 
 }  // namespace

@@ -47,6 +47,9 @@ class ObjectStore {
   /// if it does not exist.
   virtual std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) = 0;
 
+  /// From now on, answers about this object are to come from its origin, not from a cache on the way.
+  virtual void bypass_caches(const std::string& /*key*/) {}
+
   /// Whether find() may report checksums.
   virtual bool knows_checksums() const { return false; }
 

@@ -65,6 +65,7 @@ class StoreSource final : public io::ObjectSource {
     return found;
   }
 
+  void bypass_caches(const std::string& name) override { open_.store->bypass_caches(open_.key + name); }
   bool knows_checksums() const override { return open_.store->knows_checksums(); }
 
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,

@@ -5,6 +5,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/x509_vfy.h>
 
 namespace shardkit::net {
@@ -13,6 +14,34 @@ namespace {
 /// The other side answers a TLS greeting with plain text.
 bool is_without_tls(CURLcode code, std::string_view detail) {
   return code == CURLE_SSL_CONNECT_ERROR && detail.find("wrong version number") != std::string_view::npos;
+}
+
+/// A TLS alert (RFC 8446, 6) as the answer to plain HTTP.
+bool is_alert(std::string_view answer) { return answer.starts_with("\x15\x03"); }
+
+/// The connection ended without any answer.
+bool is_silent(CURLcode code, const TransferFailure& failure) {
+  return !failure.is_answered && (code == CURLE_SSL_CONNECT_ERROR || code == CURLE_RECV_ERROR ||
+                                  code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING);
+}
+
+constexpr const char* kClientCertificate =
+    "the server asks its clients for a certificate (mTLS), and shardkit has none; use an address that does not, such "
+    "as "
+    "a proxy on this machine that has one";
+
+/// The server said that it ends the connection for lack of a client's certificate. TLS 1.2 does not say for lack of
+/// what.
+bool lacks_client_certificate(CURLcode code, std::string_view detail, const TransferFailure& failure) {
+  return failure.tls.asks_for_certificate && is_silent(code, failure) &&
+         (detail.find("alert") != std::string_view::npos || code == CURLE_SSL_CONNECT_ERROR);
+}
+
+/// What a connection without an answer may mean.
+std::string silence_words(CURLcode code, const Url& url, const TransferFailure& failure) {
+  if (!is_silent(code, failure)) return {};
+  if (failure.tls.asks_for_certificate) return fmt::format("; {}", kClientCertificate);
+  return url.scheme == "http" ? "; if this port of the server uses TLS, use https://" : "";
 }
 
 ErrorCode error_code_of_curl(CURLcode code) {
@@ -59,7 +88,12 @@ std::string trusted_certificates(const HttpOptions& options) {
 }
 
 /// What to do about a certificate that is not accepted.
-std::string certificate_remedy(const HttpOptions& options, long verdict) {
+std::string certificate_remedy(const HttpOptions& options, const TransferFailure& failure) {
+  const long verdict = failure.certificate;
+  if (failure.tls.is_other && !failure.tls.names.empty()) {
+    return fmt::format("the certificate of the server is for '{}', not for '{}': use a name that it has",
+                       fmt::join(failure.tls.names, "', '"), failure.tls.host);
+  }
   if (verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID)
     return "renew the certificate on the server, or correct the clock of this machine";
   if (verdict == X509_V_OK) return "use a host name that the certificate of the server lists";
@@ -67,9 +101,10 @@ std::string certificate_remedy(const HttpOptions& options, long verdict) {
 }
 
 /// A refused connection may be that of a proxy which the user does not think of.
-std::string proxy_words(CURLcode code, const Url& url, const HttpOptions& options) {
+std::string proxy_words(CURLcode code, std::string_view detail, const Url& url, const HttpOptions& options) {
   const auto proxy = options.proxies.find(url.scheme);
-  const bool is_connection = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_PROXY;
+  const bool is_connection = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_PROXY ||
+                             code == CURLE_OPERATION_TIMEDOUT || detail.find("CONNECT") != std::string_view::npos;
   if (!is_connection || proxy == options.proxies.end() || proxy->second.empty()) return {};
   return fmt::format("; hosts that no_proxy does not list are reached through the proxy in {}", proxy->second);
 }
@@ -83,12 +118,19 @@ Error transfer_error(int curl_code, const char* detail, const Url& url, const Ht
     return Error(ErrorCode::unsupported, At{url.display()},
                  "'{}': this port of the server does not use TLS; use http://", url.display());
   }
+  if (is_alert(failure.not_http)) {
+    return Error(ErrorCode::unsupported, At{url.display()}, "'{}': this port of the server uses TLS; use https://",
+                 url.display());
+  }
+  if (lacks_client_certificate(code, detail, failure)) {
+    return Error(ErrorCode::denied, At{url.display()}, "'{}': {}", url.display(), kClientCertificate);
+  }
   const ErrorCode kind = error_code_of_curl(code);
-  std::string what = everyday_words(code, failure.os_error);
-  what += proxy_words(code, url, options);
+  std::string what = failure.not_http.empty() ? everyday_words(code, failure.os_error) : "the answer is not HTTP";
   if (what.empty()) what = *detail != '\0' ? detail : curl_easy_strerror(code);
+  what += proxy_words(code, detail, url, options) + silence_words(code, url, failure);
   if (kind == ErrorCode::denied) {
-    what += "; " + certificate_remedy(options, failure.certificate);
+    what += "; " + certificate_remedy(options, failure);
   } else if (kind == ErrorCode::corrupt) {
     what = fmt::format("the answer has an endless header line ({})", what);
   }

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "net/http_client.hpp"
+#include "net/tls_peer.hpp"
 
 namespace shardkit::net {
 
@@ -9,6 +10,9 @@ namespace shardkit::net {
 struct TransferFailure {
   long os_error = 0;     ///< errno of the connection that failed; 0: none
   long certificate = 0;  ///< OpenSSL's verdict on the certificates (X509_V_*); 0 also if only the host name was wrong
+  TlsPeer tls = {};
+  bool is_answered = false;   ///< headers came, or other bytes
+  std::string not_http = {};  ///< the start of an answer that is no HTTP
 };
 
 /// The error of a transfer that libcurl ended with `code`, a CURLcode, in well-known words and with the remedy for

@@ -36,6 +36,7 @@ class PeerSource final : public io::ObjectSource {
   std::vector<io::ObjectInfo> list(const std::string& folder) override { return source_.list(folder); }
   std::vector<std::string> names_in(const std::string& folder) override { return source_.names_in(folder); }
   std::optional<io::ObjectInfo> find(const std::string& name) override { return source_.find(name); }
+  void bypass_caches(const std::string& name) override { source_.bypass_caches(name); }
   bool knows_checksums() const override { return source_.knows_checksums(); }
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
                     const std::stop_token& stop) override;

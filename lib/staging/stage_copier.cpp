@@ -325,6 +325,7 @@ void StageCopier::give_up(const std::shared_ptr<FileCopy>& copy, const Error& re
 void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason) {
   const StageFile& file = copy->file();
   if (copy->restarts() > 0) give_up(copy, reason);
+  source_.bypass_caches(file.object.name);  // one may have other bytes than the origin
   const io::ObjectInfo now = find_again(source_, *copy);
   ++refetched_;
   const char* why = copy->outdated() ? "it changed while being copied" : "it has wrong bytes";

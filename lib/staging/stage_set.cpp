@@ -168,6 +168,10 @@ bool is_same_version(std::string_view pin, std::string_view version) {
 
 io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
   auto object = source.find(file.object.name);
+  if (file.hash && (!object || object->size != file.object.size)) {
+    source.bypass_caches(file.object.name);  // which may have an older one
+    object = source.find(file.object.name);
+  }
   if (!file.hash) {
     if (!object) throw missing_error(source, file.object.name);
     return *std::move(object);
@@ -184,7 +188,8 @@ io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
 std::string advice_for_source(const std::string& shard) {
   const remedy::Named set = {io::parent_folder(shard)};
   return fmt::format(
-      "restore it at the source; {} lists all that is damaged there, and {} writes a set of what is left",
+      "restore it at the source{}; {} lists all that is damaged there, and {} writes a set of what is left",
+      is_http_url(shard) ? ", or empty a cache on the way that has it or its manifest.json from before" : "",
       remedy::in_text(remedy::verify(set)), remedy::in_text(remedy::reshard(set, {.salvage = true})));
 }
 

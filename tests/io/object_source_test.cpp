@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,7 +35,63 @@ ErrorCode code_of(const auto& action) {
   return ErrorCode::io;
 }
 
+/// A server whose ETag changes with each answer, so that no request for a version is fulfilled.
+class FreshVersions final : public ObjectSource {
+ public:
+  explicit FreshVersions(std::string text) : text_(std::move(text)) {}
+
+  const std::string& location() const override { return location_; }
+  std::vector<ObjectInfo> list(const std::string& /*folder*/) override { return {}; }
+  std::vector<std::string> names_in(const std::string& /*folder*/) override { return {}; }
+  std::optional<ObjectInfo> find(const std::string& name) override {
+    return ObjectInfo{name, text_.size(), std::to_string(is_steady ? 7 : ++answers_)};
+  }
+  Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                const std::stop_token& /*stop*/) override {
+    write(as_bytes(text_).subspan(offset, object.version.empty() ? length : std::min(length, half)));
+    return object.version.empty() ? Fetched::whole : Fetched::changed;
+  }
+  Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                      const std::stop_token& stop) override {
+    return fetch(object, 0, object.size, start(), stop);
+  }
+
+  bool is_steady = false;
+  std::uint64_t half = 0;  ///< bytes that come before another version is noticed
+
+ private:
+  std::string text_;
+  std::string location_ = "fresh";
+  int answers_ = 0;
+};
+
 }  // namespace
+
+TEST_CASE("a version that changes with each answer tells nothing, and the object is read") {
+  const auto source = std::make_shared<FreshVersions>("0123456789");
+  for (const std::uint64_t half : {0, 4}) {
+    source->half = half;
+    std::string streamed;
+    ObjectReader stream(source, *source->find("x"), {});
+    stream.stream(0, 10, [&](Bytes piece) { streamed += as_text(piece); });
+    CHECK(streamed == "0123456789");
+    ObjectReader reader(source, *source->find("x"), {});
+    std::string text(3, ' ');
+    CHECK(reader.read_at(4, std::as_writable_bytes(std::span(text))) == 3);
+    CHECK(text == "456");
+    CHECK(fetch_text(*source, *source->find("x"), 100, {}) == "0123456789");
+  }
+}
+
+TEST_CASE("an object of the same size with another version that stays has changed") {
+  const auto source = std::make_shared<FreshVersions>("0123456789");
+  source->is_steady = true;
+  ObjectReader reader(source, {"x", 10, "6"}, {});
+  std::string text(3, ' ');
+  CHECK(code_of([&] { reader.read_at(4, std::as_writable_bytes(std::span(text))); }) == ErrorCode::io);
+  CHECK(code_of([&] { reader.stream(0, 10, [](Bytes) {}); }) == ErrorCode::io);
+  CHECK(code_of([&] { fetch_text(*source, {"x", 10, "6"}, 100, {}); }) == ErrorCode::io);
+}
 
 TEST_CASE("a folder lists its files by name, hidden ones and those behind links too") {
   const TempDir dir;

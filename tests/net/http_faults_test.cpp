@@ -136,6 +136,21 @@ TEST_CASE("an answer that is no HTTP is a network error: a proxy that breaks dow
   CHECK(other_protocol.says("not HTTP"));
 }
 
+TEST_CASE("a TLS alert as the answer to plain HTTP is that of a port with TLS") {
+  const auto alert = failure_with([](const ServedRequest&, ServerConnection& connection) {
+    connection.send(std::string_view("\x15\x03\x01\0\x02\x02\x46", 7));
+    connection.close();
+  });
+  CHECK(alert == ErrorCode::unsupported);
+  CHECK(alert.says("uses TLS; use https://"));
+}
+
+TEST_CASE("an answer without headers is refused at its first bytes, however long it is") {
+  CHECK(failure_with([](const ServedRequest&, ServerConnection& connection) {
+          for (int i = 0; i < 1'000'000 && !connection.closed(); ++i) connection.send("no headers ever\n");
+        }) == ErrorCode::network);
+}
+
 TEST_CASE("a body that is longer than its kind of answer can be is refused") {
   CHECK(failure_with([](const ServedRequest&, ServerConnection& connection) {
           connection.answer(200, "", std::string(2 * kLargestBody, 'x'));

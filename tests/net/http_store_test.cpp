@@ -161,6 +161,50 @@ TEST_CASE("a redirect from TLS to none is refused") {
   CHECK(http.requests == 1);
 }
 
+TEST_CASE("a web page instead of data is named, and is final; a page that is asked for is a file") {
+  HttpFixture web;
+  const auto page = [](const ServedRequest&, ServerConnection& connection) {
+    connection.answer(200, "Content-Type: text/html; charset=utf-8\r\n", "<html>Sign in</html>");
+  };
+  for (const char* name : {"1.tar", "1.tar.gz", ".shardkit/1.tar.index"}) {
+    web.server.next({page});
+    const Failure failure = failure_of([&] { web.store->find(name, {}); });
+    CHECK(failure == ErrorCode::denied);
+    CHECK(failure.says("web page (text/html) instead of the file"));
+    CHECK(failure.says("SHARDKIT_TOKEN"));
+  }
+  web.server.next({page});
+  CHECK(failure_of([&] { web.get({"1.tar", 10, ""}, 0, 3); }) == ErrorCode::denied);
+  web.server.next({page});
+  CHECK(web.store->find("index.html", {})->size == 20);
+}
+
+TEST_CASE("a port with TLS that answers plain HTTP with a text of its own is called so") {
+  HttpFixture web;
+  for (const char* text : {"<center>The plain HTTP request was sent to HTTPS port</center>",
+                           "Client sent an HTTP request to an HTTPS server.",
+                           "You're speaking plain HTTP to an SSL-enabled server port."}) {
+    web.server.next({[text](const ServedRequest&, ServerConnection& connection) { connection.answer(400, "", text); }});
+    const Failure failure = failure_of([&] { web.store->find("1.tar", {}); });
+    CHECK(failure == ErrorCode::unsupported);
+    CHECK(failure.says("uses TLS; use https://"));
+  }
+}
+
+TEST_CASE("a manifest never comes from a cache on the way, another file only until it is found wrong") {
+  HttpFixture web;
+  const auto cache_control = [&](const std::string& name) {
+    web.store->find(name, {});
+    return web.server.requests().back().header("cache-control");
+  };
+  CHECK(cache_control("manifest.json") == "no-cache");
+  CHECK(cache_control("val/manifest.json") == "no-cache");
+  CHECK(cache_control("1.tar").empty());
+  web.store->bypass_caches("1.tar");
+  CHECK(cache_control("1.tar") == "no-cache");
+  CHECK(cache_control("2.tar").empty());
+}
+
 TEST_CASE("HTTP has no listing") {
   HttpFixture web;
   CHECK(failure_of([&] { web.store->list("", "", [](const ObjectPage&) {}, {}); }) == ErrorCode::unsupported);

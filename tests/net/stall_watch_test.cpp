@@ -27,6 +27,20 @@ TEST_CASE("a connection that stops after many bytes is dead a window and a quart
   CHECK(seconds <= 40);
 }
 
+TEST_CASE("less than 1 KiB/s for 30 s is a dead connection, unless something else is set") {
+  StallWatch watch(HttpOptions().stall);
+  for (int i = 0; i < 30; ++i) {
+    CHECK_FALSE(watch.waited(Seconds(1)));
+    watch.came(1100);
+  }
+  int seconds = 0;
+  do {
+    watch.came(1000);
+    ++seconds;
+  } while (!watch.waited(Seconds(1)));
+  CHECK(seconds <= 40);
+}
+
 TEST_CASE("time in which nobody waited does not count") {
   StallWatch watch({1, Seconds(30)});
   CHECK_FALSE(watch.waited(Seconds(29)));

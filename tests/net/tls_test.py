@@ -108,6 +108,37 @@ class Trust(ServedTest):
         error = self.probe(f"https://localhost:{self.port}/x", SSL_CERT_FILE=self.authority)["error"]
         self.assertEqual(error["code"], "denied")
 
+        self.assertIn("is for '127.0.0.1', not for 'localhost'", error["text"])
+        self.assertNotIn("SSL_CERT_FILE", error["text"])
+        error = self.probe(f"https://localhost:{self.port}/x")["error"]  # not even its authority is trusted
+        self.assertIn("is for '127.0.0.1', not for 'localhost'", error["text"])
+
+    def test_a_server_that_asks_for_a_certificate_is_called_so(self):
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            with self.subTest(version):
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(self.folder / "server.pem", self.folder / "server.key")
+                context.load_verify_locations(self.authority)
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.minimum_version = context.maximum_version = version
+                error = self.probe(f"https://127.0.0.1:{self.serve(context).server_port}/x",
+                                   SSL_CERT_FILE=self.authority)["error"]
+                self.assertIn("asks its clients for a certificate", error["text"])
+
+    def test_a_server_that_only_offers_to_take_a_certificate_serves(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.folder / "server.pem", self.folder / "server.key")
+        context.load_verify_locations(self.authority)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        found = self.probe(f"https://127.0.0.1:{self.serve(context).server_port}/x", SSL_CERT_FILE=self.authority)
+        self.assertEqual(found.get("size"), len(CONTENT), found)
+
+    def test_the_wrong_scheme_for_a_port_is_named_with_the_right_one(self):
+        error = self.probe(f"http://127.0.0.1:{self.port}/x")["error"]
+        self.assertIn("uses TLS, use https://" if "Recv" in error["text"] else "uses TLS; use https://", error["text"])
+        error = self.probe(f"https://127.0.0.1:{self.serve().server_port}/x", SSL_CERT_FILE=self.authority)["error"]
+        self.assertIn("does not use TLS; use http://", error["text"])
+
     def test_an_authority_that_cannot_be_read_is_named(self):
         error = self.probe(f"https://127.0.0.1:{self.port}/x", SSL_CERT_FILE="/no/such/file")["error"]
         self.assertEqual(error["code"], "denied")
