@@ -227,7 +227,7 @@ class HttpPool::Connection {
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_QUICK_EXIT, 1L);  // a stop does not wait for a name server
     set(CURLOPT_PROTOCOLS_STR, "http,https");
-    set(CURLOPT_HTTP09_ALLOWED, 1L);  // so that the start of an answer that is no HTTP is seen
+    set(CURLOPT_HTTP09_ALLOWED, 1L);  // so that the start of an answer that is not HTTP is seen
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_TCP_KEEPALIVE, 1L);

@@ -12,7 +12,7 @@ struct TransferFailure {
   long certificate = 0;  ///< OpenSSL's verdict on the certificates (X509_V_*); 0 also if only the host name was wrong
   TlsPeer tls = {};
   bool is_answered = false;   ///< headers came, or other bytes
-  std::string not_http = {};  ///< the start of an answer that is no HTTP
+  std::string not_http = {};  ///< the start of an answer that is not HTTP
 };
 
 /// The error of a transfer that libcurl ended with `code`, a CURLcode, in well-known words and with the remedy for
