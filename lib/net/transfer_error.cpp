@@ -27,8 +27,7 @@ bool is_silent(CURLcode code, const TransferFailure& failure) {
 
 constexpr const char* kClientCertificate =
     "the server asks its clients for a certificate (mTLS), and shardkit has none; use an address that does not, such "
-    "as "
-    "a proxy on this machine that has one";
+    "as a proxy on this machine that has one";
 
 /// The server said that it ends the connection for lack of a client's certificate. TLS 1.2 does not say for lack of
 /// what.

@@ -54,7 +54,7 @@ TEST_CASE("a model's first line is what comes of it") {
   CHECK(first_line(supply) == "cannot feed a GPU of any preset");
   ModelOptions list;
   list.list_presets = true;
-  CHECK(first_line(list) == "10 published workloads, and what one GPU of each needs");
+  CHECK(first_line(list) == "14 published workloads, and what one GPU of each needs");
 }
 
 TEST_CASE("one GPU takes, and one sample is one") {
