@@ -38,20 +38,21 @@ Hash128 plan_hash(const std::string& path) {
   return formats::PlanReader(file, path).hash();
 }
 
-/// Empty for a damaged plan; `whole`: also if only lines of its samples are damaged, which are read for that.
-std::optional<Hash128> hash_if_intact(const std::string& path, bool whole) try {
-  io::FileSource file(path);
-  const formats::PlanReader plan(file, path);
-  if (whole) plan.check_bytes();
-  return plan.hash();
-} catch (const Error& error) {
-  if (error.code() != ErrorCode::corrupt) throw;
-  return std::nullopt;
-}
-
 /// Where a plan that is added behind `before` begins.
 formats::PlanStart start_behind(const formats::PlanReader& before) {
   return {before.first_shard() + before.shards().size(), before.hash()};
+}
+
+/// The same for a plan in a file; empty if it is damaged. `whole`: also if only lines of its samples are damaged, which
+/// are read for that.
+std::optional<formats::PlanStart> start_if_intact(const std::string& path, bool whole) try {
+  io::FileSource file(path);
+  const formats::PlanReader plan(file, path);
+  if (whole) plan.check_bytes();
+  return start_behind(plan);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::corrupt) throw;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -187,9 +188,9 @@ std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
   for (std::uint64_t number = number_ - std::min<std::uint64_t>(number_, 1); number <= number_; ++number) {
     const std::string path = state_path(formats::plan_name(number));
     if (!std::filesystem::exists(path)) continue;
-    const std::optional<Hash128> hash = hash_if_intact(path, false);
-    if (hash) here.insert(to_hex(*hash));
-    is_known = is_known && hash;
+    const auto behind = start_if_intact(path, false);
+    if (behind) here.insert(to_hex(behind->plan));
+    is_known = is_known && behind;
   }
   std::erase_if(runs, [&](const io::Run& run) {
     Hash128 hash;
@@ -294,9 +295,8 @@ bool ShardTarget::open_for_append(bool discard) try {
   return false;
 }
 
-ShardTarget::OpenedPlan ShardTarget::plan_before() const { return open_plan_file(earlier_plans().back()); }
-
-ShardTarget::OpenedPlan ShardTarget::open_plan_file(const std::string& path) {
+ShardTarget::OpenedPlan ShardTarget::plan_before() const {
+  const std::string path = earlier_plans().back();
   auto file = std::make_unique<io::FileSource>(path);
   auto reader = std::make_unique<formats::PlanReader>(*file, path);
   return {std::move(file), std::move(reader)};
@@ -319,23 +319,21 @@ void ShardTarget::cancel_append() {
 void ShardTarget::discard_unless(const Hash128& plan) {
   may_discard_ = false;
   run_->follow(kDiscarding);
-  if (std::filesystem::exists(plan_path()) && !(hash_if_intact(plan_path(), true) == plan)) {
-    refuse_runs_besides({});
-    if (!(manifest_now().plan_hash == to_hex(start_->plan))) throw append_ended(folder_);
-    remove_unpublished();
-    has_discarded_ = true;
+  if (std::filesystem::exists(plan_path())) {  // else another run discards it too
+    const auto behind = start_if_intact(plan_path(), true);
+    if (!behind || !(behind->plan == plan)) {
+      refuse_runs_besides({});
+      if (manifest_now().plan_hash != to_hex(start_->plan)) throw append_ended(folder_);
+      remove_unpublished(behind ? behind->shards : std::numeric_limits<std::uint64_t>::max());
+      has_discarded_ = true;
+    }
   }
   run_->follow({});
 }
 
-/// Shards with a file here or in the state folder, with the numbers of the unfinished plan. If that is damaged, any
-/// number behind those of the plan before may be one.
-std::set<std::string> ShardTarget::added_shards() const {
-  std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
-  if (hash_if_intact(plan_path(), true)) {
-    const OpenedPlan unfinished = open_plan_file(plan_path());
-    end = unfinished.reader->first_shard() + unfinished.reader->shards().size();
-  }
+/// Shards with a file here or in the state folder, numbered behind those of the plan before and below `end`. Found by
+/// their names: the plan that names them may be damaged.
+std::set<std::string> ShardTarget::added_shards(std::uint64_t end) const {
   const std::string prefix = plan_before().reader->head().name + "-";
   std::set<std::string> shards;
   for (const std::string& folder : {folder_, state_path("")}) {
@@ -352,9 +350,10 @@ std::set<std::string> ShardTarget::added_shards() const {
   return shards;
 }
 
-/// The plan goes last: until then, the next run finds an unfinished --append.
-void ShardTarget::remove_unpublished() const {
-  for (const std::string& shard : added_shards()) {
+/// Removes shards of the unfinished plan, whose numbers are below `end`, and its state. The plan goes last: until then,
+/// the next run finds an unfinished --append.
+void ShardTarget::remove_unpublished(std::uint64_t end) const {
+  for (const std::string& shard : added_shards(end)) {
     for (const formats::IndexKind& kind : formats::index_kinds())
       if (kind.shard_file != nullptr) files_.remove(path_of(kind.shard_file(shard)));
     files_.remove(path_of(formats::shard_md5_path(shard)));

@@ -127,14 +127,13 @@ class ShardTarget {
   void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
   bool is_finished(const formats::PlanReader& plan) const;
   void discard_unless(const Hash128& plan);
-  void remove_unpublished() const;
-  std::set<std::string> added_shards() const;
+  void remove_unpublished(std::uint64_t end) const;
+  std::set<std::string> added_shards(std::uint64_t end) const;
   bool open_for_append(bool discard);
   struct OpenedPlan {
     std::unique_ptr<io::FileSource> file;
     std::unique_ptr<formats::PlanReader> reader;
   };
-  static OpenedPlan open_plan_file(const std::string& path);
   OpenedPlan plan_before() const;
   formats::Manifest manifest_now() const;
 

@@ -104,6 +104,15 @@ std::set<std::string> sample_paths(const std::string& folder) {
   return paths;
 }
 
+/// Of the two parts of an --append only the first is written.
+void leave_append_unfinished(const GrowingSource& source) {
+  run(source.options());
+  source.grow();
+  ConvertOptions part = source.appending();
+  part.part = "0/2";
+  run(part);
+}
+
 bool is_shard(const std::string& name) { return name.ends_with(".tar") || name.ends_with(".index"); }
 
 }  // namespace
@@ -512,11 +521,7 @@ TEST_CASE("a command without --append does not undo one with it") {
 
 TEST_CASE("a set to which an --append is under way is not taken for a whole one") {
   const GrowingSource source;
-  run(source.options());
-  source.grow();
-  ConvertOptions part = source.appending();
-  part.part = "0/2";
-  run(part);
+  leave_append_unfinished(source);
   Context ctx;
   const VerifyResult verified = verify({.shards = {source.dir.path("set")}}, ctx);
   CHECK(verified.errors == 1);
@@ -545,11 +550,7 @@ TEST_CASE("a set to which an --append is under way is not taken for a whole one"
 
 TEST_CASE("an unfinished --append is discarded whatever of its own files is damaged") {
   const GrowingSource source;
-  run(source.options());
-  source.grow();
-  ConvertOptions part = source.appending();
-  part.part = "0/2";
-  run(part);
+  leave_append_unfinished(source);
   const std::string unfinished = source.dir.path("unfinished");
   fs::copy(source.dir.path("set"), unfinished, fs::copy_options::recursive);
   for (const std::string name : {"plan-1", "manifest-0.json"}) {
@@ -574,11 +575,7 @@ TEST_CASE("an unfinished --append is discarded whatever of its own files is dama
 
 TEST_CASE("a discard removes no shard of somebody else that has a later number") {
   const GrowingSource source;
-  run(source.options());
-  source.grow();
-  ConvertOptions part = source.appending();
-  part.part = "0/2";
-  run(part);
+  leave_append_unfinished(source);
   write_file(source.dir.path("set/shard-900000.tar"), "of somebody else");
   ConvertOptions again = source.appending();
   again.discard = true;
