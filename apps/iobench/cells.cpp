@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/units.hpp"
+#include "bench/requirement/requirement.hpp"
 
 namespace shardkit::apps {
 
@@ -11,7 +11,7 @@ std::string percent_cell(const std::optional<double>& ratio, int digits) {
 }
 
 std::string per_second_cell(const std::optional<double>& count) {
-  return count ? format_rounded_count(*count) + "/s" : "-";
+  return count ? bench::rate_number(*count) + "/s" : "-";
 }
 
 }  // namespace shardkit::apps

@@ -95,9 +95,8 @@ void environment(const bench::RunResult& result, std::string& out) {
     out += "data on an unknown file system\n";  // such as in a chroot, whose / no mount table lists
     return;
   }
-  const bool is_fuse = storage.storage_class == system::StorageClass::fuse;  // its process works for this one
-  fmt::format_to(to, "data on {}{}{} at {}{}\n", storage.file_system, storage.device.empty() ? "" : ", ",
-                 storage.device, storage.mount_point, is_fuse ? "; load of other processes unknown (FUSE)" : "");
+  fmt::format_to(to, "data on {}{}{} at {}\n", storage.file_system, storage.device.empty() ? "" : ", ", storage.device,
+                 storage.mount_point);
 }
 
 void file_costs(const bench::RunResult& result, std::string& out) {

@@ -8,11 +8,16 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/units.hpp"
 
 namespace shardkit::bench {
 namespace {
 
-std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", ratio * 100); }
+/// "+3.1 %", "more than 1000 times": beyond a factor of ten, percent are hard to read.
+std::string signed_percent(double ratio) {
+  constexpr double kHardToRead = 10;
+  return ratio < kHardToRead ? fmt::format("{:+.1f} %", ratio * 100) : format_factor(ratio + 1) + " times";
+}
 
 std::string rows_text(const CompareResult& result, stats::ChangeVerdict verdict) {
   std::string text;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/pipeline/pipeline.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -19,6 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+
+constexpr std::string_view kRun = "run";
+constexpr std::string_view kPipeline = "pipeline";
 
 /// The results of a folder, by name.
 std::vector<std::string> result_files(const std::string& folder, Context& context) {
@@ -46,9 +50,17 @@ std::vector<const Json*> repetitions_of(const Json& result) {
   return found;
 }
 
+/// Whether a pipeline made too few steps for a rate, which the run itself says too.
+bool is_too_short(const Json& pipeline) {
+  return number_at(pipeline, "steps").value_or(kLeastSteps) < static_cast<double>(kLeastSteps);
+}
+
 void take_values(const Json& result, Measurements& measured) {
+  const Json* const stage = measured.verb == kRun ? member(result, kPipeline) : nullptr;
+  const bool passes_over_pipeline = stage != nullptr && is_too_short(*stage);
   for (const Json* repetition : repetitions_of(result)) {
     for (const ComparedField& metric : compare_metrics()) {
+      if (passes_over_pipeline && metric.verb == kPipeline) continue;
       const auto value = metric_value(metric, measured.verb, *repetition);
       if (!value) continue;
       stats::Runs& runs = measured.values[metric.name()];
@@ -58,8 +70,11 @@ void take_values(const Json& result, Measurements& measured) {
   }
 }
 
-/// What the run itself says of others; empty if nothing disturbed it.
+/// Why the values of a result say nothing: it was disturbed, or too short; empty if they do.
 std::string disturbance_of(const Json& envelope) {
+  if (verb_of(envelope) == kPipeline && is_too_short(envelope.at("result"))) {
+    return fmt::format("the pipeline made fewer than {} steps: use more data or a longer --budget", kLeastSteps);
+  }
   if (const Json* neighbors = member(envelope.at("result"), "neighbors"))
     return text_at(*neighbors, "text").value_or("");
   const Json* warnings = member(envelope, "warnings");

@@ -1,7 +1,6 @@
 #include "bench/machine/neighbors.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,13 +10,29 @@
 #include "core/units.hpp"
 #include "system/block_device.hpp"
 #include "system/cpu.hpp"
+#include "system/fuse_server.hpp"
 #include "system/processes.hpp"
 
 namespace shardkit::bench {
+namespace {
+
+/// Of these processes and their children: sshfs reads through an ssh of its own.
+double cpu_seconds_of(const std::vector<std::uint64_t>& processes, const system::Probe& probe) {
+  double seconds = 0;
+  for (const std::uint64_t process : processes) {
+    for (const system::ProcessUse& use : system::read_process_tree(process, probe)) seconds += use.cpu_seconds;
+  }
+  return seconds;
+}
+
+}  // namespace
 
 std::string Neighbors::text() const {
   std::string used;
-  if (cores_used.value_or(0) > 0.1 * cores) used = fmt::format("{:.1f} of {:g} cores", *cores_used, cores);
+  if (cores_used > 0.1 * cores) {
+    used = fmt::format("{:.1f} of {:g} cores{}", cores_used, cores,
+                       may_include_server ? " (perhaps for this mount: its process was not found)" : "");
+  }
   if (device_ratio > 0.05) {
     used += fmt::format("{}{} of the disk", used.empty() ? "" : " and ", format_rate(device_bytes_per_second));
   }
@@ -27,9 +42,11 @@ std::string Neighbors::text() const {
 void Neighbors::describe(FieldVisitor& v) {
   std::string disturbance = text();
   v.field({"text", "what made rates lower than on an idle machine; empty if nothing did"}, disturbance);
-  v.field({"cores_used",
-           "mean number of cores that other processes used, of those that this process may use; null: unknown (FUSE)"},
+  v.field({"cores_used", "mean number of cores that other processes used, of those that this process may use"},
           cores_used);
+  v.field({"may_include_server",
+           "true on a FUSE mount whose own process was not found: its cores may be among those of others"},
+          may_include_server);
   v.field({"cores", "cores that this process may use"}, cores);
   v.field({"device_bytes_per_second", Unit::bytes_per_second, "bytes that others read and wrote on the data's disk"},
           device_bytes_per_second);
@@ -39,7 +56,9 @@ void Neighbors::describe(FieldVisitor& v) {
 
 NeighborMeter::NeighborMeter(const system::StorageFacts& storage, double cores, const system::Probe& probe)
     : device_(storage.device),
-      counts_cores_(storage.storage_class != system::StorageClass::fuse),
+      servers_(storage.storage_class == system::StorageClass::fuse ? system::fuse_servers(storage.mount_point, probe)
+                                                                   : std::vector<std::uint64_t>()),
+      misses_server_(storage.storage_class == system::StorageClass::fuse && servers_.empty()),
       cores_(cores),
       probe_(probe),
       processors_(system::parse_cpu_list(system::read_cpu(probe).affinity_list)),
@@ -49,8 +68,8 @@ NeighborMeter::Counters NeighborMeter::read() const {
   Counters now;
   if (const auto cpu = system::read_cpu_times(probe_, processors_)) {
     now.seconds = cpu->total_seconds / static_cast<double>(std::max<std::size_t>(processors_.size(), 1));
-    now.others_cpu_seconds =
-        cpu->busy_seconds - cpu->interrupt_seconds - process_cpu_seconds() - system::kernel_cpu_seconds(probe_);
+    now.others_cpu_seconds = cpu->busy_seconds - cpu->interrupt_seconds - process_cpu_seconds() -
+                             system::kernel_cpu_seconds(probe_) - cpu_seconds_of(servers_, probe_);
   }
   if (const auto own = system::read_process_bytes(static_cast<std::uint64_t>(::getpid()), probe_)) {
     now.own_storage_bytes = static_cast<double>(own->from_storage + own->to_storage);
@@ -69,11 +88,10 @@ Neighbors NeighborMeter::so_far() const {
   Neighbors found;
   found.cores = cores_;
   if (seconds <= 0) return found;
-  if (counts_cores_) {
-    // What others do on CPUs that a quota leaves unused takes nothing away.
-    const double unused = std::max(static_cast<double>(processors_.size()) - cores_, 0.0);
-    found.cores_used = std::max((now.others_cpu_seconds - start_.others_cpu_seconds) / seconds - unused, 0.0);
-  }
+  // What others do on CPUs that a quota leaves unused takes nothing away.
+  const double unused = std::max(static_cast<double>(processors_.size()) - cores_, 0.0);
+  found.cores_used = std::max((now.others_cpu_seconds - start_.others_cpu_seconds) / seconds - unused, 0.0);
+  found.may_include_server = misses_server_;
   if (own <= 0 || device <= own) return found;
   found.device_bytes_per_second = (device - own) / seconds;
   found.device_ratio = (device - own) / device;

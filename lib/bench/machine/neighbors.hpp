@@ -14,21 +14,22 @@ namespace shardkit::bench {
 /// Means over a measurement. Kernel threads and interrupts do not count, because they may work for the measurement; the
 /// time that a hypervisor gave to other machines does.
 struct Neighbors {
-  std::optional<double> cores_used;  ///< of those that this process may use; empty: unknown
-  double cores = 0;                  ///< that this process may use
+  double cores_used = 0;  ///< of those that this process may use
+  double cores = 0;       ///< that this process may use
   double device_bytes_per_second = 0;
-  double device_ratio = 0;  ///< their share of the bytes that the data's disk read and wrote
+  double device_ratio = 0;          ///< their share of the bytes that the data's disk read and wrote
+  bool may_include_server = false;  ///< cores_used may be those of the file system's own process (FUSE)
 
   /// True if rates are lower than those of an idle machine: above 10 % of the cores, or 5 % of the disk's bytes.
-  bool disturb() const { return cores_used.value_or(0) > 0.1 * cores || device_ratio > 0.05; }
+  bool disturb() const { return cores_used > 0.1 * cores || device_ratio > 0.05; }
   /// "others used 1.3 of 2 cores and 40.0 MB/s of the disk", of what disturbs; empty if nothing does.
   std::string text() const;
   void describe(FieldVisitor& v);
 };
 
 /// Measures from its construction on, for data on `storage` and this process with `cores`. Bytes of others count only
-/// if this process reads from the disk, too. Cores are unknown for FUSE, whose file system is a process of its own.
-/// What /proc hides counts as none.
+/// if this process reads from the disk, too. The process that serves a FUSE mount works for the measurement and is no
+/// other, if it can be found. What /proc hides counts as none.
 class NeighborMeter {
  public:
   NeighborMeter(const system::StorageFacts& storage, double cores, const system::Probe& probe);
@@ -44,7 +45,8 @@ class NeighborMeter {
   Counters read() const;
 
   std::string device_;
-  bool counts_cores_;
+  std::vector<std::uint64_t> servers_;  ///< processes of a FUSE mount
+  bool misses_server_;
   double cores_;
   const system::Probe& probe_;
   std::vector<unsigned> processors_;  ///< that this process may use

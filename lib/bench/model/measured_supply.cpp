@@ -70,8 +70,7 @@ const Json* row_of(const Json& result, const char* list, const char* key, std::s
 
 void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
   if (result.value("source", Json()) == "null") {
-    throw Error(ErrorCode::usage, At{path},
-                "'{}' is a pipeline result without data; measure one with data", path);
+    throw Error(ErrorCode::usage, At{path}, "'{}' is a pipeline result without data; measure one with data", path);
   }
   if (result.value("decode", Json()) == "null") return take_read(result, supply);
   supply.pipeline_stage = text_at(result, "limiting_stage");

@@ -19,6 +19,7 @@ CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& j
     cost.asynchronous_share_ratio = checkpoint_share(*options.checkpoint_copy_time, every, job.step_seconds);
   }
   cost.blocked_seconds = options.checkpoint_copy_time.value_or(cost.write_seconds);
+  cost.interval_seconds = every * job.step_seconds;
   cost.fits_interval = checkpoint_fits(cost.write_seconds, every, job.step_seconds);
   return cost;
 }
@@ -165,6 +166,13 @@ void judge_supply(const JobRequirement& requirement, const Supply& supply, Model
                                      : RequirementState::missed;
 }
 
+/// A checkpoint that is not written before the next one starts delays training, whatever the input delivers.
+void judge_checkpoint(ModelResult& result) {
+  if (!result.required || !result.required->checkpoint || result.required->checkpoint->fits_interval) return;
+  result.requirement = RequirementState::missed;
+  result.limiting_stage = stage::kCheckpoint;
+}
+
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
   const auto& checkpoint = result.required->checkpoint;
   if (options.gpu_hour_cost && !result.predicted_au_ratio && !checkpoint && !options.epoch_start_time) {
@@ -263,7 +271,8 @@ ModelResult model(const ModelOptions& given, Context& context) {
   ModelResult result = modeled(options, requirement, supply);
   warn_not_measured(result, context);
   result.nodes = options.nodes;
-  result.text = model_text(result, requirement);
+  result.text = model_text(result, requirement);  // of the input, and of a checkpoint that is too slow
+  judge_checkpoint(result);
   return result;
 }
 
@@ -315,13 +324,14 @@ void ModelOptions::describe(FieldVisitor& v) {
 
 void CheckpointCost::describe(FieldVisitor& v) {
   v.field({"write_seconds", Unit::seconds, "time to write one checkpoint"}, write_seconds);
+  v.field({"interval_seconds", Unit::seconds, "computing time between two checkpoints"}, interval_seconds);
   v.field({"synchronous_share_ratio", Unit::ratio, "share of the running time if training waits for checkpoints"},
           synchronous_share_ratio);
   v.field({"asynchronous_share_ratio", Unit::ratio,
            "share of the running time if only the copy blocks training; absent if its time is unknown"},
           asynchronous_share_ratio);
   v.field({"blocked_seconds", Unit::seconds, "time that training waits for one checkpoint"}, blocked_seconds);
-  v.field({"fits_interval", "whether an asynchronous checkpoint is written before the next one starts"}, fits_interval);
+  v.field({"fits_interval", "whether one is written in that time; if not, the requirement is missed"}, fits_interval);
 }
 
 void Required::describe(FieldVisitor& v) {
@@ -368,7 +378,10 @@ void ModelResult::describe(FieldVisitor& v) {
   v.field({"predicted_au_serial_ratio", Unit::ratio, "GPU utilization if each training step waits for its batch"},
           predicted_au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that the supply can feed"}, gpus_fed);
-  v.field({"requirement", "met or missed by the given supply; undecided if stages were not measured"}, requirement);
+  v.field({"requirement",
+           "met or missed by the given supply, missed by a checkpoint that does not fit its interval; undecided if "
+           "stages were not measured"},
+          requirement);
   v.field({"not_measured", "stages of the job that the supply does not cover"}, not_measured);
   v.field({"nodes", Unit::count, "nodes of the job; the requirement is for one of them"}, nodes);
   v.field({"idle_cost_per_hour",

@@ -96,6 +96,7 @@ struct CheckpointCost {
   double write_seconds = 0;
   double synchronous_share_ratio = 0;
   std::optional<double> asynchronous_share_ratio;  ///< empty if the time of the copy is unknown
+  double interval_seconds = 0;
   bool fits_interval = false;
   double blocked_seconds = 0;  ///< of training, by one checkpoint
 
@@ -174,9 +175,9 @@ void check_partners(const ModelOptions& options);
 /// interval.
 ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context);
 
-/// The conclusion of a model in one line: whether the supply is enough, the bottleneck, and stages that were not
-/// measured. Without a supply: what the job needs. Also the share of checkpoints. Without a job: what the supply can
-/// feed. Without either: that presets are listed.
+/// The conclusion of a model in one line, from the judgment of its supply: whether the supply is enough, the
+/// bottleneck, and stages that were not measured. Without a supply: what the job needs. Also the share of checkpoints.
+/// Without a job: what the supply can feed. Without either: that presets are listed.
 std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement);
 
 }  // namespace shardkit::bench

@@ -32,8 +32,8 @@ std::string_view measured_supplier(const ModelResult& result) {
 /// "5 of 43 samples/s"; if the measured samples had another size, also for one of that size.
 std::string rates_text(const ModelResult& result, double sample_bytes) {
   const double demand = result.required->samples_per_second;
-  std::string text = fmt::format("{} available, {} needed", sample_rate_text(*result.headroom_ratio * demand),
-                                 format_rounded_count(demand));
+  std::string text =
+      fmt::format("{} available, {} needed", sample_rate_text(*result.headroom_ratio * demand), rate_number(demand));
   const double decoded = result.supply->decoded_sample_bytes.value_or(sample_bytes);
   const double measured = result.supply->measured_sample_bytes.value_or(decoded);
   if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
@@ -44,7 +44,7 @@ std::string rates_text(const ModelResult& result, double sample_bytes) {
 }
 
 /// Supply against demand, worded like the verdict of a run.
-std::string verdict_text(const ModelResult& result, const JobRequirement& requirement) {
+std::string supply_text(const ModelResult& result, const JobRequirement& requirement) {
   std::string rates = rates_text(result, requirement.job.sample_bytes);
   if (result.requirement == RequirementState::undecided) {
     if (*result.headroom_ratio < 1) {
@@ -69,6 +69,12 @@ std::string checkpoint_text(const CheckpointCost& cost) {
     text += fmt::format(", {:.1f} % with a copy in memory", *cost.asynchronous_share_ratio * 100);
   }
   return text;
+}
+
+/// "checkpoint is the bottleneck: writing one takes 2.0 min, but the steps between two only 50 s"
+std::string late_checkpoint_text(const CheckpointCost& cost) {
+  return fmt::format("checkpoint is the bottleneck: writing one takes {}, but the steps between two only {}",
+                     format_duration(cost.write_seconds), format_duration(cost.interval_seconds));
 }
 
 /// Other measurements may not concern the job: decoding, if its samples are not decoded.
@@ -152,10 +158,10 @@ ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& mea
 
 std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
   if (requirement) {
-    const std::string text =
-        result.requirement ? verdict_text(result, *requirement) : demand_text(result, *requirement);
+    const std::string text = result.requirement ? supply_text(result, *requirement) : demand_text(result, *requirement);
     const auto& cost = result.required->checkpoint;
     if (!cost) return text;
+    if (!cost->fits_interval) return late_checkpoint_text(*cost) + "; " + text;
     return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;
   }
   if (result.supply) return fed_text(result);

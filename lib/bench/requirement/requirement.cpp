@@ -157,8 +157,13 @@ std::string_view stage_activity(std::string_view stage) {
   return stage;
 }
 
+std::string rate_number(double per_second) {
+  constexpr double kWhole = 9.95;
+  return per_second > 0 && per_second < kWhole ? fmt::format("{:.2g}", per_second) : format_rounded_count(per_second);
+}
+
 std::string sample_rate_text(double samples_per_second) {
-  const std::string count = format_rounded_count(samples_per_second);
+  const std::string count = rate_number(samples_per_second);
   return count + (count == "1" ? " sample/s" : " samples/s");
 }
 
@@ -187,12 +192,17 @@ void JobOptions::describe(FieldVisitor& v) {
   v.field(
       {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},
       min_au);
+  v.field({"sample-kind",
+           "what a sample is; only images are decoded, others are judged by reading; default: that of the preset, else "
+           "images"},
+          sample_kind);
 }
 
 std::optional<JobRequirement> job_requirement(const JobOptions& options) {
   if (!options.preset && !options.batch && !options.step_time) {
     check_alone(options.gpus.has_value(), "--gpus");
     check_alone(options.min_au.has_value(), "--min-au");
+    check_alone(options.sample_kind.has_value(), "--sample-kind");
     return std::nullopt;
   }
   JobRequirement requirement;
@@ -210,6 +220,7 @@ std::optional<JobRequirement> job_requirement(const JobOptions& options) {
   requirement.job.step_seconds = options.step_time.value_or(requirement.job.step_seconds);
   if (options.sample_bytes) requirement.job.sample_bytes = static_cast<double>(*options.sample_bytes);
   requirement.min_au = options.min_au.value_or(requirement.min_au);
+  requirement.kind = options.sample_kind;
   return requirement;
 }
 

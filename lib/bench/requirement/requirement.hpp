@@ -155,20 +155,29 @@ struct Judgment {
 /// Name of a stage's activity, for the start of a sentence: "decoding" for "decode".
 std::string_view stage_activity(std::string_view stage);
 
-/// "1 sample/s", "1,200 samples/s", rounded.
+/// "1,200", "0.27": rounded to whole numbers, below 10 to two digits.
+std::string rate_number(double per_second);
+/// "1 sample/s", "1,200 samples/s", "0.27 samples/s", rounded like rate_number().
 std::string sample_rate_text(double samples_per_second);
 
 /// Judges overlapping stages, of which the slowest is the bottleneck. `rates` is not empty; min_au in (0, 1].
 Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates);
 
+/// What the samples of a job are. Only images are decoded and cropped by what this program measures.
+enum class SampleKind { images, tokens, video, bytes };
+constexpr auto enum_names(SampleKind) {
+  return std::to_array<std::string_view>({"images", "tokens", "video", "bytes"});
+}
+
 /// A job and its required GPU utilization.
 struct JobRequirement {
   TrainingJob job;
-  double min_au = 1;               ///< 1: every GPU busy all the time
-  const Preset* preset = nullptr;  ///< preset of the job, if there is one
+  double min_au = 1;                 ///< 1: every GPU busy all the time
+  const Preset* preset = nullptr;    ///< preset of the job, if there is one
+  std::optional<SampleKind> kind{};  ///< if it was given
 
   /// False for workloads whose samples are not images: they are neither decoded nor cropped.
-  bool is_of_images() const { return preset == nullptr || preset->jpeg; }
+  bool is_of_images() const { return kind ? *kind == SampleKind::images : preset == nullptr || preset->jpeg; }
 };
 
 /// A job on the command line: a preset, single values, or a preset with replaced values. The base of the options of
@@ -180,6 +189,7 @@ struct JobOptions {
   std::optional<double> step_time;
   std::optional<std::uint64_t> sample_bytes;  ///< given or measured; needed only without a preset
   std::optional<double> min_au;
+  std::optional<SampleKind> sample_kind;
 
   /// All but sample_bytes.
   void describe(FieldVisitor& v);

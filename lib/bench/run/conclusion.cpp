@@ -77,6 +77,15 @@ std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirem
   return text;
 }
 
+/// What makes augmenting faster: a crop or batch of fewer bytes, or the GPU.
+std::string augment_remedy(const MeasuredNode& node, double target, double rate) {
+  const double used = std::min(node.threads, node.cores);
+  return fmt::format(
+      "8-bit values normalized on the GPU leave the CPU only the flip and a quarter of the bytes (--dtype u8); or "
+      "{:.1f} more cores of this kind ({:.1f} in total)",
+      used * target / rate - used, used * target / rate);
+}
+
 /// "4.00 GB/s more to each GPU": the missing rate of the links.
 std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgment& judgment,
                             double target) {
@@ -95,6 +104,7 @@ std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, 
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   if (judgment.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
   if (judgment.limiting_stage == stage::kTransfer) return transfer_remedy(node, requirement, judgment, target);
+  if (judgment.limiting_stage == stage::kAugment) return augment_remedy(node, target, judgment.supply_per_second);
   return decode_remedy(node, target, judgment.supply_per_second);
 }
 
@@ -128,10 +138,9 @@ std::optional<stats::Interval> scaled(const std::optional<stats::Interval>& inte
 
 void add_decoding(const MeasuredNode& node, std::optional<double> required, double rate, std::vector<LadderRow>& rows) {
   const double alone = *node.decode_samples_per_second;
-  rows.push_back(
-      ladder_row(stage::kDecode, required, rate, scaled(node.decode_interval, alone, rate),
-                 fmt::format("expected beside the other stages; alone {}/s ({})", format_rounded_count(alone),
-                             format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
+  rows.push_back(ladder_row(stage::kDecode, required, rate, scaled(node.decode_interval, alone, rate),
+                            fmt::format("expected beside the other stages; alone {}/s ({})", rate_number(alone),
+                                        format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
   if (!node.augment_samples_per_second) return;
   rows.push_back(ladder_row(stage::kAugment, required, *node.augment_samples_per_second, node.augment_interval,
                             "alone: flip, normalize, collate"));
@@ -166,9 +175,8 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
   }
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
-    rows.push_back(
-        ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
-                   fmt::format("all at once; expected from the stages: {}/s", format_rounded_count(predicted))));
+    rows.push_back(ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
+                              fmt::format("all at once; expected from the stages: {}/s", rate_number(predicted))));
   }
   if (transfer) {
     const std::uint64_t gpus = requirement ? requirement->job.gpus : node.transfer_gpus;
@@ -185,8 +193,12 @@ std::string cache_words(const MeasuredNode& node) {
 }
 
 std::string decoding_words(const MeasuredNode& node, const JobRequirement* requirement) {
+  const bool is_of_images = requirement == nullptr || requirement->is_of_images();
+  if (!is_of_images && requirement->kind) {
+    return fmt::format("; samples are {}: judged only by reading", enum_name(*requirement->kind));
+  }
   if (!node.decode_samples_per_second) return "; the data contains no JPEGs: decoding was not measured";
-  if (requirement == nullptr || requirement->is_of_images()) return {};
+  if (is_of_images) return {};
   return fmt::format("; samples of {} are not JPEGs: judged only by reading", requirement->preset->name);
 }
 
@@ -244,10 +256,9 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   Verdict verdict;
   verdict.ok = judgment.ok;
   verdict.limiting_stage = judgment.limiting_stage;
-  const std::string numbers =
-      fmt::format("{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(judgment.supply_per_second),
-                  format_rounded_count(demand), judgment.overlapped_au * 100, cache_words(node),
-                  decoding_words(node, &requirement));
+  const std::string numbers = fmt::format(
+      "{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(judgment.supply_per_second),
+      rate_number(demand), judgment.overlapped_au * 100, cache_words(node), decoding_words(node, &requirement));
   if (judgment.limiting_stage == stage::kCompute) {
     verdict.text = "GPUs are fed: " + numbers;
   } else if (judgment.ok) {

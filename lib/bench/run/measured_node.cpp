@@ -98,7 +98,8 @@ bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requ
 }
 
 double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  return requirement && !requirement->is_of_images() ? requirement->job.sample_bytes : node.sample_bytes;
+  const bool has_own = requirement && requirement->preset != nullptr && !requirement->is_of_images();
+  return has_own ? requirement->job.sample_bytes : node.sample_bytes;
 }
 
 double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,

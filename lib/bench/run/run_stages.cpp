@@ -198,27 +198,32 @@ ReadResult measure_read(const RunOptions& options, const InputSet& input, std::u
   return read_from(options.cache, options.budget * kShareForReading, options, input, readers, context);
 }
 
+/// What the job's samples are, by --sample-kind or the preset; empty: unknown.
+std::optional<SampleKind> kind_of_samples(const RunOptions& options) {
+  if (options.sample_kind || !options.preset) return options.sample_kind;
+  return find_preset(*options.preset).jpeg ? SampleKind::images : SampleKind::bytes;
+}
+
 /// Whether a run without decoding is useful, or the error must be thrown that explains why nothing can be decoded.
-/// Called in a handler. A preset of samples other than JPEGs decodes nothing; one of JPEGs must decode; without a
-/// preset it depends on whether the names of the data look like images.
+/// Called in a handler. A job of other samples than images decodes nothing; one of images must decode; if that is
+/// unknown it depends on whether the names of the data look like images.
 void accept_no_decoding(const RunOptions& options, const InputSet& input, const Error& error, Context& context) {
-  const Preset* const preset = options.preset ? &find_preset(*options.preset) : nullptr;
+  const auto kind = kind_of_samples(options);
   const bool is_absent = error.code() == ErrorCode::not_found;
   if (!is_absent && error.code() != ErrorCode::corrupt) throw;
-  const bool wants_jpegs = preset != nullptr && preset->jpeg;
-  if (wants_jpegs && is_absent) {
+  if (kind == SampleKind::images && is_absent) {
     throw Error(ErrorCode::not_found, At{first_named(input)},
-                "{}, but samples of {} are JPEGs: give JPEGs or shards of them, use another --preset, or "
-                "measure only reading with `iobench read`",
-                error.what(), preset->name);
+                "{}, but samples of {} are images: give JPEGs or shards of them, or another {}", error.what(),
+                options.preset ? *options.preset : "this job", options.preset ? "--preset" : "--sample-kind");
   }
-  if (wants_jpegs || (preset == nullptr && !is_absent)) throw;
+  if (kind == SampleKind::images || (!kind && !is_absent)) throw;
   context.warn("nothing_to_decode", error.what());
 }
 
-/// Empty when there is nothing to decode and the job, if any, can do without.
+/// Empty when there is nothing to decode and the job, if any, can do without, or the user said that it has no images.
 std::optional<DecodeResult> measure_decode(const RunOptions& options, const InputSet& input, std::uint64_t cores,
                                            Context& context) {
+  if (options.sample_kind.value_or(SampleKind::images) != SampleKind::images) return std::nullopt;
   DecodeBenchOptions decode_options;
   decode_options.threads = options.threads.value_or(cores);
   decode_options.samples = kImages;

@@ -190,6 +190,43 @@ TEST_CASE("a metric that only one side has is named") {
   CHECK_FALSE(is_named(compare_paths(with, write("again.json", R"(,"batch_latency_seconds":{"p99":0.5})")), "NEW"));
 }
 
+TEST_CASE("a pipeline of too few steps is not judged, alone and as a stage of a run") {
+  const TempDir dir;
+  const auto write = [&](const std::string& name, const std::string& verb, const std::string& result) {
+    write_file(dir.path(name), fmt::format(R"({{"schema":"shardkit/{}","schema_version":1,"started_at":"{}",
+"options":{{}},"error":null,"result":{{{}}}}})",
+                                           verb, name, result));
+    return dir.path(name);
+  };
+  const auto alone = [&](const std::string& name, int steps, double rate) {
+    return write(name, "pipeline", fmt::format(R"("steps":{},"samples_per_second":{})", steps, rate));
+  };
+  const std::string base = alone("base.json", 5, 1000);
+  CHECK(compare_paths(base, alone("short.json", 4, 10)).verdict == ChangeVerdict::inconclusive);
+  CHECK(compare_paths(base, alone("long.json", 5, 10)).rows.size() == 1);
+  const auto stage = [&](const std::string& name, int steps) {
+    return write(name, "run",
+                 fmt::format(R"("pipeline":{{"steps":{},"samples_per_second":9}},
+"predicted":{{"samples_per_second":9}})",
+                             steps));
+  };
+  const std::string run = stage("run.json", 5);
+  const auto has_pipeline = [&](const std::string& path) {
+    return std::ranges::any_of(compare_paths(run, path).rows,
+                               [](const auto& row) { return row.metric == "pipeline.samples_per_second"; });
+  };
+  CHECK(has_pipeline(stage("enough.json", 5)));
+  CHECK_FALSE(has_pipeline(stage("few.json", 4)));
+}
+
+TEST_CASE("a change beyond a factor of ten is said as a factor") {
+  const TempDir dir;
+  const std::string base = write_repetitions(dir, "base", {.rate = 1e3});
+  const std::string result = compare_paths(base, write_repetitions(dir, "fast", {.rate = 1e9})).text;
+  CHECK(says(result, "typically more than 1000 times, medians"));
+  CHECK_FALSE(says(result, "0000"));
+}
+
 TEST_CASE("waits that were 0 and are half a second regressed, and a microsecond is no change") {
   const TempDir dir;
   const auto write = [&](const std::string& name, double wait) {

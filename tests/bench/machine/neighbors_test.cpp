@@ -59,7 +59,7 @@ TEST_CASE("others are counted on the CPUs that this process may use") {
   machine.set({.user = 650}, {.user = 1000}, 0, 0, 0);
   const Neighbors found = meter.so_far();
   CHECK(found.cores == 2);
-  CHECK(found.cores_used.value() == Approx(1.3).epsilon(0.02));
+  CHECK(found.cores_used == Approx(1.3).epsilon(0.02));
   CHECK(found.disturb());
   CHECK(found.text() == "others used 1.3 of 2 cores");
 }
@@ -70,7 +70,7 @@ TEST_CASE("interrupts and kernel threads may work for the measurement, a hypervi
   machine.set({.user = 300, .interrupts = 400}, {}, 600, 0, 0);
   CHECK_FALSE(meter.so_far().disturb());
   machine.set({.stolen = 200}, {}, 0, 0, 0);
-  CHECK(meter.so_far().cores_used.value() == Approx(0.4).epsilon(0.02));
+  CHECK(meter.so_far().cores_used == Approx(0.4).epsilon(0.02));
 }
 
 TEST_CASE("CPUs that a quota leaves unused may be used by others") {
@@ -79,7 +79,7 @@ TEST_CASE("CPUs that a quota leaves unused may be used by others") {
   machine.set({.user = 500}, {}, 0, 0, 0);
   CHECK_FALSE(meter.so_far().disturb());
   machine.set({.user = 700}, {}, 0, 0, 0);
-  CHECK(meter.so_far().cores_used.value() == Approx(0.4).epsilon(0.02));
+  CHECK(meter.so_far().cores_used == Approx(0.4).epsilon(0.02));
 }
 
 TEST_CASE("others on the disk matter if this process reads from it") {
@@ -94,13 +94,46 @@ TEST_CASE("others on the disk matter if this process reads from it") {
   CHECK_FALSE(meter.so_far().disturb());
 }
 
-TEST_CASE("the cores that others use are unknown for FUSE, and a machine without /proc disturbs nothing") {
-  Machine machine;
+namespace {
+
+/// The machine with a FUSE mount that process 70 serves, which has used `ticks` of CPU time so far.
+void serve_fuse(Machine& machine, int ticks) {
+  machine.storage = {};
   machine.storage.storage_class = system::StorageClass::fuse;
+  machine.storage.mount_point = "/data";
+  machine.tree.add("/proc/self/mountinfo",
+                   "20 1 254:0 / / rw - ext4 /dev/vda rw\n40 20 0:41 / /data rw - fuse.rclone s3:set rw\n");
+  machine.tree.link("/proc/70/fd/9", "/dev/fuse");
+  machine.tree.add("/proc/70/fdinfo/9", "pos:\t0\nfuse_connection:\t41\n");
+  machine.tree.add("/proc/70/stat", fmt::format("70 (rclone) S 1 70 70 0 -1 0 0 0 0 0 {} 0 0 0 20 0 1 0 9 0", ticks));
+}
+
+}  // namespace
+
+TEST_CASE("the process of a FUSE mount is no other, and all others are counted") {
+  Machine machine;
+  serve_fuse(machine, 0);
   const NeighborMeter meter(machine.storage, 2, machine.tree);
-  machine.set({.user = 900}, {}, 0, 0, 0);
-  CHECK_FALSE(meter.so_far().cores_used);
+  serve_fuse(machine, 900);
+  machine.set({.user = 450}, {}, 0, 0, 0);
   CHECK_FALSE(meter.so_far().disturb());
+  machine.set({.user = 850}, {}, 0, 0, 0);
+  CHECK(meter.so_far().cores_used == Approx(0.8).epsilon(0.03));
+  CHECK(meter.so_far().text() == "others used 0.8 of 2 cores");
+}
+
+TEST_CASE("the process of a FUSE mount that cannot be found counts as others, which the text says") {
+  Machine machine;
+  serve_fuse(machine, 0);
+  machine.tree.without("/proc/70/fd");  // as for another user's process
+  const NeighborMeter meter(machine.storage, 2, machine.tree);
+  CHECK_FALSE(meter.so_far().disturb());
+  machine.set({.user = 450}, {}, 0, 0, 0);
+  CHECK(meter.so_far().disturb());
+  CHECK(meter.so_far().text() == "others used 0.9 of 2 cores (perhaps for this mount: its process was not found)");
+}
+
+TEST_CASE("a machine without /proc disturbs nothing") {
   const RecordedTree nothing;
   CHECK_FALSE(NeighborMeter({}, 2, nothing).so_far().disturb());
 }

@@ -156,6 +156,43 @@ TEST_CASE("checkpoints: 112.7 GB at 2 GB/s every 1000 steps of 0.2 s") {
   CHECK(cost.fits_interval);
 }
 
+TEST_CASE("a checkpoint that does not fit its interval decides the verdict, whatever the input delivers") {
+  Context context;
+  ModelOptions options = worked_example();
+  options.checkpoint_bytes = 20'000'000'000;
+  options.checkpoint_rate = 1e9;
+  options.checkpoint_every = 50;  // steps of 0.2 s: 10 s
+  options.checkpoint_copy_time = 1;
+  const ModelResult alone = model(options, context);
+  CHECK(alone.has_findings());
+  CHECK(alone.limiting_stage == "checkpoint");
+  CHECK(alone.text.starts_with("checkpoint is the bottleneck: writing one takes 20"));
+  options.read_rate = 2e9;
+  options.decode_rate = 20'000;
+  const ModelResult fed = model(options, context);
+  CHECK(fed.has_findings());
+  CHECK(fed.limiting_stage == "checkpoint");
+  CHECK(fed.text.find("GPUs are fed") != std::string::npos);
+  options.checkpoint_every = 100;
+  CHECK_FALSE(model(options, context).has_findings());
+}
+
+TEST_CASE("samples that are tokens, video or bytes are judged by reading") {
+  Context context;
+  ModelOptions options = worked_example();
+  options.read_rate = 2e9;
+  CHECK(model(options, context).requirement == RequirementState::undecided);
+  for (const SampleKind kind : {SampleKind::tokens, SampleKind::video, SampleKind::bytes}) {
+    options.sample_kind = kind;
+    CHECK(model(options, context).requirement == RequirementState::met);
+  }
+  options.sample_kind = SampleKind::images;
+  CHECK(model(options, context).requirement == RequirementState::undecided);
+  ModelOptions alone;
+  alone.sample_kind = SampleKind::tokens;
+  CHECK(code_of(alone) == ErrorCode::usage);
+}
+
 TEST_CASE("measured results are a supply") {
   const TempDir dir;
   Context context;
@@ -499,7 +536,8 @@ TEST_CASE("decoding alone says nothing of samples that are not decoded: that is 
 
 TEST_CASE("a rate of one sample is in the singular") {
   CHECK(sample_rate_text(1) == "1 sample/s");
-  CHECK(sample_rate_text(0.6) == "1 sample/s");
+  CHECK(sample_rate_text(0.27) == "0.27 samples/s");
+  CHECK(sample_rate_text(9.96) == "10 samples/s");
   CHECK(sample_rate_text(0) == "0 samples/s");
   CHECK(sample_rate_text(1200) == "1,200 samples/s");
 }

@@ -86,7 +86,19 @@ TEST_CASE("augmenting shares the decoding threads: 1 / (1/830 + 1/8300) are 755 
   CHECK(conclusion.ladder[2].interval->low == 8200);
   CHECK(conclusion.ladder[2].interval->high == 8400);
   node.augment_cpu_seconds = 0.003;
-  CHECK(conclude(node, thousand_each(2), float_crops()).verdict.limiting_stage == "augment");
+  const Verdict verdict = conclude(node, thousand_each(2), float_crops()).verdict;
+  CHECK(verdict.limiting_stage == "augment");
+  CHECK(verdict.remedy.starts_with("8-bit values normalized on the GPU"));
+  CHECK_FALSE(contains(verdict.remedy, "decoding on the GPU"));
+}
+
+TEST_CASE("samples that are no images are judged by reading, with the size of the data") {
+  JobRequirement job = thousand_each(2);
+  job.kind = SampleKind::tokens;
+  const Conclusion conclusion = conclude(small_node(), job, float_crops());
+  CHECK(conclusion.verdict.ok == true);
+  CHECK(conclusion.predicted.samples_per_second == Approx(8000));
+  CHECK(contains(conclusion.verdict.text, "samples are tokens: judged only by reading"));
 }
 
 TEST_CASE(

@@ -72,7 +72,7 @@ TEST_CASE("a job of JPEGs cannot be judged by other data: what was named is repo
   options.preset = "resnet50-a100";
   const auto error = failure(options);
   CHECK(error == ErrorCode::not_found);
-  CHECK(error.says("found no images in '" + dir.path("docs") + "', but samples of resnet50-a100 are JPEGs"));
+  CHECK(error.says("found no images in '" + dir.path("docs") + "', but samples of resnet50-a100 are images"));
   CHECK(error.says("another --preset"));
 }
 
