@@ -14,6 +14,9 @@ class Scenario:
     # open and stat), read_limit and write_limit (bytes per second of the disk), cpus (of the control group).
     limits: dict = field(default_factory=dict)
     neighbor: str = ""  # a shell command that runs beside it; {disk} is the disk of the data
+    times: int = 1  # how often the command runs, at once after itself; the last result counts
+    budget: float = 0  # seconds, if not that of the command line
+    read_rate: float = 0  # bytes per second that reading has to report, give or take 10 %
     stage: str = ""  # that the verdict names; several with | between them
     advice: str = ""  # a word of the remedy or of an advice
     exit_code: int = 0
@@ -55,6 +58,18 @@ SCENARIOS = [
              neighbor="while :; do dd if={disk} of=/dev/null bs=1M count=2000 iflag=direct; done", stage="read", exit_code=1),
     Scenario("CPU stolen", "two other processes compute, the data is in memory", options=[*FAST_JOB, "--cache", "warm"],
              neighbor="(while :; do :; done) & while :; do :; done", stage="decode", exit_code=1),
+    Scenario("the same, beside FUSE", "two other processes compute; each read of a shard passes through a FUSE process",
+             options=[*FAST_JOB, "--cache", "warm"], limits={"read_delay": 0.001},
+             neighbor="(while :; do :; done) & while :; do :; done", stage="decode", exit_code=1),
+    Scenario("a quiet FUSE mount", "each read of a shard passes through a FUSE process, nothing else runs",
+             options=[*FAST_JOB, "--cache", "warm"], limits={"read_delay": 0.001}, stage="decode", advice="cores", exit_code=3),
+    Scenario("20 MB/s, repeated at once", "the disk gives 20 MB/s, and the command runs twice",
+             options=[*FAST_JOB, "--cache", "cold"], limits={"read_limit": 20_000_000}, times=2, read_rate=20e6, stage="read",
+             advice="storage", exit_code=3),
+    *[Scenario(f"a budget of {seconds} s on slow FUSE", "each read takes 80 ms longer, each open and stat 30 ms", data=data,
+               options=[*FAST_JOB], limits={"read_delay": 0.08, "metadata_delay": 0.03}, budget=seconds, stage="read|decode",
+               exit_code=3)
+      for seconds in (5, 10, 15) for data in ("photos", "shards")],
     Scenario("slow shards without indexes", "each read of a shard takes 200 ms longer, and no index lists its samples", data="bare",
              options=["--gpus", 1, "--batch", 512, "--step-time", "0.5s", "--cache", "cold"], limits={"read_delay": 0.2},
              stage="read", advice="storage", exit_code=3),

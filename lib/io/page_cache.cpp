@@ -39,6 +39,8 @@ struct Cachestat {
 };
 
 constexpr int kDropAttempts = 200;  // of a millisecond each
+/// What a slow disk may need for the read-ahead of many readers that ended.
+constexpr std::chrono::seconds kMostForArrivals{30};
 
 long file_system_magic(const File& file) {
   struct statfs info {};
@@ -48,11 +50,16 @@ long file_system_magic(const File& file) {
 
 std::uint64_t page_size() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
-std::optional<std::uint64_t> pages_by_cachestat(const File& file) {
+std::optional<Cachestat> cachestat(const File& file) {
   const CachestatRange range;
   Cachestat stat;
   if (::syscall(kCachestatCall, file.fd(), &range, &stat, 0) != 0) return std::nullopt;
-  return stat.cached;
+  return stat;
+}
+
+std::optional<std::uint64_t> pages_by_cachestat(const File& file) {
+  const auto stat = cachestat(file);
+  return stat ? std::optional(stat->cached) : std::nullopt;
 }
 
 /// mincore shows every page as resident to those who neither own the file nor may write it.
@@ -77,6 +84,21 @@ std::optional<std::uint64_t> pages_by_mincore(const File& file, std::uint64_t si
 [[noreturn]] void refuse_drop(const File& file, std::string_view why) {
   throw Error(ErrorCode::unsupported, At{file.path()}, "'{}' cannot be dropped from the page cache: {}{}", file.path(),
               why, kNotDroppedRemedy);
+}
+
+/// Whether pages are still on their way from or to the disk, such as read-ahead that nobody waits for any more. They
+/// are locked until they arrive. cachestat counts them, mincore only those that arrived.
+bool has_pages_under_way(const File& file) {
+  const auto stat = cachestat(file);
+  if (!stat) return false;
+  return stat->writeback > 0 || stat->cached > pages_by_mincore(file, file.size()).value_or(stat->cached);
+}
+
+/// Waits until none are, or the time is over.
+void wait_for_arrivals(const File& file, std::chrono::steady_clock::time_point end) {
+  while (has_pages_under_way(file) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 constexpr std::size_t kRowsAtOnce = 256;
@@ -137,12 +159,14 @@ void drop_from_cache(const File& file) {
   if (lies_on_zfs(file)) refuse_drop(file, "ZFS has its own cache (ARC), which cannot be dropped per file");
   // DONTNEED passes over dirty pages, so they go to disk first. Some file systems do not sync; the check below sees.
   ::fdatasync(file.fd());
+  const auto end = std::chrono::steady_clock::now() + kMostForArrivals;
   for (int attempt = 0; attempt < kDropAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
     const auto left = cached_bytes(file);
     if (!left) refuse_drop(file, "this user may not see how much of it is cached (neither owner nor writer)");
     if (*left == 0) return;
+    wait_for_arrivals(file, end);
   }
   const bool may_drop = mincore_is_reliable(file);  // the same users
   refuse_drop(

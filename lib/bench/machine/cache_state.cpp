@@ -22,8 +22,6 @@ constexpr std::size_t kAskingThreads = 8;  // that ask, for files on a network
 constexpr double kCold = 0.01;
 constexpr double kWarm = 0.99;
 
-constexpr double kMostSeconds = 0.5;  // for asking them, on a slow file system
-
 /// Files taken evenly, few enough to ask each. Any first part of them is spread over all as well.
 std::vector<const InputFile*> some_of(std::span<const InputFile> files) {
   const std::size_t asked = std::min(files.size(), kMostFilesToAsk);
@@ -96,13 +94,13 @@ std::string compressed_text(const std::string& path) {
 
 }  // namespace
 
-std::optional<double> residency(std::span<const InputFile> files) {
+std::optional<double> residency(std::span<const InputFile> files, double seconds) {
   if (has_objects(files)) return std::nullopt;
   const auto some = some_of(files);
   std::atomic<std::uint64_t> cached{0};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<bool> known{true};
-  const Deadline deadline = moment_in(kMostSeconds);
+  const Deadline deadline = moment_in(seconds);
   sync::for_each_index(some.size(), kAskingThreads, {}, [&](std::size_t i, std::size_t) {
     if (!known || (bytes > 0 && is_over(deadline))) return;
     const io::File file = io::File::open_read(some[i]->path);
@@ -161,7 +159,8 @@ std::string cold_elsewhere(CacheState state, system::StorageClass storage_class)
   return {};
 }
 
-DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context) {
+DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context,
+                         double seconds) {
   if (has_objects(files)) return {};
   const auto some = some_of(files);
   std::mutex mutex;
@@ -175,7 +174,7 @@ DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured
     if (found.sparse() > 0) sparse = untouched_text(some[i]->path, found.sparse());
     if (found.compressed > 0) compressed = compressed_text(some[i]->path);
   };
-  const std::size_t asked = for_each_file(some.size(), context, ask, moment_in(kMostSeconds));
+  const std::size_t asked = for_each_file(some.size(), context, ask, moment_in(seconds));
   if (!sparse.empty() && disk_is_measured) throw Error(ErrorCode::unsupported, sparse);
   if (!sparse.empty()) context.warn("sparse_file", sparse);
   if (!compressed.empty() && direct) {

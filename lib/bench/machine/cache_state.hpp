@@ -57,11 +57,13 @@ struct CacheReport {
   }
 };
 
-/// Share of the files' bytes in the page cache, from at most 2000 files, evenly distributed, and
-/// as many as half a second allows. Empty if the system does
-/// not report it to this user. A stop does not end it: it takes milliseconds, and what was measured before would be
-/// lost.
-std::optional<double> residency(std::span<const InputFile> files);
+/// For asking a slow file system about its files.
+inline constexpr double kMostAskingSeconds = 0.5;
+
+/// Share of the files' bytes in the page cache, from at most 2000 files, evenly distributed, and as many as `seconds`
+/// allow, at least one. Empty if the system does not report it to this user. A stop does not end it: it takes
+/// milliseconds, and what was measured before would be lost.
+std::optional<double> residency(std::span<const InputFile> files, double seconds = kMostAskingSeconds);
 
 /// Drops the files from the cache, or reads them into it, in order and in parallel, until `seconds` have passed; empty:
 /// until all are done. Returns how many of the first files are in the requested state: at least one, and all for
@@ -80,9 +82,10 @@ CacheState cache_state(const CacheReport& report, system::StorageClass storage_c
 /// That data which is cold here may be in memory elsewhere, and where; empty if not.
 std::string cold_elsewhere(CacheState state, system::StorageClass storage_class);
 
-/// Checks how at most 2000 files, evenly distributed, are stored on disk, as many as half a second allows. If the disk
+/// Checks how at most 2000 files, evenly distributed, are stored on disk, as many as `seconds` allow. If the disk
 /// should be measured, throws Error{unsupported} for holes and unwritten extents, which are not read from disk, and
 /// with `direct` for compressed data, which is still read through the page cache. Otherwise warns.
-DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context);
+DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context,
+                         double seconds = kMostAskingSeconds);
 
 }  // namespace shardkit::bench

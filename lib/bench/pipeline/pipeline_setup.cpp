@@ -215,6 +215,11 @@ std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_byt
   return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
 }
 
+double asking_seconds(std::optional<double> budget) {
+  constexpr double kShare = 0.03;
+  return std::min(kMostAskingSeconds, kShare * budget.value_or(kMostAskingSeconds / kShare));
+}
+
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context) {
   if (!work.files.empty()) prepare_cache(work.files, work.cache, std::nullopt, context);
@@ -233,7 +238,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   PipelineRun run{settings, {}, StepLog(step.step_seconds), {}, {}, {}, {}};
   for (std::uint64_t epoch = 0; epoch < work.epochs; ++epoch) {
     if (epoch > 0 && (out_of_time() || context.stop_token().stop_requested())) break;
-    run.residency.push_back(residency(work.files));
+    run.residency.push_back(residency(work.files, asking_seconds(work.budget)));
     if (!work.budget) {
       context.progress().start(work.phase, settings.flow.samples.value_or(0), 0, "images");
     }
@@ -244,7 +249,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     if (loop.log().steps() == 0) break;  // nothing was read: the next epoch has nothing either
   }
   run.out_of_time = out_of_time();
-  if (!context.stop_token().stop_requested()) run.residency_after = residency(work.files);
+  if (!context.stop_token().stop_requested()) run.residency_after = residency(work.files, asking_seconds(work.budget));
   run.tally = loader.tally();
   run.log = loop.log();
   run.epochs = loop.epochs();

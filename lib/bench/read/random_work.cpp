@@ -104,17 +104,13 @@ class RandomWork::Thread {
   void take(const io::ReadCompletion& done) {
     Piece& piece = pieces_[done.tag];
     tally_.kernel_reads += done.kernel_reads;
-    work_.context_.progress().bytes.fetch_add(done.bytes.size(), std::memory_order_relaxed);
     piece.begin = std::min(piece.begin, done.started);
     piece.came += done.bytes.size();
+    const bool counts = work_.turns_.counts(done.finished);
+    if (counts) work_.context_.progress().bytes.fetch_add(done.bytes.size(), std::memory_order_relaxed);
     if (piece.came < piece.ref.bytes) return;
     tally_.latency.record(done.finished - piece.begin);
-    tally_.bytes += piece.ref.bytes;
-    if (work_.counts_samples_) {
-      ++tally_.samples;
-      tally_.sample_bytes += piece.ref.bytes;
-      work_.context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-    }
+    if (counts) count(piece.ref);
     piece.opened.reset();
     free_.push_back(done.tag);
   }
@@ -128,6 +124,14 @@ class RandomWork::Thread {
     std::uint64_t came = 0;
     Clock::time_point begin;  ///< its first read, or the opening of its file
   };
+
+  void count(const SampleRef& piece) {
+    tally_.bytes += piece.bytes;
+    if (!work_.counts_samples_) return;
+    ++tally_.samples;
+    tally_.sample_bytes += piece.bytes;
+    work_.context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+  }
 
   bool begin_piece() {
     std::optional<std::uint64_t> turn;

@@ -133,8 +133,11 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
       work->run(*lane, tally, stop);
     };
   };
-  const Timing timing =
+  Timing timing =
       timed_run_prepared(static_cast<unsigned>(threads), prepare, context.progress().bytes, context.stop_token());
+  // Reads that arrived later, such as behind much read-ahead of a slow disk, do not count, so their time does not
+  // either.
+  if (work->counted_in_time()) cut(timing, *limits.most_seconds);
   run.measured.add(timing, tallies, before, system::read_disk_counters(device));
   if (run.measured.total.bytes == 0) context.throw_if_stopped();
   run.hint = work->hint(threads);
@@ -253,6 +256,12 @@ void check_counting(const ReadOptions& options, const InputSet& input) {
       remedy::in_text(remedy::index(options.paths)));
 }
 
+/// For each question about the files: within a budget, as little as the preparation of caches allows.
+double asking_seconds(const ReadOptions& options) {
+  constexpr double kShare = 0.25;
+  return std::min(kMostAskingSeconds, kShare * options.prepare_seconds.value_or(kMostAskingSeconds / kShare));
+}
+
 ReadResult read_files(const ReadOptions& options, const InputSet& input, Context& context) {
   const bool random = options.mode == ReadMode::random;
   const auto engine = io::make_read_engine(
@@ -260,7 +269,8 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
       {.direct = options.direct, .random = random, .depth = static_cast<unsigned>(depth_of(options))});
   check_counting(options, input);
   const bool disk_is_measured = options.direct || options.cache == CacheRequest::cold;
-  const DataOnDisk on_disk = check_on_disk(input.files, disk_is_measured, options.direct, context);
+  const double asking = asking_seconds(options);
+  const DataOnDisk on_disk = check_on_disk(input.files, disk_is_measured, options.direct, context, asking);
   std::unique_ptr<RandomOrder> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
   check_read_memory(options, random ? std::min(order->largest(), RandomWork::kMostPerRead) : block_of(options));
@@ -269,12 +279,12 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   const ReadPlan plan{files, *engine, options, order.get(), counts_samples(options, files)};
   ReadResult result = describe_run(options, files);
   result.on_disk = on_disk;
-  result.cache.residency_before_ratio = residency(files);
+  result.cache.residency_before_ratio = residency(files, asking);
   result.cache.state = options.direct ? CacheState::direct : cache_state(result.cache, result.storage.storage_class);
   add_measurement(plan, run_repetitions(plan, result.cache.state == CacheState::warm, result.storage.device, context),
                   result);
   result.interrupted = context.stop_token().stop_requested();
-  if (!result.interrupted) result.cache.residency_after_ratio = residency(files);
+  if (!result.interrupted) result.cache.residency_after_ratio = residency(files, asking);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
   if (result.samples == 0U && !options.prepare_seconds) {  // of which `run` makes an error
     context.warn("no_samples", "no samples per second: " + why_no_samples(options, files, result));

@@ -100,6 +100,12 @@ std::optional<std::uint64_t> Turns::next() {
   return turn % count_;
 }
 
+bool Turns::counts(Clock::time_point finished) {
+  if (!limits_.most_seconds) return true;
+  if (finished <= deadline_) some_in_time_ = true;
+  return finished <= deadline_ || !some_in_time_;
+}
+
 bool Turns::over() const { return limits_.most_seconds && Clock::now() >= deadline_; }
 
 SequentialWork::SequentialWork(std::span<const InputFile> files, const io::ReadEngine& engine, std::uint64_t block,
@@ -150,11 +156,12 @@ class SequentialWork::Thread {
     const std::uint64_t bytes = done.bytes.size();
     tally_.latency.record(done.finished - done.started);
     tally_.kernel_reads += done.kernel_reads;
-    tally_.bytes += bytes;
-    work_.context_.progress().bytes.fetch_add(bytes, std::memory_order_relaxed);
     OpenPart& part = open_[done.tag];
     const InputFile& entry = *part.entry;
     if (--part.under_way == 0 && done.tag != current_) part.file.reset();
+    if (!work_.turns_.counts(done.finished)) return void(is_late_ = true);
+    tally_.bytes += bytes;
+    work_.context_.progress().bytes.fetch_add(bytes, std::memory_order_relaxed);
     if (counter_) return counter_->feed(done.bytes);
     const std::uint64_t samples = samples_until(entry, done.offset + bytes) - samples_until(entry, done.offset);
     tally_.samples += samples;
@@ -193,7 +200,7 @@ class SequentialWork::Thread {
   void end_part() {
     if (open_[current_].under_way == 0) open_[current_].file.reset();
     if (!counter_) return;
-    if (offset_ == end_) counter_->finish();
+    if (offset_ == end_ && !is_late_) counter_->finish();  // else bytes are missing that the shard has
     tally_.samples += counter_->samples();
     tally_.sample_bytes += counter_->sample_bytes();
     counter_.reset();
@@ -206,6 +213,7 @@ class SequentialWork::Thread {
   std::optional<SampleCounter> counter_;
   std::uint64_t offset_ = 0;
   std::uint64_t end_ = 0;
+  bool is_late_ = false;  ///< a read arrived that did not count
 };
 
 void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {

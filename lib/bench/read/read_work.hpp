@@ -49,6 +49,10 @@ class Turns {
   std::optional<std::uint64_t> next();
   /// True when nothing more should be started.
   bool over() const;
+  /// False for a read that arrived when the time was over, if another one arrived in time: its rate is that until then.
+  bool counts(std::chrono::steady_clock::time_point finished);
+  /// Whether the time limits the rate: something arrived in time, and what came later does not count.
+  bool counted_in_time() const { return limits_.most_seconds && some_in_time_; }
 
  private:
   std::uint64_t count_;
@@ -57,6 +61,7 @@ class Turns {
   std::chrono::steady_clock::time_point again_until_;
   std::chrono::steady_clock::time_point deadline_;
   std::atomic<std::uint64_t> next_{0};
+  std::atomic<bool> some_in_time_{false};
 };
 
 /// The common work of the threads of a pass. Each calls prepare() and then run(), once.
@@ -66,6 +71,8 @@ class ReadWork {
   /// Creates the thread's buffers, which may take longer than reading some data.
   virtual std::unique_ptr<io::ReadLane> prepare() const = 0;
   virtual void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) = 0;
+  /// See Turns.
+  virtual bool counted_in_time() const = 0;
   /// A hint for the result; empty: none.
   virtual std::string hint(std::uint64_t threads) const = 0;
 };
@@ -97,6 +104,7 @@ class SequentialWork final : public ReadWork {
 
   std::unique_ptr<io::ReadLane> prepare() const override { return engine_.make_lane(block_); }
   void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
+  bool counted_in_time() const override { return turns_.counted_in_time(); }
   std::string hint(std::uint64_t threads) const override;
 
  private:
@@ -188,6 +196,7 @@ class RandomWork final : public ReadWork {
 
   std::unique_ptr<io::ReadLane> prepare() const override;
   void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
+  bool counted_in_time() const override { return turns_.counted_in_time(); }
   std::string hint(std::uint64_t threads) const override;
 
  private:

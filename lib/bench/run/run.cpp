@@ -28,7 +28,7 @@ void warn_of_steps(std::span<const RunResult> repetitions, Context& context) {
 
 namespace {
 
-/// Shares of the budget; those of the other stages are in run_stages.cpp.
+/// Shares of the budget: of what is left after listing, and for that; run_stages.cpp has those of the other stages.
 constexpr double kShareForTransfer = 0.04;
 constexpr double kShareForListing = 0.15;
 
@@ -258,11 +258,11 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const auto begin = std::chrono::steady_clock::now();
   const InputSet input =
       spread(find_input_within(options.budget * kShareForListing, options.paths, context, options.access));
-  const double listing_seconds = -seconds_until(begin);
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
   const std::uint64_t cores = result.environment.usable_threads;
   const NeighborMeter meter(result.environment.storage, static_cast<double>(cores), gpus.machine.probe);
+  const double listing_seconds = -seconds_until(begin);
   if (auto node = measure(options, listing_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors = meter.so_far();
     LoaderOptions loader = loader_of(options);

@@ -60,13 +60,14 @@ FileCosts costs_of(const FileCalls& calls) {
   return costs;
 }
 
-// Shares of the budget; together 1 with those of listing and copying to GPUs (run.cpp).
+// Shares of the budget after listing; together 1. run.cpp takes that of transfer.
+constexpr double kShareForTransfer = 0.04;
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.25;
-constexpr double kShareForMoreReads = 0.08;
+constexpr double kShareForMoreReads = 0.06;
 constexpr double kShareForFileCosts = 0.04;
 constexpr double kShareForLoading = 0.08;
-constexpr double kShareForDecoding = 0.1;  // and as long for augmenting
+constexpr double kShareForDecoding = 0.09;  // and as long for augmenting
 constexpr double kShareForPipeline = 0.23;
 constexpr double kLongestDecode = 10;
 constexpr std::uint64_t kImages = 1000;
@@ -85,6 +86,34 @@ constexpr double kLeastOfStore = 1;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
 
+/// Divides the budget among the stages, in their order. A stage that took longer than its share, such as by the last
+/// reads of slow storage, shortens those after it, so that the run ends in time.
+class Shares {
+ public:
+  explicit Shares(double seconds) : seconds_(seconds), end_(moment_in(seconds)) {}
+
+  double take(double share) {
+    constexpr double kLeast = 0.05;
+    const double left = std::max(seconds_until(end_), 0.0) * share / std::max(untaken_, share);
+    untaken_ -= share;
+    return std::max(std::min(seconds_ * share, left), kLeast);
+  }
+
+  /// Whether earlier stages left less than a quarter of the shares that are not taken yet.
+  bool are_used_up() const { return seconds_until(end_) < seconds_ * untaken_ / 4; }
+
+ private:
+  double seconds_;
+  std::chrono::steady_clock::time_point end_;
+  double untaken_ = 1 - kShareForTransfer;
+};
+
+/// For one measurement of reading.
+struct ReadTime {
+  double seconds = 0;
+  double for_caches = 0;
+};
+
 /// Threads that read, also in the pipeline: as many as the job's loader processes, each of which reads one sample after
 /// the other.
 std::uint64_t readers_of(const RunOptions& options, const Environment& machine) {
@@ -94,12 +123,12 @@ std::uint64_t readers_of(const RunOptions& options, const Environment& machine) 
 }
 
 /// Reads from one state of the cache, or past it, as much as the budget allows.
-ReadResult read_from(RunCache cache, double seconds, const RunOptions& options, const InputSet& input,
-                     std::uint64_t readers, Context& context) {
+ReadResult read_from(RunCache cache, const ReadTime& time, const InputSet& input, std::uint64_t readers,
+                     Context& context) {
   ReadOptions read_options;
   read_options.threads = readers;
-  read_options.budget = seconds;
-  read_options.prepare_seconds = options.budget * kShareForCaches;
+  read_options.budget = time.seconds;
+  read_options.prepare_seconds = time.for_caches;
   if (cache == RunCache::cold) read_options.cache = CacheRequest::cold;
   if (cache == RunCache::warm) read_options.cache = CacheRequest::warm;
   if (cache == RunCache::direct) {
@@ -124,33 +153,30 @@ void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
 
 /// With --cache auto: cold; if this user may not drop the data from the cache (not the owner), bypassing the cache;
 /// else warm if the data is small enough, else with the current content of the cache.
-ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
+ReadResult read_from_best(const ReadTime& time, const InputSet& input, std::uint64_t readers, Context& context) {
   std::vector<RunCache> wanted{RunCache::cold, RunCache::direct};
   if (input.bytes < system::usable_memory() / 2) wanted.push_back(RunCache::warm);
-  const double seconds = options.budget * kShareForReading;
   for (const RunCache cache : wanted) {
     try {
-      return read_from(cache, seconds, options, input, readers, context);
+      return read_from(cache, time, input, readers, context);
     } catch (const Error& error) {
       warn_of_refusal(cache, error, context);
     }
   }
-  return read_from(RunCache::any, seconds, options, input, readers, context);
+  return read_from(RunCache::any, time, input, readers, context);
 }
 
 /// With more reads in flight, from the same cache state. Empty for a store, which `read` measures at several numbers of
 /// connections, for a cache that is warm or unknown, and if it cannot be measured in its time.
-std::optional<MoreReaders> measure_more_readers(const RunOptions& options, const InputSet& input,
-                                                const ReadResult& read, Context& context) {
+std::optional<MoreReaders> measure_more_readers(const ReadTime& time, const InputSet& input, const ReadResult& read,
+                                                Context& context) {
   const std::uint64_t readers = std::min(read.threads * kMoreReaders, kMostReaders);
   const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
   if (!is_of_storage || readers <= read.threads) return std::nullopt;
-  const double seconds = options.budget * kShareForMoreReads;
   InputSet last = input;  // files that reading has come to last, if at all
   std::ranges::reverse(last.files);
   try {
-    const ReadResult more =
-        read_from(read.direct ? RunCache::direct : RunCache::cold, seconds, options, last, readers, context);
+    const ReadResult more = read_from(read.direct ? RunCache::direct : RunCache::cold, time, last, readers, context);
     if (more.samples_per_second.value_or(0) <= 0) return std::nullopt;
     return MoreReaders{readers, *more.samples_per_second, more.bytes_per_second};
   } catch (const Error& error) {
@@ -173,7 +199,7 @@ double mean_sample(const InputSet& input, Context& context) {
 }
 
 /// From a store: at the number of connections above which more have no effect. It has no page cache.
-ReadResult read_from_store(const RunOptions& options, const InputSet& input, Context& context) {
+ReadResult read_from_store(const RunOptions& options, const ReadTime& time, const InputSet& input, Context& context) {
   if (options.cache != RunCache::automatic && options.cache != RunCache::any) {
     throw usage_error(
         "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
@@ -181,7 +207,7 @@ ReadResult read_from_store(const RunOptions& options, const InputSet& input, Con
   }
   ReadOptions read_options;
   read_options.paths = options.paths;
-  read_options.budget = std::max(options.budget * kShareForReading, kLeastOfStore);
+  read_options.budget = std::max(time.seconds, kLeastOfStore);
   read_options.access = options.access;
   ReadResult result = read(read_options, context);
   const double sample = mean_sample(input, context);
@@ -192,10 +218,11 @@ ReadResult read_from_store(const RunOptions& options, const InputSet& input, Con
   return result;
 }
 
-ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
-  if (has_objects(input.files)) return read_from_store(options, input, context);
-  if (options.cache == RunCache::automatic) return read_from_best(options, input, readers, context);
-  return read_from(options.cache, options.budget * kShareForReading, options, input, readers, context);
+ReadResult measure_read(const RunOptions& options, const ReadTime& time, const InputSet& input, std::uint64_t readers,
+                        Context& context) {
+  if (has_objects(input.files)) return read_from_store(options, time, input, context);
+  if (options.cache == RunCache::automatic) return read_from_best(time, input, readers, context);
+  return read_from(options.cache, time, input, readers, context);
 }
 
 /// What the job's samples are, by --sample-kind or the preset; empty: unknown.
@@ -221,8 +248,8 @@ void accept_no_decoding(const RunOptions& options, const InputSet& input, const 
 }
 
 /// Empty when there is nothing to decode and the job, if any, can do without, or the user said that it has no images.
-std::optional<DecodeResult> measure_decode(const RunOptions& options, const InputSet& input, std::uint64_t cores,
-                                           Context& context) {
+std::optional<DecodeResult> measure_decode(const RunOptions& options, Shares& shares, const InputSet& input,
+                                           std::uint64_t cores, Context& context) {
   if (options.sample_kind.value_or(SampleKind::images) != SampleKind::images) return std::nullopt;
   DecodeBenchOptions decode_options;
   decode_options.threads = options.threads.value_or(cores);
@@ -232,10 +259,10 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
     decode_options.augment = Augmentation::imagenet;
     decode_options.dtype = options.dtype;
   }
-  decode_options.min_seconds = std::min(options.budget * kShareForDecoding, kLongestDecode);
+  const Deadline loaded = moment_in(shares.take(kShareForLoading));
+  decode_options.min_seconds = std::min(shares.take(2 * kShareForDecoding) / 2, kLongestDecode);
   try {
-    return decode(decode_options, input, context, decode_options.min_seconds,
-                  moment_in(options.budget * kShareForLoading));
+    return decode(decode_options, input, context, decode_options.min_seconds, loaded);
   } catch (const Error& error) {
     accept_no_decoding(options, input, error, context);
     return std::nullopt;
@@ -267,8 +294,8 @@ InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double
 
 /// Empty if there is nothing to decode, or its data cannot be brought into the state of the read. If storage is
 /// measured the data is read once, so that none of it is read warm; else there are as many passes as time allows.
-std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const InputSet& input, const ReadResult& read,
-                                               double seconds, std::uint64_t cores, Context& context) {
+std::optional<PipelineResult> measure_pipeline(const RunOptions& options, Shares& shares, const InputSet& input,
+                                               const ReadResult& read, std::uint64_t cores, Context& context) {
   constexpr std::uint64_t kUntilTheTimeIsOver = 1'000'000;
   PipelineOptions pipeline_options;
   pipeline_options.batch = std::min(options.batch.value_or(kPipelineBatch), kPipelineBatch);
@@ -278,13 +305,12 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   pipeline_options.dtype = options.dtype;
   pipeline_options.cache = read.cache.requested;
   pipeline_options.device = kNoDevice;  // iobench transfer measures the share of a GPU
-  pipeline_options.budget = seconds;
   const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
   pipeline_options.epochs = is_of_storage ? 1 : kUntilTheTimeIsOver;
   try {
-    const InputSet wanted = input_of_pipeline(input, read, *pipeline_options.budget);
-    const InputSet part =
-        preparable(wanted, read.cache.requested, seconds * kShareForCaches / kShareForPipeline, context);
+    const InputSet wanted = input_of_pipeline(input, read, options.budget * kShareForPipeline);
+    const InputSet part = preparable(wanted, read.cache.requested, shares.take(kShareForCaches), context);
+    pipeline_options.budget = shares.take(kShareForPipeline);
     PipelineResult result = pipeline(pipeline_options, part, context);
     context.throw_if_stopped();
     result.advice = in_words_of_run(std::move(result.advice));
@@ -345,9 +371,10 @@ void FileCosts::describe(FieldVisitor& v) {
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result) {
   const std::uint64_t readers = readers_of(options, result.environment);
-  const auto end = moment_in(options.budget);
+  Shares shares(options.budget);
   context.progress().next_stage();
-  result.read = measure_read(options, input, readers, context);
+  const double for_caches = shares.take(kShareForCaches);
+  result.read = measure_read(options, {shares.take(kShareForReading), for_caches}, input, readers, context);
   context.throw_if_stopped();
   if (result.read.samples.value_or(0) == 0) {
     const bool all_read = result.read.bytes >= input.bytes;
@@ -356,24 +383,27 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
                             format_duration(result.read.read_seconds), why_no_samples({}, input.files, result.read)),
                 options.paths.front());
   }
-  result.more_readers = measure_more_readers(options, input, result.read, context);
+  const double more = shares.take(kShareForMoreReads);
+  result.more_readers = measure_more_readers({more, more}, input, result.read, context);
   context.throw_if_stopped();
   result.file_costs =
-      measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
+      measure_file_costs(input, result.read.cache.requested, readers, shares.take(kShareForFileCosts), context);
   context.progress().next_stage();
-  result.decode = measure_decode(options, input, cores, context);
+  result.decode = measure_decode(options, shares, input, cores, context);
   context.throw_if_stopped();
   if (!result.decode) return;
   if (options.crop == 0) {
     context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");
     return;
   }
+  if (shares.are_used_up()) {
+    context.warn("no_pipeline",
+                 "the pipeline was not measured: storage was so slow that nothing was left of the budget; use a longer "
+                 "--budget");
+    return;
+  }
   context.progress().next_stage();
-  // Whatever storage delayed before, the repetition ends in time.
-  constexpr double kLeast = 0.1;
-  const double left = seconds_until(end) * kShareForPipeline / (kShareForPipeline + kShareForCaches);
-  const double seconds = std::clamp(left, kLeast, options.budget * kShareForPipeline);
-  result.pipeline = measure_pipeline(options, input, result.read, seconds, cores, context);
+  result.pipeline = measure_pipeline(options, shares, input, result.read, cores, context);
 }
 
 }  // namespace shardkit::bench

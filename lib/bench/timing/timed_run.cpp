@@ -112,6 +112,13 @@ bool is_over(const Deadline& deadline) { return deadline && Clock::now() >= *dea
 
 double seconds_until(Clock::time_point moment) { return std::chrono::duration<double>(moment - Clock::now()).count(); }
 
+void cut(Timing& timing, double seconds) {
+  if (timing.seconds <= seconds) return;
+  timing.seconds = seconds;
+  const auto slices = static_cast<std::size_t>(seconds / std::chrono::duration<double>(kSlice).count());
+  timing.rates.resize(std::min(timing.rates.size(), slices));
+}
+
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {
   const auto prepare = [&work](unsigned thread) -> TimedWork {

@@ -41,6 +41,9 @@ struct Timing {
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
 
+/// Leaves only the first `seconds`; CPU time stays that of the whole run.
+void cut(Timing& timing, double seconds);
+
 /// The work of one thread while the clock runs.
 using TimedWork = std::function<void(const std::stop_token& stop)>;
 

@@ -22,6 +22,16 @@ const std::vector<double> kRising{100, 110, 120, 130, 140, 150, 160, 170, 180, 1
 
 }  // namespace
 
+TEST_CASE("a run that is cut has the time and the slices until then") {
+  Timing timing{3.05, 1, std::vector<double>(30, 7.0)};
+  cut(timing, 2.55);
+  CHECK(timing.seconds == 2.55);
+  CHECK(timing.rates.size() == 25);
+  cut(timing, 9);
+  CHECK(timing.seconds == 2.55);
+  CHECK(timing.rates.size() == 25);
+}
+
 TEST_CASE("a rate of less than a second has no interval: of so few slices it would be their range") {
   Timing timing = timing_of({0, 10, 11, 12, 13, 14, 15, 16, 17});
   CHECK_FALSE(rate_interval(timing, 13));
