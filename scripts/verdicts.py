@@ -58,7 +58,7 @@ SCENARIOS = [
              neighbor="while :; do dd if={disk} of=/dev/null bs=1M count=2000 iflag=direct; done", stage="read", exit_code=1),
     Scenario("CPU stolen", "two other processes compute, the data is in memory", options=[*FAST_JOB, "--cache", "warm"],
              neighbor="(while :; do :; done) & while :; do :; done", stage="decode", exit_code=1),
-    Scenario("the same, beside FUSE", "two other processes compute; each read of a shard passes through a FUSE process",
+    Scenario("CPU stolen beside FUSE", "two other processes compute; each read of a shard passes through a FUSE process",
              options=[*FAST_JOB, "--cache", "warm"], limits={"read_delay": 0.001},
              neighbor="(while :; do :; done) & while :; do :; done", stage="decode", exit_code=1),
     Scenario("a quiet FUSE mount", "each read of a shard passes through a FUSE process, nothing else runs",
