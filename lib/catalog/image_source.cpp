@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iterator>
 #include <system_error>
 
@@ -10,6 +9,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "formats/portable_name.hpp"
@@ -20,9 +20,9 @@ namespace shardkit::catalog {
 std::vector<ListedEntry> list_folder(const std::string& folder) {
   std::vector<ListedEntry> entries;
   std::error_code error;
-  for (std::filesystem::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-    std::error_code broken;  // a broken link: reading it reports that
-    entries.push_back({item->path().filename(), item->is_directory(broken) ? EntryKind::folder : EntryKind::file});
+  for (FolderEntry& entry : folder_entries(folder, error)) {  // a broken link is a file: reading it reports that
+    const bool is_folder = entry.is_folder();
+    entries.push_back({std::move(entry.name), is_folder ? EntryKind::folder : EntryKind::file});
   }
   if (error) throw system_error(error.value(), "list", folder);
   std::ranges::sort(entries, {}, &ListedEntry::name);

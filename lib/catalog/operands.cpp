@@ -18,6 +18,7 @@
 #include "catalog/image_folder.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/text.hpp"
 #include "formats/brace_pattern.hpp"
 #include "formats/manifest.hpp"
@@ -170,11 +171,9 @@ class Resolver {
     const std::string folder = io::parent_folder(pattern);
     std::vector<std::string> names;
     std::error_code error;
-    for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-      std::string name = item->path().filename();
-      std::error_code ignored;  // errors of the check are reported later
-      if (!matches(pattern.substr(pattern.rfind('/') + 1), name) || item->is_directory(ignored)) continue;
-      names.push_back(std::move(name));
+    for (FolderEntry& entry : folder_entries(folder, error)) {
+      if (!matches(pattern.substr(pattern.rfind('/') + 1), entry.name) || entry.is_folder()) continue;
+      names.push_back(std::move(entry.name));
     }
     std::ranges::sort(names);
     for (const std::string& name : names) {

@@ -11,6 +11,7 @@
 
 #include "catalog/image_source.hpp"
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "io/publish.hpp"
@@ -26,16 +27,11 @@ constexpr std::string_view kAccepted =
 
 /// "; its folder 'train' does" for a folder of sets, as a split makes them.
 std::string hint_at_sets_below(const std::string& folder) {
-  std::error_code error;
+  std::error_code ignored;  // no more than a hint
   std::set<std::string> sets;
-  for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-    std::error_code ignored;  // no more than a hint
-    for (fs::directory_iterator below(item->path(), ignored), none; !ignored && below != none;
-         below.increment(ignored)) {
-      if (below->path().extension() != ".tar" || below->is_directory(ignored)) continue;
-      sets.insert(item->path().string());
-      break;
-    }
+  const auto is_shard = [](const FolderEntry& entry) { return entry.name.ends_with(".tar") && !entry.is_folder(); };
+  for (const FolderEntry& entry : folder_entries(folder, ignored)) {
+    if (std::ranges::any_of(folder_entries(entry.path(), ignored), is_shard)) sets.insert(entry.path());
   }
   return sets.empty() ? std::string() : fmt::format("; '{}' does: give the folder of each set", *sets.begin());
 }

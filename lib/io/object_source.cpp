@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
@@ -65,11 +66,8 @@ class FolderObjects final : public ObjectSource {
   std::vector<std::string> names_in(const std::string& folder) override {
     std::vector<std::string> names;
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(join_path(folder_, folder), error), end; !error && entry != end;
-         entry.increment(error)) {
-      names.push_back(join_path(folder, entry->path().filename().string()));
-      std::error_code ignored;
-      if (entry->is_directory(ignored)) names.back() += '/';
+    for (const FolderEntry& entry : folder_entries(join_path(folder_, folder), error)) {
+      names.push_back(join_path(folder, entry.name) + (entry.is_folder() ? "/" : ""));
     }
     const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
     if (error && !absent) throw system_error(error.value(), "list", join_path(folder_, folder));
@@ -127,16 +125,15 @@ class FolderObjects final : public ObjectSource {
       throw Error(ErrorCode::conflict, At{folder}, "the link '{}' leads into a folder that contains it", folder);
     }
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-      const std::string name = prefix + entry->path().filename().string();
-      const struct stat info = stat_of(entry->path());
+    for (const FolderEntry& entry : folder_entries(folder, error)) {
+      const std::string name = prefix + entry.name;
+      const struct stat info = stat_of(entry.path());
       if (S_ISDIR(info.st_mode)) {
         list_below(name + "/", above, found);
       } else if (S_ISREG(info.st_mode)) {
         found.push_back(object_of(name, info));
       } else {
-        refuse_special_file(entry->path());
+        refuse_special_file(entry.path());
       }
     }
     if (error) throw system_error(error.value(), "list", folder);

@@ -7,11 +7,11 @@ namespace shardkit::net {
 Authorities find_authorities(const std::filesystem::path& root) {
   Authorities found;
   for (const char* file : {
-           "etc/ssl/certs/ca-certificates.crt",                  // Debian, Ubuntu, Arch, Alpine
-           "etc/pki/tls/certs/ca-bundle.crt",                    // RHEL, Rocky, Amazon
-           "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",   // Fedora
-           "etc/ssl/ca-bundle.pem",                              // SUSE
-           "etc/ssl/cert.pem",                                   // Alpine without the package ca-certificates
+           "etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Arch, Alpine
+           "etc/pki/tls/certs/ca-bundle.crt",                   // RHEL, Rocky, Amazon
+           "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora
+           "etc/ssl/ca-bundle.pem",                             // SUSE
+           "etc/ssl/cert.pem",                                  // Alpine without the package ca-certificates
        }) {
     if (::access((root / file).c_str(), R_OK) != 0) continue;
     found.file = root / file;

@@ -10,7 +10,8 @@ struct Authorities {
   std::filesystem::path folder;  ///< hashed, as c_rehash makes it
 };
 
-/// Distributions have them at different paths, and a program that runs on all of them looks at each. `root` is for tests.
+/// Distributions have them at different paths, and a program that runs on all of them looks at each. `root` is for
+/// tests.
 Authorities find_authorities(const std::filesystem::path& root = "/");
 
 }  // namespace shardkit::net

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core/folder.hpp"
 #include "core/text.hpp"
 
 namespace shardkit::system {
@@ -132,11 +132,8 @@ class LiveProbe final : public Probe {
 
   std::vector<std::string> names(const std::string& folder) const override {
     std::vector<std::string> names;
-    std::error_code failed;
-    std::filesystem::directory_iterator entry(folder, failed);
-    for (const std::filesystem::directory_iterator end; !failed && entry != end; entry.increment(failed)) {
-      names.push_back(entry->path().filename());
-    }
+    std::error_code ignored;
+    for (FolderEntry& entry : folder_entries(folder, ignored)) names.push_back(std::move(entry.name));
     std::sort(names.begin(), names.end());
     return names;
   }

@@ -209,6 +209,61 @@ def prepare_cache(files, state):
     return reached
 
 
+# Other processes --------------------------------------------------------------------------------------------------------------
+
+
+def kernel_seconds():
+    """CPU time of the kernel's threads, which work for all processes."""
+    ticks = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                words = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        if int(words[6]) & 0x200000:  # PF_KTHREAD
+            ticks += int(words[11]) + int(words[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+class Neighbors:
+    """The cores that others used while turns ran, of those that this process may use; as `iobench` counts them."""
+
+    def __init__(self):
+        self.seconds = self.used = 0.0
+        self.cores = len(os.sched_getaffinity(0))
+
+    @staticmethod
+    def others():
+        """Seconds of all those CPUs together, and of these what others used."""
+        mine = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        total = busy = 0
+        with open("/proc/stat", encoding="utf-8") as file:
+            for line in file:
+                name, *ticks = line.split()
+                if name in mine:
+                    user, nice, system, idle, waiting, _, _, steal = map(int, ticks[:8])
+                    busy += user + nice + system + steal
+                    total += sum(map(int, ticks[:8]))
+        own = sum(os.times()[:4])  # with workers that have ended
+        tick = os.sysconf("SC_CLK_TCK")
+        return total / tick, busy / tick - own - kernel_seconds()
+
+    def during(self, turn):
+        """What `turn` returns; counts what others use meanwhile."""
+        before = self.others()
+        result = turn()
+        after = self.others()
+        self.seconds += (after[0] - before[0]) / self.cores
+        self.used += after[1] - before[1]
+        return result
+
+    def result(self):
+        used = max(self.used / self.seconds, 0.0) if self.seconds > 0 else 0.0
+        text = f"others used {used:.1f} of {self.cores} cores" if used > 0.1 * self.cores else ""
+        return {"text": text, "cores_used": used, "cores": self.cores}
+
+
 # The command ------------------------------------------------------------------------------------------------------------------
 
 
@@ -256,13 +311,16 @@ def probe(maker, options, clock=SystemClock):
     settings = options.num_workers or [None]
     turns = {setting: [] for setting in settings}
     before = []
+    neighbors = Neighbors()
     for setting in turn_order(settings, options.turns):
         if files and options.cache != "any":
             before.append(prepare_cache(files, options.cache))
         elif files:
             before.append(residency(files))
-        turns[setting].append(time_loader(make_loader(maker, setting), most_batches=options.batches, most_seconds=options.seconds,
-                                          step_time=options.step_time, batch_size=options.batch_size, clock=clock))
+        loader = make_loader(maker, setting)
+        turns[setting].append(neighbors.during(
+            lambda loader=loader: time_loader(loader, most_batches=options.batches, most_seconds=options.seconds,
+                                step_time=options.step_time, batch_size=options.batch_size, clock=clock)))
     rows = [summary_of(setting, turns[setting], options.step_time) for setting in settings]
     best = max(rows, key=lambda row: row["samples_per_second"])
     known = [ratio for ratio in before if ratio is not None]
@@ -273,6 +331,7 @@ def probe(maker, options, clock=SystemClock):
             "residency_before_ratio": statistics.fmean(known) if known else None,
             "residency_after_ratio": residency(files) if files else None,
         },
+        "neighbors": neighbors.result(),
         "sweep": rows,
     }
 
@@ -291,6 +350,9 @@ def warnings_of(options, result):
     if result["loader_ended"]:
         found.append({"code": "loader_ended", "text": "the loader ran out of batches before the time was over; a longer epoch gives "
                                                       "steadier figures"})
+    if result["neighbors"]["text"]:
+        found.append({"code": "disturbed", "text": f"{result['neighbors']['text']}: an idle machine would be faster; compare gives no "
+                                                   "verdict on this result"})
     if any((row["num_workers"] or 0) > len(os.sched_getaffinity(0)) for row in result["sweep"]):
         found.append({"code": "workers_above_cores", "text": "more workers than this process may use cores"})
     return found

@@ -69,13 +69,6 @@ TEST_CASE("advice of the pipeline is shown unless the job is fed or others distu
   CHECK_FALSE(contains(report_text(answer_run(result), false), "hint: use more cores\n"));
 }
 
-TEST_CASE("for a FUSE mount the load of others is unknown, and the report says so") {
-  RunResult result = short_of_cores();
-  result.environment.storage = {"fuse.juicefs", system::StorageClass::fuse, "/jfs", {}, {}, {}, {}};
-  CHECK(contains(report_text(answer_run(result), false),
-                 "data on fuse.juicefs at /jfs; load of other processes unknown (FUSE)\n"));
-}
-
 TEST_CASE("a headroom beyond a thousand is shown as that") {
   RunResult result = short_of_cores();
   result.conclusion.ladder.front().headroom_ratio = 123456.7;

@@ -109,21 +109,32 @@ class Bench {
   }
 
   void run(CheckpointResult& result) {
-    bool wrote = false;
-    for (const CheckpointMode mode : modes_of(options_, plan_, context_)) {
-      const CheckpointRow row = row_of(mode, write_all_of(mode), options_, plan_.bytes());
-      wrote = row.bytes > 0;
-      warn_of_part(row);
-      if (wrote) result.rows.push_back(row);
-    }
+    NeighborWatch watch(result.storage);
+    const bool wrote = write_modes(result);
+    result.neighbors = watch.so_far();
     if (result.rows.empty()) throw usage_error("--budget: too short, it ended before anything was written");
-    if (!wrote) return;  // nothing was written that could be drained or read back
+    if (!wrote || result.interrupted) return;  // nothing was written that could be drained or read back
     const WrittenCheckpoint written{folder_, repetition_, last_bytes_, options_.block};
     if (drained_) drain(written, result);
     if (options_.recheck) restore(written, options_.directory, result);
   }
 
  private:
+  /// Whether the last mode wrote something. A stop leaves the rows of the checkpoints before.
+  bool write_modes(CheckpointResult& result) {
+    bool wrote = false;
+    for (const CheckpointMode mode : modes_of(options_, plan_, context_)) {
+      const std::vector<CheckpointTimes> repetitions = write_all_of(mode, result);
+      if (repetitions.empty()) break;
+      const CheckpointRow row = row_of(mode, repetitions, options_, plan_.bytes());
+      wrote = row.bytes > 0;
+      warn_of_part(row);
+      if (wrote) result.rows.push_back(row);
+      if (result.interrupted) break;
+    }
+    return wrote;
+  }
+
   void warn_of_part(const CheckpointRow& row) {
     if (row.bytes == plan_.bytes()) return;
     context_.warn(
@@ -134,15 +145,22 @@ class Bench {
                     format_size(row.bytes), typed_size(plan_.bytes())));
   }
 
-  std::vector<CheckpointTimes> write_all_of(CheckpointMode mode) {
+  /// Those before a stop; throws it if there is no checkpoint at all.
+  std::vector<CheckpointTimes> write_all_of(CheckpointMode mode, CheckpointResult& result) {
     const CheckpointSettings settings{mode, options_.block, options_.direct, options_.budget};
     std::vector<CheckpointTimes> repetitions;
     for (std::uint64_t i = 0; i < options_.repeat; ++i) {
       folder_.clear();
       context_.progress().start(mode == CheckpointMode::sync ? "writing" : "copying and writing", 0, plan_.bytes());
-      repetitions.push_back(written_into(options_.directory, plan_.bytes(), options_, [&] {
-        return write_checkpoint(folder_, plan_, settings, ++repetition_, context_);
-      }));
+      try {
+        repetitions.push_back(written_into(options_.directory, plan_.bytes(), options_, [&] {
+          return write_checkpoint(folder_, plan_, settings, ++repetition_, context_);
+        }));
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::cancelled || (repetitions.empty() && result.rows.empty())) throw;
+        result.interrupted = true;
+        return repetitions;
+      }
     }
     last_bytes_ = repetitions.back().rank_bytes;
     return repetitions;
@@ -214,6 +232,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   result.block_seconds = result.rows.front().block_seconds;
   result.durable_seconds = result.rows.front().durable_seconds;
   result.bytes_per_second = result.rows.front().bytes_per_second;
+  warn_of_neighbors(result.neighbors, context);
   return result;
 }
 
@@ -317,6 +336,7 @@ void CheckpointResult::describe(FieldVisitor& v) {
   v.field({"drain", "the copy to slower storage"}, drain);
   v.field({"read_back", "folders that were read back and compared"}, read_back);
   v.field({"storage", "storage of DIR", kCondition}, storage);
+  v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
 }
 
 }  // namespace shardkit::bench

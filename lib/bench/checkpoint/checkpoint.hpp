@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/machine/neighbors.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/bytes.hpp"
 #include "core/context.hpp"
@@ -225,6 +226,8 @@ struct CheckpointResult {
   std::optional<CheckpointDrain> drain;
   std::vector<CheckpointRestore> read_back;
   system::StorageFacts storage;
+  Neighbors neighbors;       ///< while checkpoints were written
+  bool interrupted = false;  ///< then the rows are of the checkpoints until the stop
 
   /// True if checkpoints at the given interval cannot keep up.
   bool has_findings() const;

@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::string_view kRun = "run";
 constexpr std::string_view kPipeline = "pipeline";
 
 /// The results of a folder, by name.
@@ -56,7 +55,7 @@ bool is_too_short(const Json& pipeline) {
 }
 
 void take_values(const Json& result, Measurements& measured) {
-  const Json* const stage = measured.verb == kRun ? member(result, kPipeline) : nullptr;
+  const Json* const stage = measured.verb == "run" ? member(result, kPipeline) : nullptr;
   const bool passes_over_pipeline = stage != nullptr && is_too_short(*stage);
   for (const Json* repetition : repetitions_of(result)) {
     for (const ComparedField& metric : compare_metrics()) {
@@ -77,11 +76,6 @@ std::string disturbance_of(const Json& envelope) {
   }
   if (const Json* neighbors = member(envelope.at("result"), "neighbors"))
     return text_at(*neighbors, "text").value_or("");
-  const Json* warnings = member(envelope, "warnings");
-  if (warnings == nullptr) return {};
-  for (const Json& warning : *warnings) {
-    if (text_at(warning, "code") == kCoresShared) return text_at(warning, "text").value_or("");
-  }
   return {};
 }
 

@@ -163,16 +163,6 @@ void add_failures(const DecodeFailures& failures, std::uint64_t tried, const Inp
               result.samples_used.first.front());
 }
 
-void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context) {
-  constexpr double kMostOfThem = 0.8;
-  const double had = result.cpu_seconds / result.decode_seconds;
-  const double expected = std::min(static_cast<double>(result.threads), cores);
-  if (had >= kMostOfThem * expected) return;
-  context.warn(kCoresShared, fmt::format("only {:.1f} of {:.1f} cores were available for decoding: other processes "
-                                         "used the rest, so the results are too low. Run again on an idle machine",
-                                         had, expected));
-}
-
 std::uint64_t decode_threads(const DecodeBenchOptions& options) {
   return options.threads.value_or(system::usable_threads());
 }
@@ -194,7 +184,7 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
   check_decode_options(options);  // a wrong option is reported before a missing device
   DecodeResult result = decode_by_backend(options, context);
   warn_of_failures(result.failures, result.tried(), context);
-  if (!result.nvjpeg) warn_of_shared_cores(result, static_cast<double>(system::usable_threads()), context);
+  warn_of_neighbors(result.neighbors, context);
   return result;
 }
 
@@ -209,6 +199,7 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   DecodeResult result = result_of(store);
   result.crop = options.crop;
   result.scale = options.scale;
+  NeighborWatch watch({});
   const auto counts = options.scaling ? stats::doubling_up_to(*options.threads) : std::vector{*options.threads};
   for (const std::uint64_t count : counts) {
     std::vector<DecodeTally> tallies;
@@ -228,6 +219,7 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
     if (error.code() != ErrorCode::cancelled) throw;
     result.interrupted = true;
   }
+  result.neighbors = watch.so_far();
   return result;
 }
 
@@ -298,6 +290,7 @@ void DecodeResult::describe(FieldVisitor& v) {
   v.field({"scaling", "results with fewer threads"}, scaling);
   v.field({"cores_needed", "cores that one GPU of each published JPEG workload needs, if the CPU decoded"},
           cores_needed);
+  v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
   v.field({"augment", "flipping, normalizing and collating, measured separately; absent without --augment"}, augment);
   v.field({"nvjpeg", "the GPU decoder and whether its pixels are correct; absent on the CPU"}, nvjpeg);
 }

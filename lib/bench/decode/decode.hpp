@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/input/jpeg_store.hpp"
+#include "bench/machine/neighbors.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
@@ -259,6 +260,7 @@ struct DecodeResult {
   std::vector<CoresNeeded> cores_needed;
   std::optional<AugmentResult> augment;
   std::optional<DeviceDecodeResult> nvjpeg;
+  Neighbors neighbors;       ///< while it was measured
   bool interrupted = false;  ///< then the rates are those until the stop
 
   /// Images that were tried, each counted once.
@@ -302,10 +304,6 @@ void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies,
 
 /// Throws Error{corrupt} if all tried images failed.
 void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result);
-
-/// Warns if decoding had clearly fewer cores than its threads could use: other processes used the rest, so rates and
-/// scaling are too low.
-void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context);
 
 std::uint64_t decode_threads(const DecodeBenchOptions& options);
 

@@ -1,6 +1,7 @@
 #include "bench/machine/neighbors.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "system/block_device.hpp"
 #include "system/cpu.hpp"
 #include "system/fuse_server.hpp"
+#include "system/limits.hpp"
 #include "system/processes.hpp"
 
 namespace shardkit::bench {
@@ -50,7 +52,8 @@ void Neighbors::describe(FieldVisitor& v) {
   v.field({"cores", "cores that this process may use"}, cores);
   v.field({"device_bytes_per_second", Unit::bytes_per_second, "bytes that others read and wrote on the data's disk"},
           device_bytes_per_second);
-  v.field({"device_ratio", Unit::ratio, "their share of the disk's bytes; 0 if this process read nothing from it"},
+  v.field({"device_ratio", Unit::ratio,
+           "that, divided by the highest rate of the disk that was seen; 0 if this process did not use it"},
           device_ratio);
 }
 
@@ -62,7 +65,8 @@ NeighborMeter::NeighborMeter(const system::StorageFacts& storage, double cores, 
       cores_(cores),
       probe_(probe),
       processors_(system::parse_cpu_list(system::read_cpu(probe).affinity_list)),
-      start_(read()) {}
+      start_(read()),
+      last_(start_) {}
 
 NeighborMeter::Counters NeighborMeter::read() const {
   Counters now;
@@ -80,22 +84,74 @@ NeighborMeter::Counters NeighborMeter::read() const {
   return now;
 }
 
-Neighbors NeighborMeter::so_far() const {
+/// Rates over less are those of a few requests, and the clock of /proc/stat is too coarse for them.
+constexpr double kLeastBetweenLooks = 0.2;
+
+void NeighborMeter::note_rate(const Counters& now) {
+  const double seconds = now.seconds - last_.seconds;
+  if (seconds < kLeastBetweenLooks) return;
+  device_most_ = std::max(device_most_, (now.device_bytes - last_.device_bytes) / seconds);
+  last_ = now;
+}
+
+void NeighborMeter::look() { note_rate(read()); }
+
+Neighbors NeighborMeter::so_far() {
   const Counters now = read();
+  note_rate(now);
   const double seconds = now.seconds - start_.seconds;
   const double own = now.own_storage_bytes - start_.own_storage_bytes;
   const double device = now.device_bytes - start_.device_bytes;
   Neighbors found;
   found.cores = cores_;
   if (seconds <= 0) return found;
+  found.seconds = seconds;
   // What others do on CPUs that a quota leaves unused takes nothing away.
   const double unused = std::max(static_cast<double>(processors_.size()) - cores_, 0.0);
   found.cores_used = std::max((now.others_cpu_seconds - start_.others_cpu_seconds) / seconds - unused, 0.0);
   found.may_include_server = misses_server_;
   if (own <= 0 || device <= own) return found;
+  found.device_most = std::max(device_most_, device / seconds);
   found.device_bytes_per_second = (device - own) / seconds;
-  found.device_ratio = (device - own) / device;
+  found.device_ratio = found.device_bytes_per_second / found.device_most;
   return found;
+}
+
+NeighborWatch::NeighborWatch(const system::StorageFacts& storage)
+    : meter_(storage, static_cast<double>(system::usable_threads()), system::live_probe()),
+      thread_([this](const std::stop_token& stop) {
+        constexpr std::chrono::milliseconds kBetweenLooks{500};
+        std::unique_lock lock(mutex_);
+        while (!never_.wait_for(lock, stop, kBetweenLooks, [] { return false; }) && !stop.stop_requested()) {
+          meter_.look();
+        }
+      }) {}
+
+Neighbors NeighborWatch::so_far() {
+  const std::scoped_lock lock(mutex_);
+  return meter_.so_far();
+}
+
+Neighbors together(std::span<const Neighbors> measurements) {
+  Neighbors all;
+  for (const Neighbors& one : measurements) all.seconds += one.seconds;
+  for (const Neighbors& one : measurements) {
+    if (one.seconds <= 0) continue;
+    const double share = one.seconds / all.seconds;
+    all.cores = one.cores;
+    all.cores_used += share * one.cores_used;
+    all.device_bytes_per_second += share * one.device_bytes_per_second;
+    all.device_most = std::max(all.device_most, one.device_most);
+    all.may_include_server = all.may_include_server || one.may_include_server;
+  }
+  if (all.device_most > 0) all.device_ratio = all.device_bytes_per_second / all.device_most;
+  return all;
+}
+
+void warn_of_neighbors(const Neighbors& neighbors, Context& context) {
+  if (!neighbors.disturb()) return;
+  context.warn("disturbed", fmt::format("{}: an idle machine would be faster; compare gives no verdict on this result",
+                                        neighbors.text()));
 }
 
 }  // namespace shardkit::bench

@@ -175,10 +175,9 @@ void judge_checkpoint(ModelResult& result) {
 
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
   const auto& checkpoint = result.required->checkpoint;
-  if (options.gpu_hour_cost && !result.predicted_au_ratio && !checkpoint && !options.epoch_start_time) {
+  if (options.gpu_hour_cost && !result.predicted_au_ratio && !checkpoint) {
     refuse_option("--gpu-hour-cost",
-                  "a supply (--from, --read-rate, --decode-rate), checkpoints or --epoch-start-time, to find out how "
-                  "long GPUs idle");
+                  "a supply (--from, --read-rate, --decode-rate) or checkpoints, to find out how long GPUs idle");
   }
   const auto nodes = static_cast<double>(options.nodes.value_or(1));
   const double au = result.predicted_au_ratio.value_or(1);
@@ -187,11 +186,6 @@ void add_costs(const ModelOptions& options, const JobRequirement& requirement, M
     double busy = au;
     if (checkpoint) busy *= 1 - checkpoint->share_ratio();
     if (checkpoint) result.checkpoint_cost = checkpoint->blocked_seconds / 3600 * per_hour;
-    if (options.epoch_start_time) {
-      const double epoch = *result.required->epoch_seconds / busy;
-      busy *= epoch / (epoch + *options.epoch_start_time);
-      result.epoch_start_cost = *options.epoch_start_time / 3600 * per_hour;
-    }
     result.idle_cost_per_hour = (1 - busy) * per_hour;
   }
   if (options.egress_cost) {
@@ -313,9 +307,6 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"checkpoint-copy-time", Unit::seconds, "time that an asynchronous checkpoint blocks training"},
           checkpoint_copy_time);
   v.topic("Costs");
-  v.field({"epoch-start-time", Unit::seconds,
-           "time at the start of each epoch in which GPUs wait for new loader processes"},
-          epoch_start_time);
   v.field({"gpu-hour-cost", "price of a GPU hour, to compute the cost of idle GPUs", "PRICE", at_least(0)},
           gpu_hour_cost);
   v.field({"egress-cost", "price of reading 10^9 bytes, to compute the cost of streaming", "PRICE", at_least(0)},
@@ -384,11 +375,9 @@ void ModelResult::describe(FieldVisitor& v) {
           requirement);
   v.field({"not_measured", "stages of the job that the supply does not cover"}, not_measured);
   v.field({"nodes", Unit::count, "nodes of the job; the requirement is for one of them"}, nodes);
-  v.field({"idle_cost_per_hour",
-           "cost of GPU time of all nodes without work: waiting for input, for checkpoints and at starts of epochs"},
+  v.field({"idle_cost_per_hour", "cost of GPU time of all nodes without work: waiting for input and for checkpoints"},
           idle_cost_per_hour);
   v.field({"checkpoint_cost", "cost of the GPU time that waits for one checkpoint"}, checkpoint_cost);
-  v.field({"epoch_start_cost", "cost of the GPU time that waits at one start of an epoch"}, epoch_start_cost);
   v.field({"egress_cost_per_hour", "cost of streaming the data"}, egress_cost_per_hour);
   v.field({"presets", "published workloads"}, presets);
 }

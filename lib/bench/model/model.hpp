@@ -85,7 +85,6 @@ struct ModelOptions : JobOptions {
   std::optional<double> checkpoint_rate;
   std::optional<std::uint64_t> checkpoint_every;
   std::optional<double> checkpoint_copy_time;
-  std::optional<double> epoch_start_time;
   std::optional<double> gpu_hour_cost;
   std::optional<double> egress_cost;
 
@@ -154,7 +153,6 @@ struct ModelResult {
   std::optional<std::uint64_t> nodes;           ///< among which the job is divided; then `required` is for one
   std::optional<double> idle_cost_per_hour;
   std::optional<double> checkpoint_cost;
-  std::optional<double> epoch_start_cost;
   std::optional<double> egress_cost_per_hour;
   std::vector<PresetRow> presets;
 

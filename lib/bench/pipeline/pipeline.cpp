@@ -147,6 +147,7 @@ class PipelineBench {
                              ? CacheState::unknown
                              : cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
     result.overhead = tool_overhead(calibration, last);
+    result.neighbors = last.neighbors;
   }
 
   TraceReport write_trace(const TraceLog& trace) {
@@ -195,6 +196,7 @@ PipelineResult pipeline(const PipelineOptions& options, Context& context) {
   PipelineResult result =
       pipeline(options, find_input(options.paths, context, options.access), here.machine(), context);
   warn_of_failures(result.failures, result.images_tried, context);
+  warn_of_neighbors(result.neighbors, context);
   if (result.steps < kLeastSteps) {
     context.warn("few_steps",
                  fmt::format("{} made only {}, but {} are needed for a rate: rates, utilization and "
@@ -347,6 +349,7 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"overhead", "overhead of iobench, measured first"}, overhead);
   v.field({"checkpoint", "cost of checkpoints; absent without --checkpoint-every"}, checkpoint);
   v.field({"trace", "absent without --trace"}, trace);
+  v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
 }
 
 }  // namespace shardkit::bench

@@ -10,6 +10,7 @@
 #include "bench/input/input_files.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/machine/cache_state.hpp"
+#include "bench/machine/neighbors.hpp"
 #include "bench/pipeline/batch.hpp"
 #include "bench/pipeline/step_loop.hpp"
 #include "core/context.hpp"
@@ -235,6 +236,7 @@ struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   ToolOverhead overhead;
   std::optional<CheckpointInterference> checkpoint;
   std::optional<TraceReport> trace;
+  Neighbors neighbors;       ///< while the last value of --prefetch was measured
   bool interrupted = false;  ///< then the rates are those until the stop
 
   void describe(FieldVisitor& v);

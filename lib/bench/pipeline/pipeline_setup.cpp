@@ -220,6 +220,11 @@ double asking_seconds(std::optional<double> budget) {
   return std::min(kMostAskingSeconds, kShare * budget.value_or(kMostAskingSeconds / kShare));
 }
 
+/// Without a device if there are no files, or they are in a store.
+static system::StorageFacts storage_of(std::span<const InputFile> files) {
+  return files.empty() || has_objects(files) ? system::StorageFacts() : system::storage_of(files.front().path);
+}
+
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context) {
   if (!work.files.empty()) prepare_cache(work.files, work.cache, std::nullopt, context);
@@ -235,6 +240,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   if (work.budget) context.progress().start_for(work.phase, *work.budget, "images");
   const auto out_of_time = [&] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
   const CopyTally copies = work.sink.copies();
+  NeighborWatch watch(storage_of(work.files));
   PipelineRun run{settings, {}, StepLog(step.step_seconds), {}, {}, {}, {}};
   for (std::uint64_t epoch = 0; epoch < work.epochs; ++epoch) {
     if (epoch > 0 && (out_of_time() || context.stop_token().stop_requested())) break;
@@ -249,6 +255,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     if (loop.log().steps() == 0) break;  // nothing was read: the next epoch has nothing either
   }
   run.out_of_time = out_of_time();
+  run.neighbors = watch.so_far();
   if (!context.stop_token().stop_requested()) run.residency_after = residency(work.files, asking_seconds(work.budget));
   run.tally = loader.tally();
   run.log = loop.log();

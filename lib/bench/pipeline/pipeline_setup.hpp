@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/machine/neighbors.hpp"
 #include "bench/pipeline/batch.hpp"
 #include "bench/pipeline/gpu_sink.hpp"
 #include "bench/pipeline/pipeline.hpp"
@@ -50,6 +51,7 @@ struct PipelineRun {
   ActivityTimes step_times;
   CopyTally copies{};
   double process_cpu_seconds = 0;  ///< while epochs ran
+  Neighbors neighbors{};           ///< meanwhile
   bool out_of_time = false;        ///< the budget ended the reading
 };
 

@@ -219,7 +219,9 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   context.progress().start("reading", listing.files.size(), 0, "files");
   context.progress().budget_seconds = options.budget.value_or(0);
   FileCalls calls;
+  NeighborWatch watch(result.storage);
   const Timing timing = time_file_calls(listing.files, result.threads, options.samples, options.budget, calls, context);
+  result.neighbors = watch.so_far();
   result.interrupted = context.stop_token().stop_requested();
   ReadMeasurement measured;
   measured.add(timing, {static_cast<const ReadTally&>(calls)}, before,

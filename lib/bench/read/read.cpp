@@ -281,8 +281,10 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   result.on_disk = on_disk;
   result.cache.residency_before_ratio = residency(files, asking);
   result.cache.state = options.direct ? CacheState::direct : cache_state(result.cache, result.storage.storage_class);
-  add_measurement(plan, run_repetitions(plan, result.cache.state == CacheState::warm, result.storage.device, context),
-                  result);
+  NeighborWatch watch(result.storage);
+  const auto runs = run_repetitions(plan, result.cache.state == CacheState::warm, result.storage.device, context);
+  result.neighbors = watch.so_far();
+  add_measurement(plan, runs, result);
   result.interrupted = context.stop_token().stop_requested();
   if (!result.interrupted) result.cache.residency_after_ratio = residency(files, asking);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
@@ -293,6 +295,11 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   return result;
 }
 
+ReadResult judged(ReadResult result, Context& context) {
+  warn_of_neighbors(result.neighbors, context);
+  return result;
+}
+
 }  // namespace
 
 ReadResult read(const ReadOptions& options, Context& context) {
@@ -300,12 +307,12 @@ ReadResult read(const ReadOptions& options, Context& context) {
     const ReadOptions full = with_job(options);
     if (full.mode == ReadMode::imagefolder) {
       check_read_options(full);
-      return read_folders(full, context);
+      return judged(read_folders(full, context), context);
     }
   }
   StoreReader reader(options, context);
   const InputSet input = reader.find();
-  return has_objects(input.files) ? reader.read(input) : read(options, input, context);
+  return judged(has_objects(input.files) ? reader.read(input) : read(options, input, context), context);
 }
 
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {

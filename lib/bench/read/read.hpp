@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/machine/neighbors.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "catalog/inputs.hpp"
@@ -191,6 +192,7 @@ struct ReadResult {
   std::optional<std::string> fio;
   std::vector<std::string> hints;
   std::optional<StoreReport> store;  ///< only for URLs
+  Neighbors neighbors;               ///< while it was measured
   bool interrupted = false;          ///< then the rates are those until the stop
 
   /// True if a store misses the requirement including its reserve.

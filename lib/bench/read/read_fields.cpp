@@ -160,6 +160,7 @@ void describe_surroundings(FieldVisitor& v, ReadResult& result) {
   v.field({"imagefolder", "for folders: each kind of call, and the cost of an epoch"}, result.imagefolder);
   v.field({"fio", "fio command for the same reads; absent if fio does not support them"}, result.fio);
   v.field({"hints", "remarks on these numbers"}, result.hints);
+  v.field({"neighbors", "what other processes used meanwhile"}, result.neighbors);
 }
 
 }  // namespace

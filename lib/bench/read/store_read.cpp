@@ -197,7 +197,9 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   for (const StoreObject& object : objects) set_bytes += object.info.size;
   const std::size_t files = objects.size();
   StoreRequests requests(std::move(objects), options.block.value_or(kUsualRequest), options.seed);
+  NeighborWatch watch({});
   const auto curve = measure_curve(requests, retries, options, context);
+  const Neighbors neighbors = watch.so_far();
   const LevelMeasurement& knee = curve[stats::knee_of(rates_of(curve))];
   if (knee.bytes == 0) {
     const std::string reason = retries.reason();
@@ -207,6 +209,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   }
   ReadResult result = describe_knee(knee, options, location);
   result.interrupted = context.stop_token().stop_requested();
+  result.neighbors = neighbors;
   result.files = files;
   StoreReport report = describe_curve(curve, knee, requests, retries);
   report.location = location;

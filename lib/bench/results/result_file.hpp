@@ -12,9 +12,6 @@
 /// Reads results that were written with --json.
 namespace shardkit::bench {
 
-/// Code of the warning that decoding lacked cores; compare takes such a result for disturbed.
-inline constexpr const char* kCoresShared = "cores_shared";
-
 /// Reads a JSON file of shardkit: an object with a "schema" of "shardkit/...": a result, a gate, baselines. Throws
 /// Error{corrupt} for anything else, and the errors of reading. `wanted` is what the message asks for instead.
 nlohmann::json read_own_json(const std::string& path,

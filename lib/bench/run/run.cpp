@@ -164,6 +164,13 @@ Error failed_repetition(const Error& error, std::size_t number, std::uint64_t re
                error.what());
 }
 
+/// Those of the stages that the verdict uses.
+void add_neighbors(const RunResult& repetition, std::vector<Neighbors>& neighbors) {
+  neighbors.push_back(repetition.read.neighbors);
+  if (repetition.decode) neighbors.push_back(repetition.decode->neighbors);
+  if (repetition.pipeline) neighbors.push_back(repetition.pipeline->neighbors);
+}
+
 /// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
 /// Empty after a stop before the end of the first.
 std::optional<MeasuredNode> measure(RunOptions options, double listing_seconds, const InputSet& input,
@@ -172,6 +179,7 @@ std::optional<MeasuredNode> measure(RunOptions options, double listing_seconds, 
   progress.expect_stages(options.repeat * kStages);
   std::vector<RunResult> repetitions;
   std::vector<MeasuredNode> nodes;
+  std::vector<Neighbors> neighbors;
   const double budget = options.budget;
   options.budget -= std::min(listing_seconds, budget / 2);
   while (repetitions.size() < options.repeat && !result.interrupted && !result.failure) {
@@ -189,6 +197,7 @@ std::optional<MeasuredNode> measure(RunOptions options, double listing_seconds, 
       break;
     }
     nodes.push_back(measured_node(repetition, options));
+    add_neighbors(repetition, neighbors);
     result.repetitions.push_back(repetition_of(repetition.read, repetition.decode, repetition.pipeline,
                                                repetition.transfer, predicted_samples(nodes.back(), options)));
     options.cache = cache_of(repetition.read);
@@ -197,10 +206,12 @@ std::optional<MeasuredNode> measure(RunOptions options, double listing_seconds, 
   if (nodes.empty() || options.repeat == 1) {
     repetitions.front().interrupted = result.interrupted;
     result = std::move(repetitions.front());
+    result.neighbors = together(neighbors);
     if (nodes.empty()) return std::nullopt;
     warn_of_steps(std::span(&result, 1), context);
     return nodes.front();
   }
+  result.neighbors = together(neighbors);
   repetitions.resize(nodes.size());
   const auto same_state = [&](const Repetition& repetition) {
     return repetition.read.cache_state == result.repetitions.front().read.cache_state;
@@ -261,10 +272,9 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
   const std::uint64_t cores = result.environment.usable_threads;
-  const NeighborMeter meter(result.environment.storage, static_cast<double>(cores), gpus.machine.probe);
   const double listing_seconds = -seconds_until(begin);
   if (auto node = measure(options, listing_seconds, input, cores, gpus, context, result)) {
-    node->neighbors = result.neighbors = meter.so_far();
+    node->neighbors = result.neighbors;
     LoaderOptions loader = loader_of(options);
     loader.shards = has_only_shards(input.files);
     result.conclusion = conclude(*node, requirement, loader);

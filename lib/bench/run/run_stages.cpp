@@ -61,7 +61,6 @@ FileCosts costs_of(const FileCalls& calls) {
 }
 
 // Shares of the budget after listing; together 1. run.cpp takes that of transfer.
-constexpr double kShareForTransfer = 0.04;
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.25;
 constexpr double kShareForMoreReads = 0.06;
@@ -69,6 +68,7 @@ constexpr double kShareForFileCosts = 0.04;
 constexpr double kShareForLoading = 0.08;
 constexpr double kShareForDecoding = 0.09;  // and as long for augmenting
 constexpr double kShareForPipeline = 0.23;
+constexpr double kShareForLater = 0.04;  // transfer
 constexpr double kLongestDecode = 10;
 constexpr std::uint64_t kImages = 1000;
 /// Without --workers: a loader on storage with latency keeps more reads in flight than it has cores. On a disk with
@@ -105,7 +105,7 @@ class Shares {
  private:
   double seconds_;
   std::chrono::steady_clock::time_point end_;
-  double untaken_ = 1 - kShareForTransfer;
+  double untaken_ = 1 - kShareForLater;
 };
 
 /// For one measurement of reading.

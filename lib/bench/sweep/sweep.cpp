@@ -33,12 +33,14 @@ void check_options(const SweepOptions& options) {
 struct PointWork {
   InputSet input;
   double seconds = 0;
-  double prepare_seconds = 0;  ///< limit for preparing caches
+  double prepare_seconds = 0;         ///< limit for preparing caches
+  std::vector<Neighbors>& neighbors;  ///< of each point
 };
 
 /// Shares the budget out among the points. Caches are dropped for every point, which half of its time is for, and
 /// warmed once for all, in a quarter of the budget; no more files are used than that is time for.
-PointWork share_out(const SweepOptions& options, std::uint64_t cores, const InputSet& input, Context& context) {
+PointWork share_out(const SweepOptions& options, std::uint64_t cores, const InputSet& input,
+                    std::vector<Neighbors>& neighbors, Context& context) {
   constexpr double kShareForDropping = 0.5;
   constexpr double kShareForWarming = 0.25;
   std::uint64_t points = 0;
@@ -56,7 +58,7 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
     prepare = options.budget * kShareForWarming;
     each *= 1 - kShareForWarming;
   }
-  return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare};
+  return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare, neighbors};
 }
 
 SweepRate measure_read(const SweepOptions& options, const PointWork& work, const SweepPoint& setting,
@@ -73,6 +75,7 @@ SweepRate measure_read(const SweepOptions& options, const PointWork& work, const
   read_options.prepare_seconds = work.prepare_seconds;
   const ReadResult result = read(read_options, work.input, context);
   context.throw_if_stopped();
+  work.neighbors.push_back(result.neighbors);
   return {result.bytes_per_second, result.bytes_per_second_interval};
 }
 
@@ -90,9 +93,10 @@ SweepRate measure_load(const SweepOptions& options, const PointWork& work, const
   load.budget = work.seconds;
   load.device = kNoDevice;
   load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
-  const double rate = pipeline(load, work.input, context).samples_per_second;
+  const PipelineResult result = pipeline(load, work.input, context);
   context.throw_if_stopped();
-  return {rate};
+  work.neighbors.push_back(result.neighbors);
+  return {result.samples_per_second};
 }
 
 std::string reading_text(const SweepSettings& settings) {
@@ -240,7 +244,8 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
         "`iobench read URL`");
   }
   const std::uint64_t cores = system::usable_threads();
-  const PointWork work = share_out(options, cores, input, context);
+  std::vector<Neighbors> neighbors;
+  const PointWork work = share_out(options, cores, input, neighbors, context);
   constexpr std::size_t kReadParameters = 3;
   constexpr std::size_t kLoadParameters = 2;
   context.progress().expect_stages((options.mode != SweepWhat::load ? kReadParameters : 0) +
@@ -261,6 +266,8 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   warn_of_noise(outcome, context);
   warn_of_budget(options, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), context);
   result.point_seconds = work.seconds;
+  result.neighbors = together(neighbors);
+  warn_of_neighbors(result.neighbors, context);
   if (result.interrupted) {
     result.text =
         fmt::format("interrupted after {}: no settings were chosen", format_count(outcome.rows.size(), "point"));
@@ -295,6 +302,7 @@ void SweepResult::describe(FieldVisitor& v) {
   v.field({"commands", "commands that use them"}, commands);
   v.field({"rows", "every measured point"}, rows);
   v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
+  v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
 }
 
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/machine/neighbors.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
@@ -123,6 +124,7 @@ struct SweepResult {
   std::vector<std::string> commands;  ///< commands with the settings
   std::vector<SweepRow> rows;
   double point_seconds = 0;
+  Neighbors neighbors;       ///< over all points
   bool interrupted = false;  ///< then `rows` are the points before
 
   void describe(FieldVisitor& v);

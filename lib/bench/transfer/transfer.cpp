@@ -139,18 +139,22 @@ TransferResult transfer(const TransferOptions& options, Context& context) {
   const auto devices = gpu::open_devices();
   const auto monitor = gpu::find_gpu_monitor().monitor;
   const TransferMachine machine{gpu::lent(devices), gpu::open_direct_storage, system::live_probe(), monitor.get()};
-  return transfer(options, machine, context);
+  TransferResult result = transfer(options, machine, context);
+  warn_of_neighbors(result.neighbors, context);
+  return result;
 }
 
 TransferResult transfer(const TransferOptions& options, const TransferMachine& machine, Context& context) {
   const TransferPlan plan = plan_transfer(options);
   const auto chosen = chosen_devices(options.device, machine.devices);
   TransferResult result;
+  NeighborWatch watch({});
   if (options.gds) {
     result = measure_file(options, chosen, machine, context);
   } else {
     for (gpu::Device* const device : chosen) measure_copies(plan, *device, machine, context, result);
   }
+  result.neighbors = watch.so_far();
   result.gpu = result.devices.front().name;
   result.pinned_h2d = best_rate(result, gpu::HostMemory::pinned, CopyDirection::h2d);
   result.pinned_d2h = best_rate(result, gpu::HostMemory::pinned, CopyDirection::d2h);
@@ -259,6 +263,7 @@ void TransferResult::describe(FieldVisitor& v) {
   v.field({"rows", "one row per kind, direction, size and number of streams"}, rows);
   v.field({"pinning", "cost of pinned memory"}, pinning);
   v.field({"file", "from a file to the GPU"}, file);
+  v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
 }
 
 }  // namespace shardkit::bench

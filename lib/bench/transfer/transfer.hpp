@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/machine/neighbors.hpp"
 #include "bench/machine/placement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
@@ -139,6 +140,7 @@ struct TransferResult {
   std::vector<TransferRow> rows;
   std::vector<PinningRow> pinning;
   std::optional<FileTransfer> file;
+  Neighbors neighbors;
 
   void describe(FieldVisitor& v);
 };

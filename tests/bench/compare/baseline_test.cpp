@@ -136,7 +136,7 @@ TEST_CASE("a baseline of version 0.1, a list of numbers for each metric, is one 
 
 TEST_CASE("a disturbed baseline is kept with a warning") {
   const TempDir dir;
-  write_file(dir.path("busy.json"), read_envelope({.warnings = R"({"code":"cores_shared","text":"only 0.8 cores"})"}));
+  write_file(dir.path("busy.json"), read_envelope({.neighbors = "others used 1.2 of 2 cores"}));
   CompareOptions options;
   options.changed = dir.path("busy.json");
   options.save_baseline = dir.path("fleet.json");

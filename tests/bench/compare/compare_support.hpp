@@ -26,7 +26,7 @@ struct ReadFacts {
   std::string path = "/data/train";
   std::string host = "node1";
   std::string requested = {};  ///< of the cache; empty: what it was
-  std::string warnings = {};
+  std::string neighbors = {};  ///< what they used, in words
   int retries = 0;  ///< an option that no version has yet
 };
 
@@ -37,10 +37,10 @@ inline std::string read_envelope(const ReadFacts& facts = {}) {
 "options":{{"path":["{}"],"threads":null,"cache":"{}","seed":0,"retries":{}}},
 "result":{{"mode":"sequential","engine":"pread","direct":false,"threads":{},"files":{},"mean_sample_bytes":{},
 "bytes_per_second":{},"latency_seconds":{{"p50":0.001,"p99":{}}},"cache":{{"state":"{}"}},
-"storage":{{"file_system":"ext4","storage_class":"nvme"}}}},
-"warnings":[{}],"error":null,"status":"ok","exit_code":0}})",
+"storage":{{"file_system":"ext4","storage_class":"nvme"}},"neighbors":{{"text":"{}"}}}},
+"error":null,"status":"ok","exit_code":0}})",
       facts.version, facts.host, facts.cpus, facts.path, facts.requested.empty() ? facts.cache : facts.requested,
-      facts.retries, facts.threads, facts.files, facts.mean_sample, facts.rate, facts.p99, facts.cache, facts.warnings);
+      facts.retries, facts.threads, facts.files, facts.mean_sample, facts.rate, facts.p99, facts.cache, facts.neighbors);
 }
 
 /// Ten results in a folder, their rates a thousandth apart around `facts.rate`.

@@ -36,7 +36,7 @@ struct Machine {
     std::string text = "cpu  0 0 0 0 0 0 0 0 0 0\n";
     for (int cpu = 0; cpu < 4; ++cpu) {
       const Ticks& t = cpu < 2 ? ours : elsewhere;
-      const int idle = is_later ? 1000 - t.user - t.interrupts - t.stolen : 0;
+      const int idle = is_later ? ticks - t.user - t.interrupts - t.stolen : 0;
       text += fmt::format("cpu{} {} 0 0 {} 0 {} 0 {} 0 0\n", cpu, t.user, idle, t.interrupts, t.stolen);
     }
     is_later = true;
@@ -49,13 +49,14 @@ struct Machine {
   }
 
   bool is_later = false;
+  int ticks = 1000;  ///< since the start
 };
 
 }  // namespace
 
 TEST_CASE("others are counted on the CPUs that this process may use") {
   Machine machine;
-  const NeighborMeter meter(machine.storage, 2, machine.tree);
+  NeighborMeter meter(machine.storage, 2, machine.tree);
   machine.set({.user = 650}, {.user = 1000}, 0, 0, 0);
   const Neighbors found = meter.so_far();
   CHECK(found.cores == 2);
@@ -66,7 +67,7 @@ TEST_CASE("others are counted on the CPUs that this process may use") {
 
 TEST_CASE("interrupts and kernel threads may work for the measurement, a hypervisor's others do not") {
   Machine machine;
-  const NeighborMeter meter(machine.storage, 2, machine.tree);
+  NeighborMeter meter(machine.storage, 2, machine.tree);
   machine.set({.user = 300, .interrupts = 400}, {}, 600, 0, 0);
   CHECK_FALSE(meter.so_far().disturb());
   machine.set({.stolen = 200}, {}, 0, 0, 0);
@@ -75,7 +76,7 @@ TEST_CASE("interrupts and kernel threads may work for the measurement, a hypervi
 
 TEST_CASE("CPUs that a quota leaves unused may be used by others") {
   Machine machine;
-  const NeighborMeter meter(machine.storage, 1, machine.tree);
+  NeighborMeter meter(machine.storage, 1, machine.tree);
   machine.set({.user = 500}, {}, 0, 0, 0);
   CHECK_FALSE(meter.so_far().disturb());
   machine.set({.user = 700}, {}, 0, 0, 0);
@@ -84,7 +85,7 @@ TEST_CASE("CPUs that a quota leaves unused may be used by others") {
 
 TEST_CASE("others on the disk matter if this process reads from it") {
   Machine machine;
-  const NeighborMeter meter(machine.storage, 2, machine.tree);
+  NeighborMeter meter(machine.storage, 2, machine.tree);
   machine.set({}, {}, 0, 0, 1'024'000'000);
   CHECK_FALSE(meter.so_far().disturb());
   machine.set({}, {}, 0, 512'000'000, 1'024'000'000);
@@ -113,7 +114,7 @@ void serve_fuse(Machine& machine, int ticks) {
 TEST_CASE("the process of a FUSE mount is no other, and all others are counted") {
   Machine machine;
   serve_fuse(machine, 0);
-  const NeighborMeter meter(machine.storage, 2, machine.tree);
+  NeighborMeter meter(machine.storage, 2, machine.tree);
   serve_fuse(machine, 900);
   machine.set({.user = 450}, {}, 0, 0, 0);
   CHECK_FALSE(meter.so_far().disturb());
@@ -126,11 +127,45 @@ TEST_CASE("the process of a FUSE mount that cannot be found counts as others, wh
   Machine machine;
   serve_fuse(machine, 0);
   machine.tree.without("/proc/70/fd");  // as for another user's process
-  const NeighborMeter meter(machine.storage, 2, machine.tree);
+  NeighborMeter meter(machine.storage, 2, machine.tree);
   CHECK_FALSE(meter.so_far().disturb());
   machine.set({.user = 450}, {}, 0, 0, 0);
   CHECK(meter.so_far().disturb());
   CHECK(meter.so_far().text() == "others used 0.9 of 2 cores (perhaps for this mount: its process was not found)");
+}
+
+TEST_CASE("what others use of a disk is compared with its highest rate, not with the few bytes of this process") {
+  Machine machine;
+  NeighborMeter meter(machine.storage, 2, machine.tree);
+  machine.set({}, {}, 0, 1'000'000'000, 1'001'000'000);  // 100 MB/s
+  meter.look();
+  machine.ticks = 3000;  // then 20 s in which this process reads next to nothing, and others 107 kB/s
+  machine.set({}, {}, 0, 1'000'100'000, 1'003'240'000);
+  const Neighbors found = meter.so_far();
+  CHECK(found.device_most == Approx(100.1e6).epsilon(0.01));
+  CHECK(found.device_bytes_per_second == Approx(104.7e3).epsilon(0.01));
+  CHECK(found.device_ratio < 0.002);
+  CHECK_FALSE(found.disturb());
+}
+
+TEST_CASE("measurements count by their time, and the disk's highest rate is that of all") {
+  const std::vector<Neighbors> parts{{1.0, 2, 0, 0, false, 200e6, 1}, {0.2, 2, 40e6, 0.4, false, 100e6, 3}, {}};
+  const Neighbors all = together(parts);
+  CHECK(all.cores == 2);
+  CHECK(all.cores_used == Approx(0.4));
+  CHECK(all.seconds == 4);
+  CHECK(all.device_bytes_per_second == Approx(30e6));
+  CHECK(all.device_ratio == Approx(0.15));
+  CHECK_FALSE(together({}).disturb());
+}
+
+TEST_CASE("where no verdict judges, a warning says that others disturbed a measurement") {
+  Context context;
+  warn_of_neighbors({0.1, 2, 0, 0}, context);
+  CHECK(context.warnings().empty());
+  warn_of_neighbors({1.0, 2, 0, 0}, context);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings().front().code == "disturbed");
 }
 
 TEST_CASE("a machine without /proc disturbs nothing") {

@@ -1,7 +1,7 @@
 """Made-up results for tests of iobench compare."""
 
 
-def envelope(rate, cache="cold", version="0.1.0", p99=0.002, warnings=()):
+def envelope(rate, cache="cold", version="0.1.0", p99=0.002, neighbors=""):
     """A result of iobench read."""
     return {
         "schema": "shardkit/read",
@@ -14,8 +14,9 @@ def envelope(rate, cache="cold", version="0.1.0", p99=0.002, warnings=()):
             "bytes_per_second": rate,
             "latency_seconds": {"p99": p99},
             "cache": {"state": cache},
+            "neighbors": {"text": neighbors},
         },
-        "warnings": list(warnings),
+        "warnings": [],
         "error": None,
         "status": "ok",
         "exit_code": 0,
