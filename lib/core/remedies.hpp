@@ -7,7 +7,7 @@
 #include <vector>
 
 /// Advice in messages that is a command or an option of ours. All of it is in one table, which
-/// tests/cli/remedies_test.py executes word for word and checks the result. Other advice, about mounts, kernels or
+/// tests/cli/remedies_table_test.py executes word for word and checks the result. Other advice, about mounts, kernels or
 /// hardware, is next to its message.
 namespace shardkit::remedy {
 
