@@ -142,6 +142,93 @@ class BadFiles(RemedyTest):
 
 
 class Caching(RemedyTest):
+class ChangedSource(RemedyTest):
+    """A source that is converted again after its files changed: what is advised depends on whether some are gone."""
+
+    def setUp(self):
+        super().setUp()
+        self.source, self.target = f"src {AWKWARD}", f"out {AWKWARD}"
+        self.make_tree(self.source)
+        self.first = self.folder / self.source / "class_0/img_003.jpg"
+        self.command = ("convert", self.source, self.target, "--samples", "10")
+        self.shardctl(*self.command)
+
+    def gone(self):
+        self.first.unlink()
+
+    def renamed(self):
+        self.first.rename(self.first.with_name("renamed.jpg"))
+
+    def gone_and_many_new(self):
+        self.first.unlink()
+        for number in range(3):
+            self.first.with_name(f"new{number}.jpg").write_bytes(fake_jpeg(b"new"))
+
+    def changed_size(self):
+        self.first.write_bytes(fake_jpeg(b"another size"))
+
+    def changed_content(self):
+        content = self.first.read_bytes()
+        self.first.write_bytes(content.replace(content[3:6], b"new"))
+        os.utime(self.first, ns=(0, 0))
+
+    def refused_and_written_elsewhere(self):
+        """The refusal; then the target that it advises, where the same command works."""
+        before = tree(self.folder / self.target)
+        refused = self.call("shardctl", *self.command)
+        self.assert_error(refused, 4, "choose an empty folder")
+        self.assertEqual(tree(self.folder / self.target), before)
+        self.shardctl("convert", self.source, "another", "--samples", "10")
+        self.assertEqual(self.shardctl("verify", "another", "--against", self.source)["errors"], 0)
+        shutil.rmtree(self.folder / "another")
+        return refused.stderr
+
+    def test_files_that_are_gone_are_named_and_not_answered_with_append(self):
+        for options in ((), ("--unlabeled",)):
+            for change in (self.gone, self.renamed, self.gone_and_many_new):
+                with self.subTest(change=change.__name__, options=options):
+                    shutil.rmtree(self.folder / self.source)
+                    shutil.rmtree(self.folder / self.target)
+                    self.make_tree(self.source)
+                    self.command = ("convert", self.source, self.target, "--samples", "10", *options)
+                    if options:
+                        for path in list((self.folder / self.source).glob("*/*.jpg")):
+                            path.rename(self.folder / self.source / f"{path.parent.name}_{path.name}")
+                        for path in list((self.folder / self.source).glob("*/")):
+                            path.rmdir()
+                        self.first = self.folder / self.source / "class_0_img_003.jpg"
+                    self.shardctl(*self.command)
+                    content = self.first.read_bytes()
+                    stamp = self.first.stat().st_mtime_ns
+                    change()
+                    refused = self.call("shardctl", *self.command)
+                    self.assert_error(refused, 4, "1 image of the plan is no longer in the source", self.first.name,
+                                      "restore", "choose an empty folder")
+                    self.assertNotIn("--append", refused.stderr)
+                    self.shardctl("convert", self.source, "another", *self.command[3:])
+                    shutil.rmtree(self.folder / "another")
+                    if change == self.gone:
+                        self.first.write_bytes(content)
+                        os.utime(self.first, ns=(stamp, stamp))
+                        self.shardctl(*self.command)
+
+    def test_files_of_another_size_need_another_target(self):
+        self.changed_size()
+        self.assertNotIn("--append", self.refused_and_written_elsewhere())
+
+    def test_files_of_the_same_size_may_differ_only_in_time(self):
+        self.changed_content()
+        self.assertNotIn("--append", text := self.refused_and_written_elsewhere())
+        self.assertIn("if only times differ, add --identity size", text)
+        self.shardctl(*self.command, "--identity", "size")
+
+    def test_new_files_are_added(self):
+        self.first.with_name("new.jpg").write_bytes(fake_jpeg(b"new"))
+        self.assertIn("add new files with --append", self.refused_and_written_elsewhere())
+        self.shardctl(*self.command, "--append")
+        self.assertEqual(self.shardctl("verify", self.target, "--against", self.source)["errors"], 0)
+
+
     """Damage in staged folders, and leases in the way."""
 
     def setUp(self):
