@@ -31,6 +31,7 @@ constexpr std::array kTable{
     Row{"max_bad", " --max-bad {}"},
     Row{"merge", "shardctl merge {}"},
     Row{"index", "shardctl index {}"},
+    Row{"parts", "shardctl parts {}"},
     Row{"index_reader", " --{}"},
     Row{"index_replace", "shardctl index {} --replace"},
     Row{"move_away", "mkdir -p EXTRA && mv {} EXTRA"},
@@ -94,6 +95,7 @@ std::string merge(const std::string& folder) { return filled("merge", {shell_wor
 std::string index(const Named& shards, std::string_view reader) {
   const std::string command = filled("index", {words(shards)});
   return reader.empty() ? command : command + filled("index_reader", {std::string(reader)});
+std::string parts(const std::string& folder) { return filled("parts", {shell_word(folder)}); }
 }
 
 std::string index_replace(const std::string& folder) { return filled("index_replace", {shell_word(folder)}); }

@@ -54,6 +54,8 @@ std::string merge(const std::string& folder);
 /// Creates manifest and indexes for shards of other programs; with `reader` ("wids") that reader's indexes.
 std::string index(const Named& shards, std::string_view reader = {});
 /// Indexes the tars in `folder` as they are, instead of what a convert or reshard wrote about them.
+/// Lists the parts of a set and what each lacks.
+std::string parts(const std::string& folder);
 std::string index_replace(const std::string& folder);
 /// Moves files to a folder that the user chooses.
 std::string move_away(const Named& files);

@@ -487,6 +487,40 @@ class SetsAsClasses(RemedyTest):
 
     def test_images_without_class_folders(self):
         self.make("train2017/1.jpg", "train2017/2.jpg", "val2017/3.jpg")
+    def test_parts_of_which_none_has_finished_are_named_with_their_bad_files(self):
+        self.make_tree()
+        bad = [self.folder / "src/class_1" / f"img_{number:03}.jpg" for number in range(2)]
+        good = [path.read_bytes() for path in bad]
+        for path in bad:
+            path.write_text("<html>")
+        target = f"set {AWKWARD}"
+        convert = ("convert", "src", target, "--samples", "90")
+        self.assertEqual(self.call("shardctl", *convert).returncode, 4)
+        self.assert_error(self.call("shardctl", "merge", target), 4, "no part has finished", "class_1/img_000.jpg",
+                          "class_1/img_001.jpg", "run its command again")
+        for path, content in zip(bad, good):
+            path.write_bytes(content)
+        self.shardctl(*convert)
+
+    def test_row_parts(self):
+        self.make_tree()
+        (self.folder / "src/class_1/img_000.jpg").write_text("<html>")
+        target = f"set {AWKWARD}"
+        self.shardctl("plan", "src", "-o", "plan", "--samples", "10", "--parts", "3")
+        convert = ("convert", "src", target, "--plan", "plan", "--part")
+        failed = [part for part in ("0/3", "1/3", "2/3") if self.call("shardctl", *convert, part).returncode == 4]
+        for name in (self.folder / target / ".shardkit").glob("part-*.json"):
+            name.unlink()
+        self.assertEqual(len(failed), 1)
+        refused = self.call("shardctl", "merge", target)
+        self.assert_error(refused, 4, "part 0/3", "3 parts of 3 are missing")
+        self.follow(self.advised(refused, 4)[0])
+        for part in sorted({"0/3", "1/3", "2/3"} - set(failed)):
+            self.shardctl(*convert, part)
+        self.assert_error(self.call("shardctl", "merge", target), 4, f"part {failed[0]} has failed", "class_1/img_000.jpg")
+        self.shardctl(*convert, failed[0], "--on-bad", "skip")
+        self.shardctl("merge", target)
+
         (self.folder / self.source / "annotations").mkdir()
         (self.folder / self.source / "annotations/instances.json").write_text("{}")
         unlabeled, listed, *_ = self.refused()
