@@ -3,6 +3,8 @@
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/remedies_table_test.py
 """
 
+import gzip
+import io
 import json
 import os
 import pathlib
@@ -11,6 +13,7 @@ import shutil
 import sys
 import tarfile
 import unittest
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
 from program import fake_jpeg, result_of, tree  # noqa: E402
@@ -72,7 +75,6 @@ class Table(RemedyTest):
 
     def test_row_reshard_unpacks_what_is_compressed(self):
         self.write_shards(a=self.samples(1, 2))
-        import gzip
         path = self.folder / self.shards / "a.tar"
         path.write_bytes(gzip.compress(path.read_bytes()))
         self.follow_all(self.found(self.shards))
@@ -81,6 +83,86 @@ class Table(RemedyTest):
         path.rename(path.with_suffix(".tar.gz"))
         self.follow(self.advised(self.call("shardctl", "stat", self.shards), 4)[0])
         self.sound("OUT")
+
+    def listed_shard(self):
+        """The first shard of a set that has a manifest."""
+        return self.converted()[0]
+
+    def append_by_tar(self, path, *samples):
+        path.chmod(0o644)
+        with tarfile.open(path, "a", format=tarfile.USTAR_FORMAT) as archive:
+            for name, content in samples:
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+
+    def test_row_reshard_of_a_shard_that_got_another_member(self):
+        path = self.listed_shard()
+        self.append_by_tar(path, ("y.JPG", fake_jpeg(b"y")), ("y.cls", b"0"))
+        restore, command = self.found(self.shards)
+        self.assertTrue(restore.startswith("# restore"), restore)
+        self.assertIn("--salvage", command)
+        self.follow(command)
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 91)
+
+    def test_row_mark_duplicates_of_tars_that_were_put_together(self):
+        for compress in (bytes, gzip.compress):
+            for listed in (True, False):
+                with self.subTest(compress=compress, listed=listed):
+                    for name in ("src", self.shards, "OUT"):
+                        shutil.rmtree(self.folder / name, ignore_errors=True)
+                    path, second, _ = self.converted()
+                    if not listed:
+                        (path.parent / "manifest.json").unlink()
+                        shutil.rmtree(path.parent / ".shardkit")
+                    path.chmod(0o644)
+                    path.write_bytes(compress(path.read_bytes()) + compress(second.read_bytes()))
+                    self.follow_all(self.found(self.shards))
+                    self.assertEqual(self.shardctl("stat", "OUT")["samples"], 120)
+                    self.assertEqual(self.call("shardctl", "verify", "OUT").returncode, 0)
+                    shutil.rmtree(self.folder / "OUT")
+                    self.follow(self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)[0])
+                    self.assertEqual(self.shardctl("stat", "OUT")["samples"], 120)
+
+    def test_row_salvage_leaves_out_what_is_no_tar(self):
+        path = self.listed_shard()
+        path.chmod(0o644)
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.jpg", fake_jpeg())
+        self.assertIn("unpack it", self.call("shardctl", "verify", self.shards).stdout)
+        for command in (*self.found(self.shards), self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)[0]):
+            self.follow(command)
+            self.sound("OUT")
+            self.assertEqual(self.shardctl("stat", "OUT")["samples"], 60)
+            shutil.rmtree(self.folder / "OUT")
+
+    def test_row_drop_large(self):
+        self.write_shards(a=self.samples(1), b=self.samples(2))
+        with open(self.folder / self.shards / "a.tar", "ab") as file:  # sparse on disk
+            file.truncate(file.tell() - tarfile.RECORDSIZE + 4 * tarfile.BLOCKSIZE)
+            member = tarfile.TarInfo("x.jpg")
+            member.size = 8 << 30
+            file.write(member.tobuf(tarfile.GNU_FORMAT))
+            file.truncate(file.tell() + member.size + 2 * tarfile.BLOCKSIZE)
+        for command in (*self.found(self.shards), *self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)):
+            if command.startswith("#"):
+                continue
+            self.assertIn("--max-size", command)
+            self.follow(command)
+            self.sound("OUT")
+            shutil.rmtree(self.folder / "OUT")
+
+    def test_no_reshard_is_advised_that_would_stop(self):
+        sparse = tarfile.TarInfo("z.JPG")
+        sparse.type = tarfile.GNUTYPE_SPARSE
+        self.write_shards(a=self.samples(1))
+        with open(self.folder / self.shards / "b.tar", "wb") as file:
+            file.write(sparse.tobuf(tarfile.GNU_FORMAT) + bytes(2 * tarfile.BLOCKSIZE))
+        self.assertEqual(self.call("shardctl", "reshard", self.shards, "OUT").returncode, 4)
+        remedies = self.found(self.shards)
+        self.assertIn("no command repairs", remedies[0])
+        self.assertEqual([line for line in remedies if not line.startswith("#")], [])
 
     def test_row_salvage(self):
         self.write_shards(a=self.samples(*range(8)), b=self.samples(*range(8, 12)))
