@@ -1,5 +1,6 @@
 """What shardctl stage does with slow servers and slow disks, and what it says meanwhile."""
 
+import functools
 import http.server
 import json
 import os
@@ -97,6 +98,32 @@ class EngineTest(StageTest):
             if text in line:
                 return line
         self.fail(f"'{text}' did not come: {''.join(seen)}")
+
+
+class OtherVersions(EngineTest):
+    def test_a_server_with_another_etag_in_each_answer_serves_shards_and_indexes(self):
+        self.make_tree("photos", classes=2, per_class=5)
+        source = self.folder / "source"
+        self.assertEqual(run("shardctl", "convert", self.folder / "photos", source, "--index", "wids").returncode, 0)
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def end_headers(self):
+                self.send_header("ETag", f'"{os.urandom(8).hex()}"')
+                super().end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=source))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        for _ in range(2):
+            finished = run("shardctl", "stage", f"http://127.0.0.1:{server.server_port}/", self.out, env=CLEAN)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+        for index in source.glob(".shardkit/*.index"):
+            self.assertEqual((self.out / ".shardkit" / index.name).read_bytes(), index.read_bytes())
+        self.assertEqual(run("shardctl", "verify", self.out, "--strict").returncode, 0)
 
 
 class Messages(EngineTest):
