@@ -127,6 +127,23 @@ class OtherVersions(EngineTest):
 
 
 class Messages(EngineTest):
+    def test_each_line_of_a_json_log_is_an_object_and_the_last_has_what_a_scheduler_records(self):
+        source = self.make_shards(per_class=4)
+        for options, code in ((("--dry-run",), 0), ((), 0), (("--include", "nothing"), 4)):
+            with self.subTest(options):
+                finished = run("shardctl", "stage", source, self.out, "--log", "json", "--lease-id", "job 7", *options)
+                self.assertEqual(finished.returncode, code, finished.stderr)
+                lines = [json.loads(line) for line in finished.stderr.splitlines()]
+                self.assertTrue(all({"time", "level", "event"} <= set(line) for line in lines))
+                last = lines[-1]
+                self.assertEqual((last["event"], last["exit_code"]), ("done", code))
+                self.assertEqual(last["operands"], {"src": [str(source)], "dst": str(self.out)})
+                if code == 0:
+                    result = last["result"]
+                    self.assertEqual(result["bytes"], sum(path.stat().st_size for path in source.rglob("*") if path.is_file()))
+                    self.assertEqual((result["verified"], result["lease_id"]), ("", None) if options else ("checksum", "job 7"))
+                    self.assertEqual(result["lease_expires_at"] is None, bool(options))
+
     def test_a_retry_is_a_line_when_it_happens_with_address_attempt_and_the_wait_that_the_server_asks_for(self):
         def refuse(request):
             if not request.is_data:
