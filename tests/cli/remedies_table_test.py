@@ -503,6 +503,48 @@ class Table(RemedyTest):
                 self.sound(self.shards)
                 self.assertEqual((self.folder / f"EXTRA/{name}.tar").read_bytes(), shard.read_bytes())
 
+    def moved_away(self, path, *command, exit_code=4):
+        """The refusal of `command`, whose only advice that is a command keeps the content of `path` and makes `command` work."""
+        content = path.read_bytes() if path.is_file() else None
+        (advice,) = self.advised(self.call("shardctl", *command), exit_code)
+        self.follow(advice)
+        self.assertFalse(os.path.lexists(path))
+        moved = self.folder / "EXTRA" / path.name
+        self.assertTrue(os.path.lexists(moved))
+        if content is not None:
+            self.assertEqual(moved.read_bytes(), content)
+        shutil.rmtree(self.folder / "EXTRA")
+        self.shardctl(*command)
+
+    def test_row_move_away_what_stands_where_a_verb_writes(self):
+        self.converted()
+        (self.folder / "node").mkdir()
+        for name in ("manifest.json", "shard-000001.tar"):
+            with self.subTest(name):
+                path = self.folder / "node" / name
+                path.write_text("the only copy of something")
+                self.moved_away(path, "stage", self.shards, "node")
+                self.sound("node")
+                shutil.rmtree(self.folder / "node")
+                (self.folder / "node").mkdir()
+        self.shardctl("extract", self.shards, "back")
+        for name in ("class_0/img_000.jpg", "class_1"):
+            with self.subTest(name):
+                path = self.folder / "back" / name
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                path.write_text("the only copy of something")
+                self.moved_away(path, "extract", self.shards, "back")
+
+    def test_row_move_away_what_convert_refuses_in_a_source(self):
+        self.make_tree()
+        loop = self.folder / "src/class_0/loop"
+        loop.symlink_to("..")
+        self.moved_away(loop, "convert", "src", self.shards)
+        shutil.rmtree(self.folder / self.shards)
+        empty = self.folder / "src/class_9"
+        empty.mkdir()
+        self.moved_away(empty, "convert", "src", self.shards)
+
     def test_a_shard_of_something_else_is_moved_away_and_not_written_into_the_set(self):
         shards = self.converted()
         with tarfile.open(shards[0].with_name("foreign.tar"), "w") as foreign:

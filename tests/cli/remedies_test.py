@@ -105,15 +105,16 @@ class BadFiles(RemedyTest):
         self.assert_finished(75)
 
     def test_correcting_them(self):
-        self.assertIn("correct or delete these files and run the same command again", self.refused.stderr)
+        self.assertIn("correct these files, or move them out of the source, and run the same command again", self.refused.stderr)
         for name in self.bad:
             (self.folder / self.source / name).write_bytes(self.good[name])
         self.shardctl(*self.command)
         self.assert_finished(90)
 
-    def test_deleting_them(self):
-        for name in self.bad:
-            (self.folder / self.source / name).unlink()
+    def test_moving_them_away(self):
+        (self.folder / "elsewhere").mkdir()
+        for number, name in enumerate(self.bad):
+            (self.folder / self.source / name).rename(self.folder / f"elsewhere/{number}")
         self.shardctl(*self.command)
         self.assert_finished(75)
 
@@ -141,7 +142,6 @@ class BadFiles(RemedyTest):
         self.shardctl("plan", self.source, "-o", "plan", "--on-bad", "skip", "--max-bad", "12")
 
 
-class Caching(RemedyTest):
 class ChangedSource(RemedyTest):
     """A source that is converted again after its files changed: what is advised depends on whether some are gone."""
 
@@ -229,6 +229,7 @@ class ChangedSource(RemedyTest):
         self.assertEqual(self.shardctl("verify", self.target, "--against", self.source)["errors"], 0)
 
 
+class Caching(RemedyTest):
     """Damage in staged folders, and leases in the way."""
 
     def setUp(self):
@@ -426,6 +427,40 @@ class Merging(RemedyTest):
         self.shardctl("convert", "src", "set", "--samples", "10", "--part", "1/2")
         self.shardctl("merge", "set")
 
+    def test_parts_of_which_none_has_finished_are_named_with_their_bad_files(self):
+        self.make_tree()
+        bad = [self.folder / "src/class_1" / f"img_{number:03}.jpg" for number in range(2)]
+        good = [path.read_bytes() for path in bad]
+        for path in bad:
+            path.write_text("<html>")
+        target = f"set {AWKWARD}"
+        convert = ("convert", "src", target, "--samples", "90")
+        self.assertEqual(self.call("shardctl", *convert).returncode, 4)
+        self.assert_error(self.call("shardctl", "merge", target), 4, "no part has finished", "class_1/img_000.jpg",
+                          "class_1/img_001.jpg", "run its command again")
+        for path, content in zip(bad, good):
+            path.write_bytes(content)
+        self.shardctl(*convert)
+
+    def test_row_parts(self):
+        self.make_tree()
+        (self.folder / "src/class_1/img_000.jpg").write_text("<html>")
+        target = f"set {AWKWARD}"
+        self.shardctl("plan", "src", "-o", "plan", "--samples", "10", "--parts", "3")
+        convert = ("convert", "src", target, "--plan", "plan", "--part")
+        failed = [part for part in ("0/3", "1/3", "2/3") if self.call("shardctl", *convert, part).returncode == 4]
+        for name in (self.folder / target / ".shardkit").glob("part-*.json"):
+            name.unlink()
+        self.assertEqual(len(failed), 1)
+        refused = self.call("shardctl", "merge", target)
+        self.assert_error(refused, 4, "part 0/3", "3 parts of 3 are missing")
+        self.follow(self.advised(refused, 4)[0])
+        for part in sorted({"0/3", "1/3", "2/3"} - set(failed)):
+            self.shardctl(*convert, part)
+        self.assert_error(self.call("shardctl", "merge", target), 4, f"part {failed[0]} has failed", "class_1/img_000.jpg")
+        self.shardctl(*convert, failed[0], "--on-bad", "skip")
+        self.shardctl("merge", target)
+
     def test_shards_of_others_are_indexed_instead(self):
         self.write_tar(f"x {AWKWARD}/a.tar", [("a.jpg", fake_jpeg(b"a")), ("a.cls", b"0")])
         command, = self.advised(self.call("shardctl", "merge", f"x {AWKWARD}"), 4)
@@ -487,40 +522,6 @@ class SetsAsClasses(RemedyTest):
 
     def test_images_without_class_folders(self):
         self.make("train2017/1.jpg", "train2017/2.jpg", "val2017/3.jpg")
-    def test_parts_of_which_none_has_finished_are_named_with_their_bad_files(self):
-        self.make_tree()
-        bad = [self.folder / "src/class_1" / f"img_{number:03}.jpg" for number in range(2)]
-        good = [path.read_bytes() for path in bad]
-        for path in bad:
-            path.write_text("<html>")
-        target = f"set {AWKWARD}"
-        convert = ("convert", "src", target, "--samples", "90")
-        self.assertEqual(self.call("shardctl", *convert).returncode, 4)
-        self.assert_error(self.call("shardctl", "merge", target), 4, "no part has finished", "class_1/img_000.jpg",
-                          "class_1/img_001.jpg", "run its command again")
-        for path, content in zip(bad, good):
-            path.write_bytes(content)
-        self.shardctl(*convert)
-
-    def test_row_parts(self):
-        self.make_tree()
-        (self.folder / "src/class_1/img_000.jpg").write_text("<html>")
-        target = f"set {AWKWARD}"
-        self.shardctl("plan", "src", "-o", "plan", "--samples", "10", "--parts", "3")
-        convert = ("convert", "src", target, "--plan", "plan", "--part")
-        failed = [part for part in ("0/3", "1/3", "2/3") if self.call("shardctl", *convert, part).returncode == 4]
-        for name in (self.folder / target / ".shardkit").glob("part-*.json"):
-            name.unlink()
-        self.assertEqual(len(failed), 1)
-        refused = self.call("shardctl", "merge", target)
-        self.assert_error(refused, 4, "part 0/3", "3 parts of 3 are missing")
-        self.follow(self.advised(refused, 4)[0])
-        for part in sorted({"0/3", "1/3", "2/3"} - set(failed)):
-            self.shardctl(*convert, part)
-        self.assert_error(self.call("shardctl", "merge", target), 4, f"part {failed[0]} has failed", "class_1/img_000.jpg")
-        self.shardctl(*convert, failed[0], "--on-bad", "skip")
-        self.shardctl("merge", target)
-
         (self.folder / self.source / "annotations").mkdir()
         (self.folder / self.source / "annotations/instances.json").write_text("{}")
         unlabeled, listed, *_ = self.refused()

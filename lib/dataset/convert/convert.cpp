@@ -18,6 +18,9 @@
 #include "dataset/sharding/earlier_samples.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
+#include "formats/plan_file.hpp"
+#include "formats/shard_index.hpp"
+#include "io/publish.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -314,16 +317,17 @@ class Conversion {
                        format_count(finished + open, "shard"));
   }
 
-  /// What makes the bad files good, or deletes them on purpose.
+  /// What makes the bad files good, or takes them out on purpose.
   std::string correction() const {
     const bool is_one = result_.bad == 1;
     const auto gone =
         static_cast<std::size_t>(std::ranges::count(open_, true, [](const BadFile& file) { return file.seen.gone; }));
     if (gone == open_.size()) return is_one ? "add it" : "add these files";
-    std::string text = is_one ? "correct or delete it" : "correct or delete these files";
+    std::string text =
+        is_one ? "correct it, or move it out of the source," : "correct these files, or move them out of the source,";
     if (!options_.sharding.images.list.empty()) {
-      text = is_one ? "correct it, or delete it but keep its row,"
-                    : "correct these files, or delete them but keep their rows,";
+      text = is_one ? "correct it, or move it away but keep its row,"
+                    : "correct these files, or move them away but keep their rows,";
     }
     return gone > 0 ? text + ", add those that do not exist," : text;
   }
