@@ -352,6 +352,66 @@ class Caching(RemedyTest):
                 self.follow(command.replace("OUT", f"'{name} again'"))
 
 
+class Swapped(RemedyTest):
+    """Operands in the wrong order: the message has the command in the right one, and nothing is written."""
+
+    def setUp(self):
+        super().setUp()
+        self.images, self.set = f"photos {AWKWARD}", f"set {AWKWARD}"
+        self.make_tree(self.images, classes=2, per_class=6)
+        self.options = ("--samples", "4", "--no-shuffle")
+        self.shardctl("convert", self.images, self.set, *self.options)
+        (self.folder / "empty").mkdir()
+
+    def refused(self, *command):
+        before = tree(self.folder)
+        (advice,) = self.advised(self.call(*command), 2)
+        self.assertEqual(tree(self.folder), before)
+        return advice
+
+    def test_convert(self):
+        for source in ("new", "empty", self.set):
+            with self.subTest(source):
+                advice = self.refused("shardctl", "convert", source, self.images, *self.options)
+                self.follow(advice)
+                self.assertEqual(self.shardctl("verify", source, "--against", self.images)["errors"], 0)
+
+    def test_verbs_that_read_shards(self):
+        for verb in ("reshard", "stage", "extract"):
+            for source in ("new", "empty"):
+                with self.subTest(verb=verb, source=source):
+                    self.follow(self.refused("shardctl", verb, source, self.set))
+                    shutil.rmtree(self.folder / source)
+                    (self.folder / "empty").mkdir(exist_ok=True)
+
+    def test_a_copy_is_not_staged_back_to_its_source(self):
+        self.shardctl("stage", self.set, "node")
+        self.follow(self.refused("shardctl", "stage", "node", self.set))
+
+    def test_a_source_that_is_away_is_not_taken_for_a_target(self):
+        self.shardctl("stage", self.set, "node")
+        self.shardctl("reshard", self.set, "other")
+        (self.folder / self.set).rename(self.folder / "away")
+        for verb, target in (("stage", "node"), ("reshard", "other")):
+            refused = self.call("shardctl", verb, self.set, target)
+            self.assertEqual(refused.returncode, 4, refused.stderr)
+            self.assertNotIn("swapped", refused.stderr)
+
+    def test_an_address_as_target(self):
+        advice = self.refused("shardctl", "stage", "node", self.serve(self.folder / self.set))
+        self.follow(advice)
+        self.assertEqual(self.shardctl("verify", "node")["errors"], 0)
+
+    def test_verify_against(self):
+        self.follow(self.refused("shardctl", "verify", self.images, "--against", self.set))
+
+    def test_baselines_are_compared_with(self):
+        self.assertEqual(self.call("iobench", "read", self.set, "--min-time", "0.01", "--json", "new.json").returncode, 0)
+        self.assertEqual(self.call("iobench", "compare", "new.json", "--save-baseline", "base.json").returncode, 0)
+        advice = self.refused("iobench", "compare", "new.json", "base.json")
+        self.assertIn(self.shell(advice).returncode, (0, 3))
+
+
 class Extracting(RemedyTest):
     def test_two_samples_of_one_name_are_both_extracted(self):
         for name in ("one", "two"):

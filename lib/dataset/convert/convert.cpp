@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/object_location.hpp"
+#include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
@@ -393,10 +395,27 @@ class Conversion {
   std::uint64_t allowed_ = 0;  ///< the actual kind
 };
 
+/// A set as source and images as target are the other order, too.
+void refuse_swapped(const ConvertOptions& options) {
+  using catalog::Content;
+  ConvertOptions other = options;
+  std::swap(other.source, other.target);
+  const std::string swapped = command_text("shardctl convert", other);
+  catalog::refuse_swapped(options.source, options.target, Content::images, swapped);
+  const bool is_set = !catalog::is_address(options.source) &&
+                      std::filesystem::exists(
+                          io::join_path(options.source, io::join_path(formats::kStateFolder, formats::plan_name(0))));
+  if (!is_set || catalog::content_of(options.target) != Content::images) return;
+  catalog::throw_swapped(options.source,
+                         fmt::format("'{}' contains a set, and '{}' contains images", options.source, options.target),
+                         swapped);
+}
+
 }  // namespace
 
 ConvertResult try_convert(const ConvertOptions& options, Context& ctx) {
   check(options);
+  refuse_swapped(options);
   const auto files = io::posix_file_system();
   return Conversion(options, ctx, *files).run();
 }
@@ -408,6 +427,7 @@ ConvertResult convert(const ConvertOptions& options, Context& ctx) {
 
 ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx) {
   check(options);
+  refuse_swapped(options);
   ConvertResult result = Conversion(options, ctx, files).run();
   result.throw_if_failed();
   return result;

@@ -14,6 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "catalog/shard_set.hpp"
+#include "catalog/swapped_operands.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
@@ -407,6 +409,19 @@ class Verification {
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
 };
 
+/// The images were given as shards, and the shards as source.
+void refuse_swapped(const VerifyOptions& options) {
+  using catalog::Content;
+  if (options.shards.size() != 1 || options.against.empty()) return;
+  const std::string& shards = options.shards.front();
+  if (catalog::content_of(shards) != Content::images || catalog::content_of(options.against) != Content::shards) return;
+  VerifyOptions other = options;
+  std::swap(other.shards.front(), other.against);
+  catalog::throw_swapped(
+      shards, fmt::format("'{}' contains images, and --against '{}' contains shards", shards, options.against),
+      command_text("shardctl verify", other));
+}
+
 /// The finding about the folder of a convert or reshard that has not finished its first shard.
 std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
   const std::string& folder = options.shards.empty() ? "" : options.shards.front();
@@ -431,6 +446,7 @@ std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
 }  // namespace
 
 VerifyResult verify(const VerifyOptions& options, Context& ctx) {
+  refuse_swapped(options);
   auto unfinished = without_shards(options);
   return unfinished ? std::move(*unfinished) : Verification(options, ctx).run();
 }
