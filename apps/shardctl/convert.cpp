@@ -42,8 +42,9 @@ cli::Command convert_command() {
                       "on names and contents of the source and on the options, never on the number of threads or "
                       "parts, or on the machine.\n\nIf the target belongs to another plan, the command fails.\n\nBad "
                       "files do not stop a run. It "
-                      "writes all shards that contain none, lists the bad files and ends with exit code 4. Correct or "
-                      "delete them and run the same command again, or use --on-bad skip to leave them out.",
+                      "writes all shards that contain none, lists the bad files and ends with exit code 4. Correct "
+                      "them, or move them out of the source, and run the same command again. Or use --on-bad skip to "
+                      "leave them out.",
        .examples = {{"shardctl convert imagenet/train shards/train", "shuffled shards of at most 256 MiB"},
                     {"shardctl convert imagenet/train shards/train --on-bad skip --max-bad 0.1%",
                      "leave out files that are not images, up to 0.1 %"},

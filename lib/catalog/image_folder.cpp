@@ -90,8 +90,10 @@ class ClassWalker {
     }
     std::error_code error;  // without a link it is a mount
     const std::string target = std::filesystem::read_symlink(link, error);
-    throw Error(ErrorCode::conflict, At{link.string()}, "'{}'{} leads back into a folder that contains it; remove {}",
-                link.string(), error ? "" : fmt::format(", a link to '{}',", target), error ? "it" : "the link");
+    throw Error(ErrorCode::conflict, At{link.string()},
+                "'{}'{} leads back into a folder that contains it; {} moves {} away", link.string(),
+                error ? "" : fmt::format(", a link to '{}',", target),
+                remedy::in_text(remedy::move_away({link.string()})), error ? "it" : "the link");
   }
 
   std::string class_path_;
@@ -262,7 +264,8 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
     if (!item.files.empty() || options.allow_empty) continue;
     const std::string path = source.path_of(item.name);
     throw Error(ErrorCode::corrupt, At{path},
-                "class folder '{}' has no images; remove it, or accept it with --allow-empty", path);
+                "class folder '{}' has no images; accept it with --allow-empty, or move it away: {}", path,
+                remedy::in_text(remedy::move_away({path})));
   }
 }
 

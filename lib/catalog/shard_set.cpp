@@ -133,7 +133,7 @@ class ShardFinder {
     throw Error(ErrorCode::unsupported, At{folder},
                 "folder '{}' contains only compressed tars such as '{}', which do not allow random access; {} writes "
                 "plain shards of their samples",
-                folder, compressed_.back(), remedy::in_text(remedy::reshard({folder})));
+                folder, compressed_.back(), remedy::in_text(remedy::reshard_unread({folder})));
   }
 
   void add_shard(const std::string& path, const std::string& named_by) {
@@ -283,7 +283,7 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, 
         "compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
         set.compressed.front(),
         set.compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", set.compressed.size() - 1),
-        remedy::in_text(remedy::reshard(operands)));
+        remedy::in_text(remedy::reshard_unread(operands)));
   }
   return set;
 }

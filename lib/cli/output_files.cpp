@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/app.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "io/publish.hpp"
 
@@ -109,7 +110,7 @@ void require_apart(const NamedFile& output, const NamedFile& other, std::string_
 
 }  // namespace
 
-void require_writable(const Field& output, const std::string& path) {
+void require_writable(const Field& output, const std::string& path, const std::string& swapped) {
   const std::string option = output.spelling();
   const bool is_file = output.role == Role::output_file;
   const char* const wanted = is_file ? "file" : "folder";
@@ -117,8 +118,8 @@ void require_writable(const Field& output, const std::string& path) {
   if (is_file && path.empty()) refuse(fmt::format("{}: the file name is empty", option));
   if (path == "-") refuse(fmt::format("{}: give a {}; only --json accepts - for standard output", option, wanted));
   if (is_url(path) || has_scheme(path, "s3:/") || has_scheme(path, "gs:/")) {  // with a slash lost
-    refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}", option, path,
-                       wanted));
+    refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}{}", option, path,
+                       wanted, swapped.empty() ? "" : ". If the order is wrong: " + remedy::in_text(swapped)));
   }
   const PathKind kind = kind_of(path);
   if (!is_file || kind == PathKind::stream) return;  // opening a pipe twice would end its reader

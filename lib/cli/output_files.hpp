@@ -19,8 +19,9 @@ class OutputClosed final : public Error {
 
 /// Throws for a `path`, file or folder, to which `output` cannot be written, so that hours of work do not end with a
 /// result that cannot be stored: Error{usage} for a URL, "-", or a folder instead of a file, Error{not_found, denied}
-/// if a file's folder does not exist or is not writable.
-void require_writable(const Field& output, const std::string& path);
+/// if a file's folder does not exist or is not writable. `swapped`: for a URL, the command with the operands in the
+/// other order, if that would be possible.
+void require_writable(const Field& output, const std::string& path, const std::string& swapped = {});
 
 /// Publishes `text` as `path`: either the old file or the new one is there, never a part. Devices and pipes are written
 /// directly. Throws Error.

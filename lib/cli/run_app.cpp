@@ -24,6 +24,7 @@
 #include "cli/report_formats.hpp"
 #include "cli/signal_watch.hpp"
 #include "cli/text_report.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "system/limits.hpp"
@@ -127,7 +128,7 @@ class CommandRun {
       const auto* path = std::get_if<std::string>(&output.value);
       if (!output.field.is_output() || path == nullptr || (path->empty() && !output.optional)) continue;
       try {
-        require_writable(output.field, *path);
+        require_writable(output.field, *path, output.field.is_operand() ? swapped_command() : std::string());
       } catch (const Error&) {
         refused_outputs_.insert(*path);
         if (!refusal) refusal = std::current_exception();
@@ -135,6 +136,23 @@ class CommandRun {
     }
     if (refusal) std::rethrow_exception(refusal);
     require_files_apart();
+  }
+
+  /// The command with its two operands in the other order; empty unless it has two, and the first is local.
+  std::string swapped_command() {
+    std::vector<FieldNode> given = field_tree([&](FieldVisitor& v) { invocation_.describe_options(v); });
+    std::vector<std::string*> operands;
+    for (FieldNode& node : given) {
+      if (!node.field.is_operand()) continue;
+      auto* many = std::get_if<std::vector<std::string>>(&node.value);
+      auto* one = std::get_if<std::string>(&node.value);
+      operands.push_back(one != nullptr ? one : many != nullptr && many->size() == 1 ? many->data() : nullptr);
+    }
+    const bool is_pair = operands.size() == 2 && operands[0] != nullptr && operands[1] != nullptr;
+    if (!is_pair || is_url(*operands[0])) return {};
+    std::swap(*operands[0], *operands[1]);
+    Invocation defaults = command_.prepare();
+    return command_text(title(), given, field_tree([&](FieldVisitor& v) { defaults.describe_options(v); }));
   }
 
   /// Checks that no output replaces another file, before the work, and again for files made meanwhile.

@@ -20,6 +20,7 @@ constexpr std::array kTable{
     Row{"mark_duplicates", " --mark-duplicates"},
     Row{"drop_bad", " --drop-bad"},
     Row{"merge_classes", " --merge-classes"},
+    Row{"drop_large", " --max-size 8589934591"},
     Row{"rename", " --rename {}"},
     Row{"shards", " --shards {}"},
     Row{"multiple_of", " --multiple-of {}"},
@@ -30,6 +31,7 @@ constexpr std::array kTable{
     Row{"leave_out", " --on-bad skip"},
     Row{"max_bad", " --max-bad {}"},
     Row{"merge", "shardctl merge {}"},
+    Row{"parts", "shardctl parts {}"},
     Row{"index", "shardctl index {}"},
     Row{"index_reader", " --{}"},
     Row{"index_replace", "shardctl index {} --replace"},
@@ -73,10 +75,13 @@ std::string reshard(const Named& shards, const Repairs& repairs) {
   if (repairs.mark_duplicates) command += filled("mark_duplicates");
   if (repairs.drop_bad) command += filled("drop_bad");
   if (repairs.merge_classes) command += filled("merge_classes");
+  if (repairs.drop_large) command += filled("drop_large");
   if (!repairs.rename.empty()) command += filled("rename", {shell_word(repairs.rename)});
   if (repairs.shards > 0) command += filled("shards", {fmt::to_string(repairs.shards)});
   return command;
 }
+
+std::string reshard_unread(const Named& shards) { return reshard(shards, {.salvage = true, .mark_duplicates = true}); }
 
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
   return reshard(shards) + filled("multiple_of", {fmt::to_string(ranks)});
@@ -90,6 +95,7 @@ std::string plan(const std::string& source, const std::string& output) {
   return filled("plan", {word(source, "SRC"), shell_word(output)});
 }
 std::string merge(const std::string& folder) { return filled("merge", {shell_word(folder)}); }
+std::string parts(const std::string& folder) { return filled("parts", {shell_word(folder)}); }
 
 std::string index(const Named& shards, std::string_view reader) {
   const std::string command = filled("index", {words(shards)});
@@ -115,6 +121,7 @@ std::string stage(const std::string& source, const std::string& folder, const st
 std::string with_merge_classes(const std::string& command) { return command + filled("merge_classes"); }
 std::string with_mark_duplicates(const std::string& command) { return command + filled("mark_duplicates"); }
 std::string with_salvage(const std::string& command) { return command + filled("salvage"); }
+std::string with_drop_large(const std::string& command) { return command + filled("drop_large"); }
 std::string with_leave_out(const std::string& command, std::uint64_t most) {
   return command + filled("leave_out") + (most > 0 ? filled("max_bad", {fmt::to_string(most)}) : std::string());
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 /// Advice in messages that is a command or an option of ours. All of it is in one table, which
-/// tests/cli/remedies_test.py executes word for word and checks the result. Other advice, about mounts, kernels or
-/// hardware, is next to its message.
+/// tests/cli/remedies_table_test.py executes word for word and checks the result. Other advice, about mounts, kernels
+/// or hardware, is next to its message.
 namespace shardkit::remedy {
 
 struct Row {
@@ -27,10 +27,11 @@ struct Repairs {
   bool mark_duplicates = false;  ///< duplicate keys, and duplicate extensions within a sample
   bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data
   bool merge_classes = false;    ///< labels that mean different classes in different folders
+  bool drop_large = false;      ///< samples that no plain header can describe, because of their size
   std::string rename = {};       ///< "=jpg": members without an extension
   std::uint64_t shards = 0;      ///< to write; 0: as usual. Repairs nothing
 
-  bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || !rename.empty(); }
+  bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || drop_large || !rename.empty(); }
 };
 
 // Commands, for in_text() or on lines of their own.
@@ -41,6 +42,8 @@ std::string verify(const Named& shards);
 std::string list(const Named& shards);
 /// Writes the same samples with names and headers that every reader supports.
 std::string reshard(const Named& shards, const Repairs& repairs = {});
+/// The same for shards whose content was not read, such as compressed ones: whatever is in them.
+std::string reshard_unread(const Named& shards);
 /// Writes as many shards as loaders of `ranks` need.
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
 /// Writes all sets of a source. `options` are in the form of command_text().
@@ -51,6 +54,8 @@ std::string list_classes(const Named& folders);
 std::string plan(const std::string& source, const std::string& output);
 /// Joins the parts of a set.
 std::string merge(const std::string& folder);
+/// Lists the parts of a set and what each lacks.
+std::string parts(const std::string& folder);
 /// Creates manifest and indexes for shards of other programs; with `reader` ("wids") that reader's indexes.
 std::string index(const Named& shards, std::string_view reader = {});
 /// Indexes the tars in `folder` as they are, instead of what a convert or reshard wrote about them.
@@ -73,6 +78,7 @@ std::string with_merge_classes(const std::string& command);
 std::string with_mark_duplicates(const std::string& command);
 std::string with_salvage(const std::string& command);
 /// Leaves out bad files. `most`: value for --max-bad, or 0 if the given value or the default is enough.
+std::string with_drop_large(const std::string& command);
 std::string with_leave_out(const std::string& command, std::uint64_t most);
 std::string with_rename(const std::string& command, std::string_view extension, std::string_view to);
 

@@ -126,7 +126,7 @@ void TarParser::on_bad_checksum(Bytes block) {
   }
   const bool is_zip = as_text(block).starts_with("PK\x03\x04");
   stop(TarFault::not_a_tar, 0,
-       is_zip ? "this is a zip archive: unpack it and give the folder" : "the first block is not a tar header");
+       is_zip ? "this is a zip archive: unpack it and convert its folder" : "the first block is not a tar header");
 }
 
 void TarParser::on_extension_header(const TarHeader& header) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::io {
@@ -32,7 +33,9 @@ File open_step(const File& parent, const std::string& name, bool make) {
   if (fd >= 0) return File(fd, path);
   if (errno == ENOENT && !make) return {};
   if (errno == ENOTDIR || errno == ELOOP) {
-    throw Error(ErrorCode::conflict, At{path}, "'{}' is a link or a file where a folder is needed; remove it", path);
+    throw Error(ErrorCode::conflict, At{path},
+                "'{}' is a link or a file where a folder is needed; choose another folder, or move it away: {}", path,
+                remedy::in_text(remedy::move_away({path})));
   }
   throw system_error(errno, "open", path);
 }
@@ -52,7 +55,8 @@ File File::open_regular(const std::string& path) {
     File file = checked(fd, path);
     if (S_ISREG(file.info().st_mode)) return file;
   }
-  throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file; remove it", path);
+  throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file; move it away: {}", path,
+              remedy::in_text(remedy::move_away({path})));
 }
 
 File File::open_read_at(int folder_fd, const char* name, const std::string& path, int extra_flags) {

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/folder.hpp"
 #include "io/file.hpp"
+#include "io/object_version.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::io {
@@ -148,18 +149,17 @@ class FolderObjects final : public ObjectSource {
               "'{}' has changed since it was listed; run the same command again when no process writes to it", path);
 }
 
-/// Whether the source gives another version with each answer about an object of this size: then it tells nothing.
-bool is_version_random(ObjectSource& source, const ObjectInfo& object) {
-  const auto first = source.find(object.name);
-  const auto second = first ? source.find(object.name) : std::nullopt;
-  return second && first->size == object.size && second->size == object.size && first->version != second->version;
-}
-
 constexpr std::uint64_t kFirstAhead = 64U << 10U;
 constexpr std::uint64_t kMostAhead = 8U << 20U;
 constexpr std::uint64_t kGap = 1U << 20U;  // skipping these bytes costs less than another request
 
 }  // namespace
+
+bool is_version_random(ObjectSource& source, const ObjectInfo& object) {
+  const auto first = source.find(object.name);
+  const auto second = first ? source.find(object.name) : std::nullopt;
+  return second && first->size == object.size && second->size == object.size && first->version != second->version;
+}
 
 std::string ObjectSource::address_of(const std::string& name) const { return join_path(location(), name); }
 

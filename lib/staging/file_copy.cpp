@@ -238,6 +238,7 @@ void FileCopy::forget() {
 void FileCopy::start_over(const io::ObjectInfo& object) {
   ++restarts_;
   file_.object = object;
+  whole_only_ = whole_only_ || !file_.is_pinned();
   forget();
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
 #include "staging/stage_copier.hpp"
@@ -59,8 +60,8 @@ bool something_stands_at(const std::string& path) {
 Error stranger_error(const std::string& path) {
   return Error(ErrorCode::conflict, At{path},
                "'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
-               "checked; remove it or choose an empty folder",
-               path);
+               "checked; choose an empty folder, or move it away: {}",
+               path, remedy::in_text(remedy::move_away({path})));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
+#include "io/object_version.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -326,7 +327,8 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
   const StageFile& file = copy->file();
   if (copy->restarts() > 0) give_up(copy, reason);
   source_.bypass_caches(file.object.name);  // one may have other bytes than the origin
-  const io::ObjectInfo now = find_again(source_, *copy);
+  io::ObjectInfo now = find_again(source_, *copy);
+  if (copy->outdated() && !file.hash && io::is_version_random(source_, now)) now.version.clear();
   ++refetched_;
   const char* why = copy->outdated() ? "it changed while being copied" : "it has wrong bytes";
   ctx_.repeated({source_.address_of(file.object.name), why, 1, 2, 0, false, 0});

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "formats/manifest.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -211,7 +212,8 @@ void StageTarget::check_manifest_name(const ManifestSet& set) const {
   if (journal_->find(set.name()) || !size_on_disk(path)) return;
   if (io::read_text_file(path) == set.text) return;
   throw Error(ErrorCode::conflict, At{path},
-              "'{}' already exists and was not created by shardctl stage; remove it or choose an empty folder", path);
+              "'{}' already exists and was not created by shardctl stage; choose an empty folder, or move it away: {}",
+              path, remedy::in_text(remedy::move_away({path})));
 }
 
 void StageTarget::sync_names(const std::vector<StageFile>& wanted) {

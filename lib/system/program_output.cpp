@@ -39,16 +39,23 @@ class Output {
     return ::fstat(fd_, &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
   }
 
+  /// The first `most` bytes.
+  std::string begin(std::size_t most) const { return read(0, std::min(most, size())); }
   /// The last `most` bytes.
   std::string end(std::size_t most) const {
     const std::size_t whole = size();
-    std::string text(std::min(most, whole), '\0');
-    const ssize_t got = ::pread(fd_, text.data(), text.size(), static_cast<off_t>(whole - text.size()));
+    const std::size_t length = std::min(most, whole);
+    return read(whole - length, length);
+  }
+
+ private:
+  std::string read(std::size_t offset, std::size_t length) const {
+    std::string text(length, '\0');
+    const ssize_t got = ::pread(fd_, text.data(), text.size(), static_cast<off_t>(offset));
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     return text;
   }
 
- private:
   int fd_;
 };
 
@@ -69,11 +76,22 @@ int wait_for(Shell& shell, const std::string& what, const ProgramLimits& limits,
   }
 }
 
-/// "ended with exit code 3: Unable to locate the token", with the last line that it printed.
-std::string how_it_ended(int status, const Output& errors) {
+/// The first and the last line with a text: of a usage message the first matters, of a stack trace the last.
+std::string first_and_last_line(const Output& errors) {
+  const std::string begin = errors.begin(kShownErrors);
   const std::string end = errors.end(kShownErrors);
-  const std::string_view lines = trimmed(end);
-  const std::string_view printed = lines.substr(lines.rfind('\n') + 1);  // npos + 1 is 0
+  const std::string_view first_lines = trimmed(begin);
+  const std::string_view last_lines = trimmed(end);
+  const std::string_view first = trimmed(first_lines.substr(0, first_lines.find('\n')));
+  const std::string_view last = trimmed(last_lines.substr(last_lines.rfind('\n') + 1));  // npos + 1 is 0
+  const bool is_one = trimmed(errors.end(errors.size())).find('\n') == std::string::npos;
+  if (is_one || first.empty() || last.empty()) return std::string(first.empty() ? last : first);
+  return fmt::format("{} ... {}", first, last);
+}
+
+/// "ended with exit code 3: Unable to locate the token", with what it printed.
+std::string how_it_ended(int status, const Output& errors) {
+  const std::string printed = first_and_last_line(errors);
   return fmt::format("{} {}{}{}", WIFSIGNALED(status) ? "was ended by signal" : "ended with exit code",
                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), printed.empty() ? "" : ": ",
                      printed);

@@ -15,8 +15,9 @@ struct ProgramLimits {
 };
 
 /// Runs `command` with /bin/sh without input until the shell ends, and returns its standard output. Throws
-/// Error{denied} that starts with `what` if it fails, with the exit code and the end of standard error, or exceeds the
-/// limits; Error{cancelled} on a stop. Then it and its children are killed. The output is in no error.
+/// Error{denied} that starts with `what` if it fails, with the exit code and the first and last line of standard
+/// error, or exceeds the limits; Error{cancelled} on a stop. Then it and its children are killed. The output is in no
+/// error.
 std::string program_output(const std::string& what, const std::string& command, const ProgramLimits& limits,
                            const std::stop_token& stop);
 

@@ -3,71 +3,15 @@
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/remedies_test.py
 """
 
-import functools
-import http.server
-import json
 import os
 import pathlib
-import re
 import shutil
-import subprocess
 import sys
-import tarfile
-import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import PROGRAMS, FolderTest, fake_jpeg, result_of, run, tree  # noqa: E402
-from tars import write_tar  # noqa: E402
-
-AWKWARD = "it's $HOME {a,b} & more"
-
-
-class RemedyTest(FolderTest):
-    def call(self, *args):
-        return run(*args, cwd=self.folder)
-
-    def shardctl(self, *args):
-        """The result of a command that ends well."""
-        finished = self.call("shardctl", *args, "--json", "-")
-        self.assertEqual(finished.returncode, 0, finished.stderr)
-        return result_of(finished)["result"]
-
-    def shell(self, command):
-        """A printed command, typed as it is."""
-        environment = {**os.environ, "PATH": f"{PROGRAMS.resolve()}:{os.environ['PATH']}"}
-        return subprocess.run(["sh", "-c", command], cwd=self.folder, env=environment, capture_output=True, text=True,
-                              timeout=120)
-
-    def advised(self, finished, exit_code):
-        """The commands between back quotes in a message."""
-        self.assertEqual(finished.returncode, exit_code, finished.stderr)
-        commands = re.findall(r"`([^`]+)`", " ".join(finished.stderr.split()))
-        self.assertTrue(commands, finished.stderr)
-        return commands
-
-    def follow(self, command):
-        finished = self.shell(command)
-        self.assertEqual(finished.returncode, 0, f"{command}\n{finished.stderr}")
-
-    def flip(self, path, offset=1541):  # within the first image of a shard
-        content = bytearray(path.read_bytes())
-        content[offset] ^= 1
-        path.chmod(0o644)
-        path.write_bytes(content)
-
-    def serve(self, folder):
-        """The URL of a web server of these files."""
-        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return f"http://127.0.0.1:{server.server_port}/"
-
-    def write_tar(self, name, files, mode="w"):
-        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        write_tar(self.folder / name, files, mode=mode, form=tarfile.USTAR_FORMAT)
+from program import fake_jpeg, result_of, tree  # noqa: E402
+from remedies import AWKWARD, RemedyTest  # noqa: E402
 
 
 class LeavingOut(RemedyTest):
@@ -161,15 +105,16 @@ class BadFiles(RemedyTest):
         self.assert_finished(75)
 
     def test_correcting_them(self):
-        self.assertIn("correct or delete these files and run the same command again", self.refused.stderr)
+        self.assertIn("correct these files, or move them out of the source, and run the same command again", self.refused.stderr)
         for name in self.bad:
             (self.folder / self.source / name).write_bytes(self.good[name])
         self.shardctl(*self.command)
         self.assert_finished(90)
 
-    def test_deleting_them(self):
-        for name in self.bad:
-            (self.folder / self.source / name).unlink()
+    def test_moving_them_away(self):
+        (self.folder / "elsewhere").mkdir()
+        for number, name in enumerate(self.bad):
+            (self.folder / self.source / name).rename(self.folder / f"elsewhere/{number}")
         self.shardctl(*self.command)
         self.assert_finished(75)
 
@@ -195,6 +140,93 @@ class BadFiles(RemedyTest):
             refused = self.call("shardctl", "plan", self.source, "-o", "plan", *options)
             self.assert_error(refused, 4, "link11.jpg", "--on-bad skip --max-bad 12")
         self.shardctl("plan", self.source, "-o", "plan", "--on-bad", "skip", "--max-bad", "12")
+
+
+class ChangedSource(RemedyTest):
+    """A source that is converted again after its files changed: what is advised depends on whether some are gone."""
+
+    def setUp(self):
+        super().setUp()
+        self.source, self.target = f"src {AWKWARD}", f"out {AWKWARD}"
+        self.make_tree(self.source)
+        self.first = self.folder / self.source / "class_0/img_003.jpg"
+        self.command = ("convert", self.source, self.target, "--samples", "10")
+        self.shardctl(*self.command)
+
+    def gone(self):
+        self.first.unlink()
+
+    def renamed(self):
+        self.first.rename(self.first.with_name("renamed.jpg"))
+
+    def gone_and_many_new(self):
+        self.first.unlink()
+        for number in range(3):
+            self.first.with_name(f"new{number}.jpg").write_bytes(fake_jpeg(b"new"))
+
+    def changed_size(self):
+        self.first.write_bytes(fake_jpeg(b"another size"))
+
+    def changed_content(self):
+        content = self.first.read_bytes()
+        self.first.write_bytes(content.replace(content[3:6], b"new"))
+        os.utime(self.first, ns=(0, 0))
+
+    def refused_and_written_elsewhere(self):
+        """The refusal; then the target that it advises, where the same command works."""
+        before = tree(self.folder / self.target)
+        refused = self.call("shardctl", *self.command)
+        self.assert_error(refused, 4, "choose an empty folder")
+        self.assertEqual(tree(self.folder / self.target), before)
+        self.shardctl("convert", self.source, "another", "--samples", "10")
+        self.assertEqual(self.shardctl("verify", "another", "--against", self.source)["errors"], 0)
+        shutil.rmtree(self.folder / "another")
+        return refused.stderr
+
+    def test_files_that_are_gone_are_named_and_not_answered_with_append(self):
+        for options in ((), ("--unlabeled",)):
+            for change in (self.gone, self.renamed, self.gone_and_many_new):
+                with self.subTest(change=change.__name__, options=options):
+                    shutil.rmtree(self.folder / self.source)
+                    shutil.rmtree(self.folder / self.target)
+                    self.make_tree(self.source)
+                    self.command = ("convert", self.source, self.target, "--samples", "10", *options)
+                    if options:
+                        for path in list((self.folder / self.source).glob("*/*.jpg")):
+                            path.rename(self.folder / self.source / f"{path.parent.name}_{path.name}")
+                        for path in list((self.folder / self.source).glob("*/")):
+                            path.rmdir()
+                        self.first = self.folder / self.source / "class_0_img_003.jpg"
+                    self.shardctl(*self.command)
+                    content = self.first.read_bytes()
+                    stamp = self.first.stat().st_mtime_ns
+                    change()
+                    refused = self.call("shardctl", *self.command)
+                    self.assert_error(refused, 4, "1 image of the plan is no longer in the source", self.first.name,
+                                      "restore", "choose an empty folder")
+                    self.assertNotIn("--append", refused.stderr)
+                    self.shardctl("convert", self.source, "another", *self.command[3:])
+                    shutil.rmtree(self.folder / "another")
+                    if change == self.gone:
+                        self.first.write_bytes(content)
+                        os.utime(self.first, ns=(stamp, stamp))
+                        self.shardctl(*self.command)
+
+    def test_files_of_another_size_need_another_target(self):
+        self.changed_size()
+        self.assertNotIn("--append", self.refused_and_written_elsewhere())
+
+    def test_files_of_the_same_size_may_differ_only_in_time(self):
+        self.changed_content()
+        self.assertNotIn("--append", text := self.refused_and_written_elsewhere())
+        self.assertIn("if only times differ, add --identity size", text)
+        self.shardctl(*self.command, "--identity", "size")
+
+    def test_new_files_are_added(self):
+        self.first.with_name("new.jpg").write_bytes(fake_jpeg(b"new"))
+        self.assertIn("add new files with --append", self.refused_and_written_elsewhere())
+        self.shardctl(*self.command, "--append")
+        self.assertEqual(self.shardctl("verify", self.target, "--against", self.source)["errors"], 0)
 
 
 class Caching(RemedyTest):
@@ -320,6 +352,66 @@ class Caching(RemedyTest):
                 self.follow(command.replace("OUT", f"'{name} again'"))
 
 
+class Swapped(RemedyTest):
+    """Operands in the wrong order: the message has the command in the right one, and nothing is written."""
+
+    def setUp(self):
+        super().setUp()
+        self.images, self.set = f"photos {AWKWARD}", f"set {AWKWARD}"
+        self.make_tree(self.images, classes=2, per_class=6)
+        self.options = ("--samples", "4", "--no-shuffle")
+        self.shardctl("convert", self.images, self.set, *self.options)
+        (self.folder / "empty").mkdir()
+
+    def refused(self, *command):
+        before = tree(self.folder)
+        (advice,) = self.advised(self.call(*command), 2)
+        self.assertEqual(tree(self.folder), before)
+        return advice
+
+    def test_convert(self):
+        for source in ("new", "empty", self.set):
+            with self.subTest(source):
+                advice = self.refused("shardctl", "convert", source, self.images, *self.options)
+                self.follow(advice)
+                self.assertEqual(self.shardctl("verify", source, "--against", self.images)["errors"], 0)
+
+    def test_verbs_that_read_shards(self):
+        for verb in ("reshard", "stage", "extract"):
+            for source in ("new", "empty"):
+                with self.subTest(verb=verb, source=source):
+                    self.follow(self.refused("shardctl", verb, source, self.set))
+                    shutil.rmtree(self.folder / source)
+                    (self.folder / "empty").mkdir(exist_ok=True)
+
+    def test_a_copy_is_not_staged_back_to_its_source(self):
+        self.shardctl("stage", self.set, "node")
+        self.follow(self.refused("shardctl", "stage", "node", self.set))
+
+    def test_a_source_that_is_away_is_not_taken_for_a_target(self):
+        self.shardctl("stage", self.set, "node")
+        self.shardctl("reshard", self.set, "other")
+        (self.folder / self.set).rename(self.folder / "away")
+        for verb, target in (("stage", "node"), ("reshard", "other")):
+            refused = self.call("shardctl", verb, self.set, target)
+            self.assertEqual(refused.returncode, 4, refused.stderr)
+            self.assertNotIn("swapped", refused.stderr)
+
+    def test_an_address_as_target(self):
+        advice = self.refused("shardctl", "stage", "node", self.serve(self.folder / self.set))
+        self.follow(advice)
+        self.assertEqual(self.shardctl("verify", "node")["errors"], 0)
+
+    def test_verify_against(self):
+        self.follow(self.refused("shardctl", "verify", self.images, "--against", self.set))
+
+    def test_baselines_are_compared_with(self):
+        self.assertEqual(self.call("iobench", "read", self.set, "--min-time", "0.01", "--json", "new.json").returncode, 0)
+        self.assertEqual(self.call("iobench", "compare", "new.json", "--save-baseline", "base.json").returncode, 0)
+        advice = self.refused("iobench", "compare", "new.json", "base.json")
+        self.assertIn(self.shell(advice).returncode, (0, 3))
+
+
 class Extracting(RemedyTest):
     def test_two_samples_of_one_name_are_both_extracted(self):
         for name in ("one", "two"):
@@ -394,6 +486,40 @@ class Merging(RemedyTest):
         self.assert_error(self.call("shardctl", "merge", "set"), 4, "run the other parts of one")
         self.shardctl("convert", "src", "set", "--samples", "10", "--part", "1/2")
         self.shardctl("merge", "set")
+
+    def test_parts_of_which_none_has_finished_are_named_with_their_bad_files(self):
+        self.make_tree()
+        bad = [self.folder / "src/class_1" / f"img_{number:03}.jpg" for number in range(2)]
+        good = [path.read_bytes() for path in bad]
+        for path in bad:
+            path.write_text("<html>")
+        target = f"set {AWKWARD}"
+        convert = ("convert", "src", target, "--samples", "90")
+        self.assertEqual(self.call("shardctl", *convert).returncode, 4)
+        self.assert_error(self.call("shardctl", "merge", target), 4, "no part has finished", "class_1/img_000.jpg",
+                          "class_1/img_001.jpg", "run its command again")
+        for path, content in zip(bad, good):
+            path.write_bytes(content)
+        self.shardctl(*convert)
+
+    def test_row_parts(self):
+        self.make_tree()
+        (self.folder / "src/class_1/img_000.jpg").write_text("<html>")
+        target = f"set {AWKWARD}"
+        self.shardctl("plan", "src", "-o", "plan", "--samples", "10", "--parts", "3")
+        convert = ("convert", "src", target, "--plan", "plan", "--part")
+        failed = [part for part in ("0/3", "1/3", "2/3") if self.call("shardctl", *convert, part).returncode == 4]
+        for name in (self.folder / target / ".shardkit").glob("part-*.json"):
+            name.unlink()
+        self.assertEqual(len(failed), 1)
+        refused = self.call("shardctl", "merge", target)
+        self.assert_error(refused, 4, "part 0/3", "3 parts of 3 are missing")
+        self.follow(self.advised(refused, 4)[0])
+        for part in sorted({"0/3", "1/3", "2/3"} - set(failed)):
+            self.shardctl(*convert, part)
+        self.assert_error(self.call("shardctl", "merge", target), 4, f"part {failed[0]} has failed", "class_1/img_000.jpg")
+        self.shardctl(*convert, failed[0], "--on-bad", "skip")
+        self.shardctl("merge", target)
 
     def test_shards_of_others_are_indexed_instead(self):
         self.write_tar(f"x {AWKWARD}/a.tar", [("a.jpg", fake_jpeg(b"a")), ("a.cls", b"0")])
@@ -509,497 +635,6 @@ class SetsAsClasses(RemedyTest):
     def test_a_rename_that_makes_two_members_one_is_to_be_left_out(self):
         self.write_tar("y/a.tar", [("a.jpg", fake_jpeg(b"1")), ("a.png", fake_jpeg(b"2"))])
         self.assert_error(self.call("shardctl", "reshard", "y", "out", "--rename", "jpg=png"), 4, "leave out that --rename")
-
-
-class Table(RemedyTest):
-    """Walks the table of lib/core/remedies.cpp: a test for each row, here or in the classes above, provokes the message,
-    runs its command as it is printed, and ends with what verify or cache check calls sound."""
-
-    def setUp(self):
-        super().setUp()
-        self.shards = f"shards {AWKWARD}"
-
-    def sound(self, *shards):
-        finished = self.call("shardctl", "verify", *shards, "--strict")
-        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
-
-    def found(self, *args):
-        """What verify advises for shards that are not sound."""
-        finished = self.call("shardctl", "verify", *args, "--json", "-")
-        self.assertIn(finished.returncode, (0, 3), finished.stderr)
-        return result_of(finished)["result"]["remedies"]
-
-    def samples(self, *numbers, image="image"):
-        return [(f"{n:03}.{extension}", content) for n in numbers
-                for extension, content in (("cls", b"%d" % (n % 2)), ("jpg", fake_jpeg(f"{image} {n}".encode())))]
-
-    def write_shards(self, **files):
-        for name, content in files.items():
-            self.write_tar(f"{self.shards}/{name}.tar", content)
-
-    def cut(self, name="a", length=3000):
-        path = self.folder / self.shards / f"{name}.tar"
-        path.write_bytes(path.read_bytes()[:length])
-
-    def test_every_row_has_a_test(self):
-        source = (pathlib.Path(__file__).resolve().parents[2] / "lib/core/remedies.cpp").read_text()
-        rows = re.findall(r'Row\{"(\w+)", "', source)
-        self.assertGreater(len(rows), 15)
-        cases = RemedyTest.__subclasses__()
-        self.assertEqual([row for row in rows if not any(hasattr(case, f"test_row_{row}") for case in cases)], [])
-
-    def follow_all(self, remedies):
-        self.assertTrue(remedies)
-        for command in remedies:
-            self.assertNotIn("?...", command)
-            self.follow(command)
-
-    def test_row_reshard(self):
-        self.write_shards(a=[("x y.JPG", fake_jpeg(b"1")), ("x y.cls", b"0"), ("z.jpg", fake_jpeg(b"2")), ("z.cls", b"1")])
-        self.follow_all(self.found(self.shards))
-        self.sound("OUT")
-
-    def test_row_reshard_puts_scattered_members_together(self):
-        self.write_shards(a=sorted(self.samples(1, 2, 3), key=lambda file: file[0][-3:]))
-        self.follow_all(self.found(self.shards))
-        self.sound("OUT")
-
-    def test_row_reshard_unpacks_what_is_compressed(self):
-        self.write_shards(a=self.samples(1, 2))
-        import gzip
-        path = self.folder / self.shards / "a.tar"
-        path.write_bytes(gzip.compress(path.read_bytes()))
-        self.follow_all(self.found(self.shards))
-        self.sound("OUT")
-        shutil.rmtree(self.folder / "OUT")
-        path.rename(path.with_suffix(".tar.gz"))
-        self.follow(self.advised(self.call("shardctl", "stat", self.shards), 4)[0])
-        self.sound("OUT")
-
-    def test_row_salvage(self):
-        self.write_shards(a=self.samples(*range(8)), b=self.samples(*range(8, 12)))
-        self.cut()
-        self.follow_all(self.found(self.shards))
-        self.sound("OUT")
-        self.follow(self.advised(self.call("shardctl", "reshard", self.shards, f"new {AWKWARD}"), 4)[0]
-                    if b"image" in (self.folder / self.shards / "a.tar").read_bytes()[-200:] else "true")
-        for length in (0, 100, 2600):
-            self.write_shards(a=self.samples(*range(8)))
-            self.cut(length=length)
-            shutil.rmtree(self.folder / "OUT")
-            self.follow_all(self.found(self.shards))
-            self.sound("OUT")
-
-    def test_row_salvage_of_a_compressed_tar_that_is_cut(self):
-        noise = [(f"{n:03}.{extension}", content) for n in range(9)
-                 for extension, content in (("cls", b"0"), ("jpg", fake_jpeg(os.urandom(50_000))))]
-        self.write_tar(f"{self.shards}/a.tar.gz", noise, mode="w:gz")
-        path = self.folder / self.shards / "a.tar.gz"
-        path.write_bytes(path.read_bytes()[:300_000])
-        target = f"new {AWKWARD}"
-        self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target), 4)[0])
-        self.sound(target)
-        self.assertGreater(self.shardctl("stat", target)["samples"], 3)
-
-    def test_row_shards(self):
-        self.write_shards(a=[(f"x {name}", content) for name, content in self.samples(*range(12))],
-                          b=self.samples(*range(12, 24)))
-        (command,) = self.found(self.shards)
-        self.assertIn("--shards 2", command)
-        self.follow(command)
-        self.sound("OUT")
-        self.assertEqual(self.shardctl("stat", "OUT")["shards"], 2)
-
-    def test_shards_without_a_sample_get_no_command_that_would_fail(self):
-        self.write_shards(a=[])
-        (advice,) = self.found(self.shards)
-        self.assertTrue(advice.startswith("#"), advice)
-
-    def test_row_mark_duplicates(self):
-        one, two = self.samples(1, 2), self.samples(1, 2, image="other")
-        for number, shards in enumerate(({"a": one, "b": two}, {"a": one + two},
-                                         {"a": one + [("003.jpg", fake_jpeg(b"1")), ("003.JPG", fake_jpeg(b"2")), ("003.cls", b"0")]})):
-            with self.subTest(shards):
-                shutil.rmtree(self.folder / self.shards, ignore_errors=True)
-                shutil.rmtree(self.folder / "OUT", ignore_errors=True)
-                self.write_shards(**shards)
-                remedies = self.found(self.shards)
-                self.follow_all([remedy.replace("--salvage", "") for remedy in remedies])
-                finished = self.call("shardctl", "verify", "OUT")
-                self.assertEqual(finished.returncode, 0, finished.stdout)
-                target = f"again {number} {AWKWARD}"
-                self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target, "--shuffle", "1"), 4)[0])
-                self.assertEqual(self.call("shardctl", "verify", target).returncode, 0)
-
-    def test_row_drop_bad(self):
-        self.shardctl("synth", "photos", "--classes", "2", "--per-class", "3")
-        (self.folder / "photos/n00000001/bad.jpg").write_bytes(b"no image")
-        self.shardctl("convert", "photos", self.shards, "--validate", "none")
-        self.follow_all(self.found(self.shards, "--depth", "decode"))
-        self.assertEqual(self.call("shardctl", "verify", "OUT", "--depth", "decode", "--strict").returncode, 0)
-
-    def test_row_merge_classes(self):
-        for name, first in (("pets", "cat"), ("farm", "ant")):
-            self.make_tree(name, classes=2, per_class=4)
-            (self.folder / name / "class_0").rename(self.folder / name / first)
-            self.shardctl("convert", name, f"{name} {AWKWARD}")
-        target = f"merged {AWKWARD}"
-        refused = self.call("shardctl", "reshard", f"pets {AWKWARD}", f"farm {AWKWARD}", target, "--shuffle", "7",
-                            "--mark-duplicates")
-        self.follow(self.advised(refused, 4)[0])
-        self.sound(target)
-        classes = json.loads((self.folder / target / "manifest.json").read_text())["classes"]
-        self.assertEqual([one["name"] for one in classes], ["ant", "cat", "class_1"])
-
-    def test_row_rename(self):
-        self.write_tar(f"{self.shards}/a.tar", [("a.cls", b"0"), ("a.jpg", fake_jpeg(b"1")), (f"a.{'x' * 70}", b"2")])
-        target = f"new {AWKWARD}"
-        self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target), 4)[0])
-        self.sound(target)
-
-    def test_row_multiple_of(self):
-        self.write_shards(a=self.samples(*range(8)))
-        refused = self.call("shardctl", "stage", self.shards, "node", "--rank", "1", "--world", "2")
-        self.follow(self.advised(refused, 2)[0])
-        self.sound("OUT")
-        self.shardctl("stage", "OUT", "node", "--rank", "1", "--world", "2")
-        self.sound("node")
-
-    def test_row_index(self):
-        self.write_shards(a=self.samples(1, 2))
-        self.follow(self.advised(self.call("shardctl", "verify", self.shards, "--depth", "checksum"), 4)[0])
-        self.sound(self.shards, "--depth", "checksum")
-
-    def test_row_index_reader(self):
-        self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
-        self.shardctl("index", self.shards, "--wids")
-        path = self.folder / self.shards / "shardindex.json"
-        path.write_text(path.read_text().replace('"nsamples": 2', '"nsamples": 3').replace('"nsamples":2', '"nsamples":3'))
-        self.follow_all(self.found(self.shards))
-        self.sound(self.shards)
-
-    def converted(self):
-        self.make_tree()
-        self.shardctl("convert", "src", self.shards, "--samples", "30")
-        return sorted((self.folder / self.shards).glob("*.tar"))
-
-    def test_row_verify(self):
-        self.flip(self.converted()[0])
-        verify, salvage, forget = self.advised(self.call("shardctl", "reshard", self.shards, "out"), 4)
-        self.assertEqual(self.shell(verify).returncode, 3)
-        self.follow(salvage)
-        self.sound("OUT")
-        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 89)
-        self.follow(forget)
-        self.shardctl("reshard", self.shards, "whole")
-        self.sound("whole")
-
-    def test_row_salvage_of_a_cut_and_a_changed_shard(self):
-        changed, cut, _ = self.converted()
-        self.flip(changed)
-        self.follow_all(self.found(self.shards))
-        self.sound("OUT")
-        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 89)
-        shutil.rmtree(self.folder / "OUT")
-        cut.chmod(0o644)
-        cut.write_bytes(cut.read_bytes()[:20000])
-        self.follow_all(self.found(self.shards))
-        self.sound("OUT")
-
-    def test_changed_headers_are_written_again(self):
-        self.flip(self.converted()[0], offset=100)  # the mode; its checksum is wrong, too
-        self.follow_all(self.found(self.shards))
-        self.sound("OUT")
-        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 90)
-
-    def test_a_changed_shard_without_an_index_has_to_come_from_elsewhere(self):
-        path = self.converted()[0]
-        good = path.read_bytes()
-        shutil.rmtree(self.folder / self.shards / ".shardkit")
-        self.flip(path)
-        (advice,) = self.found(self.shards)
-        self.assertTrue(advice.startswith("# restore"), advice)
-        self.assert_error(self.call("shardctl", "extract", self.shards, "back"), 4, path.name, "differs from its manifest")
-        self.assertFalse((self.folder / "back").exists())
-        refused = self.call("shardctl", "reshard", self.shards, f"new {AWKWARD}")
-        self.assert_error(refused, 4, path.name, "differs from its manifest", "restore it from a copy")
-        forget, salvage = self.advised(refused, 4)
-        self.follow(salvage)
-        self.sound(f"new {AWKWARD}")
-        path.write_bytes(good)
-        self.shardctl("reshard", self.shards, "whole")
-        self.shardctl("extract", self.shards, "back")
-        self.flip(path)
-        self.follow(forget)
-        self.shardctl("index", self.shards)
-        self.sound(self.shards)
-
-    def test_row_rename_of_members_without_an_extension(self):
-        self.write_shards(a=[(name, content) for n in range(3)
-                             for name, content in ((f"{n}.cls", b"%d" % n), (f"{n}", fake_jpeg(b"image")))])
-        (command,) = self.found(self.shards)
-        self.assertIn("--rename =jpg", command)
-        self.assertNotIn("--drop-bad", command)
-        self.follow(command)
-        self.sound("OUT")
-        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 3)
-
-    def test_texts_that_are_data_are_no_orphans(self):
-        for number in range(4):
-            path = self.folder / f"texts/c{number % 2}/{number}.txt"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("once upon a time")
-        self.shardctl("convert", "texts", self.shards, "--primary", "txt")
-        self.sound(self.shards)
-        self.shardctl("reshard", self.shards, "OUT", "--drop-bad")
-        self.sound("OUT")
-        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 4)
-
-    def test_row_list(self):
-        self.write_shards(a=self.samples(1, 2))
-        refused = self.call("shardctl", "cat", self.shards, "nothing")
-        for command in self.advised(refused, 4) if "`" in refused.stderr else [f"shardctl ls '{'x'}'"][:0]:
-            self.assertIn("001", self.shell(command).stdout)
-        self.write_tar("empty/a.tar", [("README", b"1")])
-        self.follow(self.advised(self.call("shardctl", "reshard", "empty", "out"), 4)[0])
-
-    def test_row_index_replace(self):
-        self.make_tree()
-        self.shardctl("convert", "src", self.shards, "--samples", "30")
-        (self.folder / self.shards / "manifest.json").unlink()
-        self.follow(self.advised(self.call("shardctl", "index", self.shards), 4)[0])
-        self.assertEqual(list((self.folder / self.shards / ".shardkit").glob("plan*")), [])
-        self.sound(self.shards)
-
-    def test_discarding_an_unfinished_append(self):
-        self.make_tree()
-        self.shardctl("convert", "src", self.shards, "--samples", "30")
-        before = tree(self.folder / self.shards)
-        (self.folder / "src/class_0/new.jpg").write_bytes(fake_jpeg(b"new"))
-        (self.folder / "src/class_0/bad.jpg").write_bytes(b"<html>")
-        append = ("convert", "src", self.shards, "--samples", "30", "--append")
-        self.assertEqual(self.call("shardctl", *append).returncode, 4)
-        (self.folder / "src/class_0/bad.jpg").unlink()
-        (self.folder / "src/class_0/new.jpg").unlink()
-        (self.folder / "src/class_1/other.jpg").write_bytes(fake_jpeg(b"other"))
-        refused = self.call("shardctl", *append)
-        self.assert_error(refused, 4, "is not finished", "add --discard to this command")
-        self.shardctl(*append, "--discard")
-        self.sound(self.shards)
-        after = tree(self.folder / self.shards)
-        self.assertTrue(set(before) <= set(after))
-        self.assertEqual(self.shardctl("stat", self.shards)["samples"], 91)
-
-    def test_an_unfinished_append_is_not_staged_until_its_command_has_finished_it(self):
-        self.make_tree()
-        self.shardctl("convert", "src", self.shards, "--samples", "30")
-        (self.folder / "src/class_0/new.jpg").write_bytes(fake_jpeg(b"new"))
-        append = ("convert", "src", self.shards, "--samples", "30", "--append")
-        self.shardctl(*append, "--part", "0/2")
-        for options in ((), ("--rank", "0", "--world", "1"), ("--dry-run",)):
-            refused = self.call("shardctl", "stage", self.shards, "copy", *options)
-            self.assert_error(refused, 4, "has not finished: run it again", "name the shards")
-        url = self.serve(self.folder / self.shards)
-        self.assert_error(self.call("shardctl", "stage", url, "copy"), 4, "has not finished: run it again")
-        self.shardctl(*append)
-        for number, source in enumerate((self.shards, url)):
-            self.shardctl("stage", source, f"copy{number}")
-            self.sound(f"copy{number}")
-
-    def test_a_damaged_plan_of_a_finished_set(self):
-        self.make_tree()
-        self.shardctl("convert", "src", self.shards, "--samples", "30")
-        plan = self.folder / self.shards / ".shardkit/plan"
-        for offset in (3, plan.stat().st_size // 2):
-            with self.subTest(offset):
-                self.flip(plan, offset)
-                (command,) = self.found(self.shards)
-                self.follow(command)
-                self.sound("OUT")
-                append = ("convert", "src", self.shards, "--samples", "30", "--append")
-                self.assert_error(self.call("shardctl", *append), 4, "plan", "restore it", "into an empty folder")
-                self.shardctl(*append[:2], f"empty{offset}", *append[3:])  # the remedy
-                self.flip(plan, offset)
-                shutil.rmtree(self.folder / "OUT")
-        self.sound(self.shards)
-
-    def test_a_damaged_plan_of_an_unfinished_append(self):
-        self.make_tree()
-        self.shardctl("convert", "src", self.shards, "--samples", "30")
-        (self.folder / "src/class_0/new.jpg").write_bytes(fake_jpeg(b"new"))
-        append = ("convert", "src", self.shards, "--samples", "30", "--append")
-        self.shardctl(*append, "--part", "0/2")
-        plan = self.folder / self.shards / ".shardkit/plan-1"
-        self.flip(plan, plan.stat().st_size // 2)
-        self.assert_error(self.call("shardctl", *append), 4, "plan-1", "add --discard to this command")
-        self.shardctl(*append, "--discard")
-        self.sound(self.shards)
-        self.assertEqual(self.shardctl("stat", self.shards)["samples"], 91)
-
-    def staged(self):
-        self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
-        self.shardctl("index", self.shards)
-        self.shardctl("stage", self.shards, f"cache/set {AWKWARD}", "--owner", "another's job")
-        return self.folder / f"cache/set {AWKWARD}"
-
-    def test_row_merge_classes_for_labels_that_conflict(self):
-        for name, classes in (("a", ("cat", "dog")), ("b", ("dog",))):
-            for label in classes:
-                path = self.folder / f"src_{name}/{label}/{name}.jpg"
-                path.parent.mkdir(parents=True)
-                path.write_bytes(fake_jpeg(name.encode()))
-            self.shardctl("convert", f"src_{name}", f"{self.shards} {name}")
-        both = [f"{self.shards} a", f"{self.shards} b"]
-        finished = self.call("shardctl", "verify", *both, "--json", "-")
-        self.assertEqual(finished.returncode, 3)
-        result = result_of(finished)["result"]
-        (problem,) = result["problems"]
-        self.assertEqual(problem["code"], "label_conflict")
-        for part in ("label 0 is 'cat'", "but 'dog'", *both):
-            self.assertIn(part, problem["text"])
-        self.follow(result["remedies"][0])
-        self.sound("OUT")
-        (self.folder / "classes.txt").write_text("cat\ndog\n")
-        self.shardctl("convert", "src_b", "mapped", "--class-map", "classes.txt")
-        checked = self.shardctl("verify", both[0], "mapped")["checked"]
-        self.assertIn("manifests of 2 folders: the same classes and labels", checked)
-
-    def test_one_class_with_two_labels_is_a_conflict_too(self):
-        for name, labels in (("a", "cat\nx\n"), ("b", "y\nz\ncat\n")):
-            (self.folder / f"src_{name}/cat").mkdir(parents=True)
-            (self.folder / f"src_{name}/cat/{name}.jpg").write_bytes(fake_jpeg())
-            (self.folder / f"{name}.txt").write_text(labels)
-            self.shardctl("convert", f"src_{name}", f"set_{name}", "--class-map", f"{name}.txt")
-        for verb, code in (("verify", 3), ("reshard", 4)):
-            finished = self.call("shardctl", verb, "set_a", "set_b", *(["OUT"] if verb == "reshard" else []))
-            self.assertEqual(finished.returncode, code, finished.stderr)
-            self.assertIn("label", finished.stdout + finished.stderr)
-
-    def test_an_unfinished_set_is_not_made_whole_by_index(self):
-        self.make_tree()
-        self.shardctl("convert", "src", self.shards, "--samples", "30", "--part", "0/2")
-        refused = self.call("shardctl", "index", self.shards)
-        self.assertEqual(refused.returncode, 4)
-        self.assertIn("has not finished", refused.stderr)
-        self.assertEqual(self.call("shardctl", "index", self.shards, "--output", "other").returncode, 4)
-        for tar in (self.folder / self.shards).glob("*.tar"):
-            tar.unlink()
-        self.assertEqual(self.call("shardctl", "verify", self.shards).returncode, 3)
-
-    def test_files_that_convert_left_out_are_not_missing_after_a_reshard(self):
-        self.make_tree("photos", classes=2, per_class=6)
-        (self.folder / "photos/class_0/broken.jpg").symlink_to("nowhere")
-        (self.folder / "photos/class_1/empty.jpg").write_bytes(b"")
-        self.shardctl("convert", "photos", self.shards, "--on-bad", "skip")
-        result = self.shardctl("reshard", self.shards, "OUT")
-        self.assertEqual((result["samples"], result["dropped"]), (12, 0))
-        self.shardctl("reshard", "OUT", "halves", "--split", "a=0.5,b=0.5")
-        for folders in (["OUT"], ["halves/a", "halves/b"]):
-            checked = self.shardctl("verify", *folders, "--against", "photos")["checked"]
-            self.assertIn("members and labels against 12 images in 'photos'; without 2 files that convert left out",
-                          checked)
-
-    def test_row_release(self):
-        self.staged()
-        collect = ("shardctl", "cache", "gc", "cache", "--limit", "0")
-        self.follow(self.advised(self.call(*collect), 5)[0])
-        self.assertEqual(self.call(*collect).returncode, 0)
-
-    def test_row_move_away(self):
-        shard = self.converted()[1]
-        for name in ("0 copy", "z copy"):
-            with self.subTest(name):
-                shutil.copy(shard, shard.with_name(f"{name}.tar"))
-                (command,) = self.found(self.shards)
-                self.follow(command)
-                self.sound(self.shards)
-                self.assertEqual((self.folder / f"EXTRA/{name}.tar").read_bytes(), shard.read_bytes())
-
-    def test_a_shard_of_something_else_is_moved_away_and_not_written_into_the_set(self):
-        shards = self.converted()
-        with tarfile.open(shards[0].with_name("foreign.tar"), "w") as foreign:
-            foreign.add(self.folder / "src", "src")
-        (command,) = self.found(self.shards)
-        self.follow(command)
-        self.sound(self.shards)
-
-    def test_row_reshard_writes_indexes_again(self):
-        shards = self.converted()
-        indexes = [shard.with_name(".shardkit") / f"{shard.name}.index" for shard in shards]
-        for damage in (lambda: shutil.copy(indexes[0], indexes[1]), lambda: indexes[1].write_text("no index")):
-            shutil.rmtree(self.folder / "OUT", ignore_errors=True)
-            damage()
-            self.follow_all(self.found(self.shards))
-            self.sound("OUT")
-            self.assertEqual(self.shardctl("stat", "OUT")["samples"], 90)
-
-    def test_a_set_without_its_manifest_and_a_shard_is_finished_by_its_command(self):
-        shard = self.converted()[1]
-        content = shard.read_bytes()
-        shard.unlink()
-        (self.folder / self.shards / "manifest.json").unlink()
-        (advice,) = self.found(self.shards)
-        self.assertIn("run the command that writes this set again", advice)
-        self.shardctl("convert", "src", self.shards, "--samples", "30")
-        self.sound(self.shards)
-        self.assertEqual(shard.read_bytes(), content)
-
-    def test_what_no_command_repairs_is_said(self):
-        image = fake_jpeg()
-        self.write_shards(a=[("0.jpg", image), ("0.cls", b"0"), ("1.jpg", image), ("1.cls", b"cat"), ("2.jpg", image)])
-        (advice,) = self.found(self.shards)
-        self.assertIn("no command repairs bad_label, missing_label: correct the source", advice)
-
-    def test_row_evict(self):
-        target = self.staged()
-        self.shardctl("cache", "release", target, "--all")
-        self.write_tar("other/c.tar", self.samples(5))
-        self.follow(self.advised(self.call("shardctl", "stage", "other", target), 4)[0])
-        self.shardctl("stage", "other", target)
-        self.shardctl("cache", "check", target)
-
-    def test_row_check_repair(self):
-        target = self.staged()
-        self.flip(target / "a.tar", 600)
-        finished = self.call("shardctl", "cache", "check", target, "--json", "-")
-        for command in result_of(finished)["result"]["remedies"]:
-            self.assertIn(self.shell(command).returncode, (0, 3), command)
-        self.shardctl("cache", "check", target)
-        self.sound(target)
-
-    test_row_stage = test_row_check_repair  # its last command
-
-    def test_row_stage_in_cache(self):
-        target = self.staged()
-        (target / "a.tar").unlink()
-        finished = self.call("shardctl", "cache", "check", target.parent, "--json", "-")
-        remedies = [line for line in result_of(finished)["result"]["remedies"] if "--cache" in line]
-        self.assertEqual(len(remedies), 1)
-        for command in result_of(finished)["result"]["remedies"]:
-            self.assertIn(self.shell(command).returncode, (0, 3), command)
-        self.sound(target)
-
-    def test_row_stage_by_size(self):
-        self.write_shards(a=self.samples(1, 2))
-        target = self.folder / f"node {AWKWARD}"
-        self.shardctl("stage", self.shards, target, "--manifest", "none", "--lease", "0")
-        (target / "a.tar").unlink()
-        finished = self.call("shardctl", "cache", "check", target, "--json", "-")
-        for command in result_of(finished)["result"]["remedies"]:
-            self.assertIn("--manifest none", command)
-            self.follow(command)
-        self.shardctl("cache", "check", target)
-
-    def test_addresses_with_a_query_are_not_printed_as_if_they_could_be_pasted(self):
-        self.write_tar("web/a.tar", [("x y.jpg", fake_jpeg(b"1")), ("x y.cls", b"0")])
-        url = self.serve(self.folder / "web") + "a.tar?signature=secret"
-        remedies = self.found(url, "--strict")
-        self.assertTrue(remedies)
-        for command in remedies:
-            self.assertNotIn("?...", command)
-            self.assertNotIn("secret", command)
-            self.follow(command.replace("SHARDS", f"'{url}'"))
-        self.sound("OUT")
 
 
 class Measuring(RemedyTest):

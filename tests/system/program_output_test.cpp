@@ -25,13 +25,21 @@ TEST_CASE("a program's output is what it prints, not what it complains") {
   CHECK(output_of("").empty());
 }
 
-TEST_CASE("the error of a program that fails has its name, exit code and last complaint, and nothing of its output") {
+TEST_CASE("the error of a program that fails has its name, exit code and complaint, and nothing of its output") {
   const auto failing = failure_of([] { output_of("echo secret; printf 'one\\nno token\\n' >&2; exit 3"); });
   CHECK(failing == ErrorCode::denied);
-  CHECK(failing.says("the helper ended with exit code 3: no token"));
+  CHECK(failing.says("the helper ended with exit code 3: one ... no token"));
   CHECK_FALSE(failing.says("secret"));
   CHECK(failure_of([] { output_of("kill -TERM $$"); }).says("was ended by signal 15"));
   CHECK(failure_of([] { output_of("/no/such/program"); }).says("exit code 127"));
+}
+
+TEST_CASE("of a long complaint the error has the first line with a text and the last") {
+  const auto one = failure_of([] { output_of("printf '\n \nusage: keys NAME\n\n' >&2; exit 2"); });
+  CHECK(one.says("ended with exit code 2: usage: keys NAME"));
+  CHECK_FALSE(one.says("..."));
+  const auto many = failure_of([] { output_of("seq 2000 >&2; exit 1", {Seconds(20), 100'000}); });
+  CHECK(many.says("ended with exit code 1: 1 ... 2000"));
 }
 
 TEST_CASE("a program may print as much as the limit, in either stream") {

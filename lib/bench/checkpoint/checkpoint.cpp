@@ -28,7 +28,7 @@ void check_space(const std::string& folder, std::uint64_t bytes, const Checkpoin
 void warn_of_others(const std::string& directory, Context& context) {
   for (const std::string& folder : checkpoint_folders(directory)) {
     context.warn("other_checkpoint",
-                 fmt::format("'{}' belongs to another run. If that run was killed, delete this folder", folder));
+                 fmt::format("'{}' belongs to another run. If that run was killed, nothing needs that folder", folder));
   }
 }
 

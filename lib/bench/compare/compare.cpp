@@ -11,8 +11,10 @@
 #include <fmt/ranges.h>
 
 #include "bench/compare/ab_runs.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/remedies.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -39,6 +41,16 @@ void check_options(const CompareOptions& options) {
   if (options.base) return;
   if (!options.threshold.empty()) throw usage_error("--threshold needs BASE");
   if (!options.allow_different.empty()) throw usage_error("--allow-different needs BASE");
+}
+
+/// Baselines are a reference and no result.
+void refuse_swapped(const CompareOptions& options) {
+  if (options.ab || !options.base || !is_baseline(options.changed) || is_baseline(*options.base)) return;
+  CompareOptions other = options;
+  std::swap(*other.base, other.changed);
+  throw Error(ErrorCode::usage, At{options.changed},
+              "BASE '{}' is a result, and NEW '{}' contains baselines: they look swapped. In the other order: {}",
+              *options.base, options.changed, remedy::in_text(command_text("iobench compare", other)));
 }
 
 Measurements read_base(const std::string& path, const std::string& machine_class, const std::string& verb,
@@ -321,6 +333,7 @@ bool CompareResult::has_findings() const {
 
 CompareResult compare(const CompareOptions& options, Context& context) {
   check_options(options);
+  refuse_swapped(options);
   CompareResult result;
   result.strict = options.strict;
   std::vector<GateRequirement> requirements;

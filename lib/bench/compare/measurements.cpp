@@ -96,7 +96,7 @@ void check_new(const Json& envelope, const std::string& path, std::map<std::stri
   const auto [known, fresh] = paths.emplace(json_text(envelope), path);
   if (fresh) return;
   throw Error(ErrorCode::usage, At{path},
-              "'{}' and '{}' are the same result; each repetition must be a separate run. Remove one of them",
+              "'{}' and '{}' are the same result; each repetition must be a separate run. Give only one of them",
               known->second, path);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
 #include "io/publish.hpp"
@@ -93,13 +94,13 @@ class Collection {
 
 void warn_of_kept(const staging::StagedFolder& folder, Context& ctx) {
   if (folder.found_bytes > 0) {
-    ctx.warn("files_kept", "{} in '{}' were there before it was staged: remove them yourself",
+    ctx.warn("files_kept", "{} in '{}' were there before it was staged: what to do with them is yours to decide",
              format_size(folder.found_bytes), folder.path);
   }
   if (folder.lost_files > 0) {
     ctx.warn("files_kept",
              "the journal of '{}' was lost, so {} of its set may still be there, which no manifest lists: look for "
-             "them and remove them yourself",
+             "them, because shardctl does not know them",
              folder.path, format_count(folder.lost_files, "file"));
   }
 }
@@ -108,9 +109,9 @@ void warn_of_kept(const staging::StagedFolder& folder, Context& ctx) {
 std::string unknown_files_text(const staging::StagedFolder& folder) {
   return fmt::format(
       "'{}' has lost '{}', and its marker counts {} of {}, which are not the files that are there; move files that "
-      "are not of the set elsewhere and run the same command again, or remove the folder yourself if all of it may go",
+      "are not of the set elsewhere and run the same command again, or move the folder away: {}",
       folder.path, staging::kStageJournalPath, format_count(folder.marker->files, "file"),
-      format_size(folder.marker->bytes));
+      format_size(folder.marker->bytes), remedy::in_text(remedy::move_away({folder.path})));
 }
 
 }  // namespace

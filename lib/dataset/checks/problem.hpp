@@ -39,6 +39,7 @@ enum class ProblemCode {
   gnu_longname,
   ustar_prefix,
   base256_size,
+  large_member,
   sparse,
   hard_link,
   symlink,
@@ -114,6 +115,8 @@ enum class Remedy {
   mark_duplicates,  ///< gives each sample a name of its own
   merge_classes,    ///< numbers the classes of all folders together
   drop_bad,         ///< leaves the samples out; for errors only
+  drop_large,      ///< leaves the samples out: no plain header can describe them
+  unread,           ///< takes what readers and verify do not see, with the repairs that it may need
   rename,           ///< gives an extension to members without one
   index,            ///< another reader's index is written again
   move_away,        ///< the shard does not belong to the set

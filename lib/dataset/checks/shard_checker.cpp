@@ -8,6 +8,7 @@
 
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
 #include "image/image_header.hpp"
 #include "io/file.hpp"
@@ -221,6 +222,7 @@ class ShardChecker final : public formats::TarHandler {
     switch (entry.type) {
       case formats::TarType::regular:
         if (entry.size == 0) note(ProblemCode::empty_member);
+        if (entry.size >= formats::kTarSizeLimit) note(ProblemCode::large_member);
         break;
       case formats::TarType::hard_link:
         note(ProblemCode::hard_link, entry.link_target);

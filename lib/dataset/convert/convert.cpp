@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/object_location.hpp"
+#include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
@@ -18,6 +20,9 @@
 #include "dataset/sharding/earlier_samples.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
+#include "formats/plan_file.hpp"
+#include "formats/shard_index.hpp"
+#include "io/publish.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -314,16 +319,17 @@ class Conversion {
                        format_count(finished + open, "shard"));
   }
 
-  /// What makes the bad files good, or deletes them on purpose.
+  /// What makes the bad files good, or takes them out on purpose.
   std::string correction() const {
     const bool is_one = result_.bad == 1;
     const auto gone =
         static_cast<std::size_t>(std::ranges::count(open_, true, [](const BadFile& file) { return file.seen.gone; }));
     if (gone == open_.size()) return is_one ? "add it" : "add these files";
-    std::string text = is_one ? "correct or delete it" : "correct or delete these files";
+    std::string text =
+        is_one ? "correct it, or move it out of the source," : "correct these files, or move them out of the source,";
     if (!options_.sharding.images.list.empty()) {
-      text = is_one ? "correct it, or delete it but keep its row,"
-                    : "correct these files, or delete them but keep their rows,";
+      text = is_one ? "correct it, or move it away but keep its row,"
+                    : "correct these files, or move them away but keep their rows,";
     }
     return gone > 0 ? text + ", add those that do not exist," : text;
   }
@@ -389,10 +395,27 @@ class Conversion {
   std::uint64_t allowed_ = 0;  ///< the actual kind
 };
 
+/// A set as source and images as target are the other order, too.
+void refuse_swapped(const ConvertOptions& options) {
+  using catalog::Content;
+  ConvertOptions other = options;
+  std::swap(other.source, other.target);
+  const std::string swapped = command_text("shardctl convert", other);
+  catalog::refuse_swapped(options.source, options.target, Content::images, swapped);
+  const bool is_set = !catalog::is_address(options.source) &&
+                      std::filesystem::exists(
+                          io::join_path(options.source, io::join_path(formats::kStateFolder, formats::plan_name(0))));
+  if (!is_set || catalog::content_of(options.target) != Content::images) return;
+  catalog::throw_swapped(options.source,
+                         fmt::format("'{}' contains a set, and '{}' contains images", options.source, options.target),
+                         swapped);
+}
+
 }  // namespace
 
 ConvertResult try_convert(const ConvertOptions& options, Context& ctx) {
   check(options);
+  refuse_swapped(options);
   const auto files = io::posix_file_system();
   return Conversion(options, ctx, *files).run();
 }
@@ -404,6 +427,7 @@ ConvertResult convert(const ConvertOptions& options, Context& ctx) {
 
 ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx) {
   check(options);
+  refuse_swapped(options);
   ConvertResult result = Conversion(options, ctx, files).run();
   result.throw_if_failed();
   return result;

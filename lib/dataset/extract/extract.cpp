@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "catalog/swapped_operands.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
@@ -362,6 +364,12 @@ ExtractResult extract(const ExtractOptions& options, Context& ctx) {
 }
 
 ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& ctx) {
+  if (options.shards.size() == 1) {
+    ExtractOptions other = options;
+    std::swap(other.shards.front(), other.target);
+    catalog::refuse_swapped(options.shards.front(), options.target, catalog::Content::shards,
+                            command_text("shardctl extract", other));
+  }
   return Extraction(files, options, ctx).run();
 }
 

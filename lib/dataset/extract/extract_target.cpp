@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "formats/portable_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -87,9 +88,9 @@ bool holds(io::FileSource file, ByteSource& shard, const formats::IndexMember& m
 [[noreturn]] void refuse(const io::ContainedFolder& root, const std::string& name) {
   const std::string path = io::join_path(root.path(), name);
   throw Error(ErrorCode::conflict, At{path},
-              "'{}' already exists and differs from the file in the shards; nothing is overwritten: remove it or "
-              "choose another folder",
-              path);
+              "'{}' already exists and differs from the file in the shards; nothing is overwritten: choose "
+              "another folder, or move it away: {}",
+              path, remedy::in_text(remedy::move_away({path})));
 }
 
 std::uint64_t hash_of(const std::string& path) { return xxh3_64(as_bytes(folded(path))); }

@@ -139,7 +139,8 @@ void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind
   if (!file.unknown.empty() || text == file.text) return;
   if (text == before) return io::publish(files, path, as_bytes(file.text));
   ctx.warn(fmt::format("{}_file_kept", kind.name),
-           "'{}' differs from the index for these shards and was kept; remove it to have it written again", path);
+           "'{}' differs from the index for these shards and was kept; to have it written again, move it away: {}",
+           path, remedy::in_text(remedy::move_away({path})));
 }
 
 void publish_set_index(io::FileSystem& files, const std::string& folder, const formats::IndexKind& kind,
@@ -238,7 +239,8 @@ void ReaderIndexWriter::add(const formats::IndexSample& sample) {
 void ReaderIndexWriter::publish(std::uint64_t end) {
   if (facts_.samples == 0 && !open_.empty()) {
     throw Error(ErrorCode::unsupported, At{path_},
-                "shard '{}' contains no sample, which DALI and Energon refuse; remove it from the set", path_);
+                "shard '{}' contains no sample, which DALI and Energon refuse; move it out of the set: {}", path_,
+                remedy::in_text(remedy::move_away({path_})));
   }
   for (OpenIndex& open : open_) {
     open.lines->finish(end);

@@ -46,20 +46,29 @@ bool is_complete(const std::vector<FoundPart>& parts, std::uint64_t count, const
   return static_cast<std::uint64_t>(std::ranges::count_if(parts, belongs)) == count;
 }
 
-/// Why a part has not ended, and what to do.
-std::string why_missing(const ShardTarget& target, const Part& part) {
-  const std::string again = fmt::format("run its command with --part {}", part_text(part));
+/// The bad files that the part's shards wait for, and what to do; empty if there are none.
+std::string waits_for(const ShardTarget& target, const Part& part) {
+  std::vector<std::string> files;
+  std::string first;
   const auto [begin, end] = shards_of(part, target.plan().shards().size());
   for (std::size_t shard = begin; shard < end; ++shard) {
     const std::string name = target.plan().shard_name(shard);
-    const std::vector<BadFile> bad = bad_files_of(target.folder(), name);
-    const auto open = std::ranges::find(bad, BadState::open, &BadFile::state);
-    if (open == bad.end()) continue;
-    return fmt::format(
-        "part {} has failed: shard '{}' waits for the bad file '{}' ({}); correct or delete that file, "
-        "or add --on-bad skip, and {}",
-        part_text(part), name, open->path, open->reason, again);
+    for (const BadFile& bad : bad_files_of(target.folder(), name)) {
+      if (bad.state != BadState::open) continue;
+      if (files.empty()) first = fmt::format("shard '{}' waits for the bad file '{}' ({})", name, bad.path, bad.reason);
+      files.push_back(bad.path);
+    }
   }
+  if (files.empty()) return {};
+  if (files.size() > 1) first += fmt::format(", in all {}", first_of(files, files.size()));
+  return first + (files.size() > 1 ? "; correct these files" : "; correct that file") + ", or add --on-bad skip, and ";
+}
+
+/// Why a part has not ended, and what to do.
+std::string why_missing(const ShardTarget& target, const Part& part) {
+  const std::string again = fmt::format("run its command with --part {}", part_text(part));
+  if (const std::string bad = waits_for(target, part); !bad.empty())
+    return fmt::format("part {} has failed: {}{}", part_text(part), bad, again);
   const std::string state = target.state_path("");
   for (const io::Run& run : io::live_runs(state, io::lock_reach(state), system::system_clock().now())) {
     if (run.part == part_text(part) && run.plan == to_hex(target.plan().hash()))
@@ -74,6 +83,7 @@ void check_split(const std::vector<FoundPart>& parts, const ShardTarget& target)
   const std::string plan_hash = to_hex(target.plan().hash());
   const std::string& folder = target.folder();
   std::set<std::uint64_t> counts;
+  if (parts.empty()) counts.insert(known_parts(target).value());
   for (const FoundPart& found : parts) counts.insert(found.part.count);
   if (std::ranges::any_of(counts, [&](std::uint64_t count) { return is_complete(parts, count, plan_hash); })) return;
   const auto refuse = [&](const std::string& why) {
@@ -84,9 +94,13 @@ void check_split(const std::vector<FoundPart>& parts, const ShardTarget& target)
                        fmt::join(counts, " and parts of ")));
   }
   const std::uint64_t count = *counts.begin();
+  const std::uint64_t missing = count - parts.size();
+  const std::string others = missing < 2 ? ""
+                                         : fmt::format(". {} parts of {} are missing: {} lists them", missing, count,
+                                                       remedy::in_text(remedy::parts(folder)));
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto found = std::ranges::find(parts, i, [](const FoundPart& item) { return item.part.index; });
-    if (found == parts.end()) refuse(why_missing(target, {i, count}));
+    if (found == parts.end()) refuse(why_missing(target, {i, count}) + others);
     if (found->plan_hash != plan_hash)
       refuse(fmt::format("part {}/{} belongs to another plan; run it again", i, count));
   }
@@ -95,7 +109,11 @@ void check_split(const std::vector<FoundPart>& parts, const ShardTarget& target)
 /// The remedy in a folder without parts.
 std::string instead_of_merge(const ShardTarget& target) {
   if (!std::filesystem::exists(target.folder())) return "it does not exist";
-  if (target.has_plan()) return "no part has finished, or the command had no --part; run it again to finish the set";
+  if (target.is_plan_open()) {
+    const std::string bad = waits_for(target, {0, 1});
+    if (!bad.empty()) return fmt::format("no part has finished: {}run its command again", bad);
+    return "no part has finished, or the command had no --part; run it again to finish the set";
+  }
   if (std::filesystem::exists(target.path_of(formats::kManifestName))) {
     return "its manifest.json already describes the whole set";
   }
@@ -151,7 +169,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   set.follow_plan();
   const std::vector<FoundPart> parts = find_parts(set);
   if (!is_merged(set)) {  // else the remaining parts are those that an earlier merge could not remove
-    if (parts.empty()) refuse_without_parts(set);
+    if (parts.empty() && !known_parts(set)) refuse_without_parts(set);
     check_split(parts, set);
   }
   job.find_finished();

@@ -50,24 +50,6 @@ std::deque<Set> open_sets(const std::string& folder, io::FileSystem& files) {
   return sets;
 }
 
-/// The division of which most is there or was begun, also by a run that was killed; merge takes one that is complete.
-std::optional<std::uint64_t> count_of_parts(const Set& set) {
-  std::map<std::uint64_t, std::uint64_t> there;  // parts, by the count of their division
-  const auto consider = [&](const std::optional<Part>& part) {
-    if (part) ++there[part->count];
-  };
-  for (const io::Run& run : io::announced_runs(set.target.state_path(""))) {
-    if (run.plan == to_hex(set.target.plan().hash())) consider(parse_part_text(run.part));
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(set.target.state_path("")))
-    consider(parse_part_file_name(entry.path().filename()));
-  const auto share = [](const auto& division) {
-    return static_cast<double>(division.second) / static_cast<double>(division.first);
-  };
-  const auto most = std::ranges::max_element(there, {}, share);
-  return most == there.end() ? std::nullopt : std::optional(most->first);
-}
-
 /// As array tasks recorded it, else as the plan or parts say. No parts: the set is finished, and has no records of
 /// parts.
 Division find_division(const std::deque<Set>& sets, const std::string& folder) {
@@ -75,9 +57,7 @@ Division find_division(const std::deque<Set>& sets, const std::string& folder) {
     if (const auto division = set.target.division()) return *division;
   }
   for (const Set& set : sets) {
-    std::optional<std::uint64_t> count = set.target.plan().head().parts;
-    if (!count) count = count_of_parts(set);
-    if (count) return {*count, {0, 1, *count - 1}, 1};
+    if (const auto count = known_parts(set.target)) return {*count, {0, 1, *count - 1}, 1};
   }
   if (std::ranges::all_of(sets, &Set::is_merged)) return {0, {0, 1, 0}, 1};
   throw Error(ErrorCode::not_found, At{folder},

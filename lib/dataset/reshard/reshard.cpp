@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -21,6 +22,8 @@
 #include "dataset/sharding/shard_cutter.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -299,6 +302,19 @@ class Resharding {
   ReshardResult result_;
 };
 
+/// A target that a reshard has begun is continued by the same command when its inputs are back.
+void refuse_swapped(const ReshardOptions& options) {
+  if (options.inputs.size() != 1) return;
+  const std::string plan = io::join_path(options.target, io::join_path(formats::kStateFolder, formats::plan_name(0)));
+  if (std::filesystem::exists(plan)) {
+    io::FileSource file(plan);
+    if (!formats::PlanReader(file, plan).head().inputs.empty()) return;
+  }
+  ReshardOptions other = options;
+  std::swap(other.inputs.front(), other.target);
+  catalog::refuse_swapped(options.inputs.front(), options.target, catalog::Content::shards, command_of(other));
+}
+
 }  // namespace
 
 std::string command_of(const ReshardOptions& options) { return command_text("shardctl reshard", options); }
@@ -309,6 +325,7 @@ ReshardResult reshard(const ReshardOptions& options, Context& ctx) {
 }
 
 ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, Context& ctx) {
+  refuse_swapped(options);
   return Resharding(options, ctx, files).run();
 }
 

@@ -126,6 +126,14 @@ class SampleGatherer {
     return true;
   }
 
+  TarReading reading_of(std::size_t input) const {
+    const std::string salvage = remedy::with_salvage(command_of(options_));
+    const auto given = renames_.find("");
+    return {
+        inputs_.tars[input].path, input,   given == renames_.end() ? std::string() : given->second,
+        options_.salvage,         salvage, options_.mark_duplicates ? salvage : remedy::with_mark_duplicates(salvage)};
+  }
+
   void read_headers(std::size_t input, SampleTable& table) {
     const ReshardInput& tar = inputs_.tars[input];
     const auto source = inputs_.files->open(tar.tar());
@@ -138,15 +146,16 @@ class SampleGatherer {
     TarSamplesVisitor visitor;
     visitor.sample = [&](formats::MovedSample&& sample) { keep(std::move(sample), *gathered); };
     visitor.restart = [&] { gathered.emplace(table); };
-    const auto given = renames_.find("");
-    const TarReading reading{tar.path, input, given == renames_.end() ? std::string() : given->second, options_.salvage,
-                             remedy::with_salvage(command_of(options_))};
     TarSamples read{.cut = true};
     try {
-      read = read_tar_samples(*source, reading, visitor, ctx_);
+      read = read_tar_samples(*source, reading_of(input), visitor, ctx_);
     } catch (const Error& error) {
       const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered->found == 0;
-      if (!options_.salvage || !is_no_tar) throw;
+      if (!is_no_tar || (!options_.salvage && inputs_.tars.size() == 1)) throw;
+      if (!options_.salvage) {
+        throw Error(error.code(), At{tar.path, 0}, "{}; {} leaves it out", error.what(),
+                    remedy::in_text(remedy::with_salvage(command_of(options_))));
+      }
     }
     gathered->ignored += read.ignored;
     const std::uint64_t listed = tar.listed ? tar.listed->bytes : 0;
@@ -308,8 +317,10 @@ class SampleGatherer {
       }
       if (member.size >= formats::kTarSizeLimit) {
         fail(ErrorCode::unsupported,
-             fmt::format("its member '{}' has {} bytes; members of portable shards must be smaller than 8 GiB",
-                         member.extension, member.size));
+             fmt::format("its member '{}' has {} bytes, but members of portable shards must be smaller than 8 GiB; {} "
+                         "leaves such samples out",
+                         member.extension, member.size,
+                         remedy::in_text(remedy::with_drop_large(command_of(options_)))));
       }
     }
     std::ranges::stable_sort(sample.members, {}, &formats::IndexMember::extension);

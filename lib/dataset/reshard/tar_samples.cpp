@@ -174,9 +174,11 @@ class HeaderPass {
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset, finding.text);
     }
     if (!reading_.salvage) {
+      const bool joined = fault == data_after_end;
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset,
-                 fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(reading_.salvage_command),
-                             fault == data_after_end ? "of all of them" : "before that"));
+                 fmt::format("{}; {} takes the samples {}", finding.text,
+                             remedy::in_text(joined ? reading_.join_command : reading_.salvage_command),
+                             joined ? "of all of them" : "before that"));
     }
     behind_end_ = behind_end_ || fault == data_after_end;
     found_.cut = found_.cut || fault != data_after_end;

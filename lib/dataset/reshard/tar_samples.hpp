@@ -22,6 +22,7 @@ struct TarReading {
   std::string extension = {};   ///< of members without one; empty: they belong to no sample
   bool salvage = false;         ///< a cut ends the tar, and tars that were put together are read to the end
   std::string salvage_command;  ///< the command with that option, for the message of a call without it
+  std::string join_command;     ///< the same for tars that were put together, which may have the same keys
 };
 
 /// Receives the samples in order, with their original keys and extensions, the latter in lower case.

@@ -133,7 +133,7 @@ bool list_headers(ByteSource& shard, const std::string& path, const ListingVisit
     if (is_no_tar(finding.fault)) {
       std::string text = fmt::format("'{}' is not a readable tar: {}", path, finding.text);
       if (finding.fault == formats::TarFault::compressed) {
-        text += fmt::format("; {} writes plain shards from it", remedy::in_text(remedy::reshard({path})));
+        text += fmt::format("; {} writes plain shards from it", remedy::in_text(remedy::reshard_unread({path})));
       }
       throw Error(ErrorCode::corrupt, text, path, finding.offset);
     }

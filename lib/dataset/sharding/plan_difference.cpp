@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,7 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/sharding/shard_target.hpp"
@@ -62,7 +65,7 @@ void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead
   }
 }
 
-PlanDifference class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   if (!now.listed) refuse_gone_folder(before, now);
   std::map<std::string_view, const formats::ManifestClass*> gone;
   for (const formats::ManifestClass& was : before.classes) gone.emplace(was.name, &was);
@@ -70,21 +73,16 @@ PlanDifference class_difference(const formats::PlanHead& before, const formats::
     const auto found = gone.find(is.name);
     if (found == gone.end()) {
       if (is.samples == 0) continue;  // of a class map: earlier versions listed only classes with samples
-      return {fmt::format("class '{}' is new", is.name), true};
+      return fmt::format("class '{}' is new", is.name);
     }
     const formats::ManifestClass& was = *found->second;
-    if (was.label != is.label) return {fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label)};
-    if (was.samples < is.samples) {
-      return {fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples), true};
-    }
-    if (was.samples > is.samples) {
-      return {
-          fmt::format("files of class '{}' were removed: it had {} images, has {}", is.name, was.samples, is.samples)};
-    }
+    if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
+    if (was.samples != is.samples)
+      return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);
     gone.erase(found);
   }
   if (gone.empty()) return {};
-  return {fmt::format("class '{}' no longer exists", gone.begin()->first)};
+  return fmt::format("class '{}' no longer exists", gone.begin()->first);
 }
 
 /// Clears the fields that `identity` ignores.
@@ -147,6 +145,45 @@ std::string input_difference(const formats::PlanHead& before, const formats::Pla
   return {};
 }
 
+/// Hashes of the paths of all images of a plan, in ascending order.
+std::vector<std::uint64_t> path_hashes(const formats::PlanReader& plan) {
+  std::vector<std::uint64_t> hashes;
+  formats::PlannedSample sample;
+  for (std::size_t shard = 0; shard < plan.shards().size(); ++shard) {
+    for (auto samples = plan.read_shard(shard); samples.next(sample);)
+      hashes.push_back(xxh3_64(as_bytes(formats::image_path(plan.head(), sample))));
+  }
+  std::ranges::sort(hashes);
+  return hashes;
+}
+
+std::string first_path_of(const formats::PlanReader& plan, const std::vector<std::uint64_t>& hashes) {
+  formats::PlannedSample sample;
+  for (std::size_t shard = 0; shard < plan.shards().size(); ++shard) {
+    for (auto samples = plan.read_shard(shard); samples.next(sample);) {
+      std::string path = formats::image_path(plan.head(), sample);
+      if (std::ranges::binary_search(hashes, xxh3_64(as_bytes(path)))) return path;
+    }
+  }
+  return {};
+}
+
+/// `found`, with the images of `before` that `now` lacks; one that is renamed is gone and new.
+PlanDifference with_gone_files(PlanDifference found, const formats::PlanReader& before,
+                               const formats::PlanReader& now) {
+  const std::vector<std::uint64_t> was = path_hashes(before);
+  const std::vector<std::uint64_t> is = path_hashes(now);
+  std::vector<std::uint64_t> gone;
+  std::ranges::set_difference(was, is, std::back_inserter(gone));
+  if (gone.empty() && is.size() > was.size()) found.files = SourceFiles::added;
+  if (gone.empty()) return found;
+  found.files = SourceFiles::gone;
+  found.text +=
+      fmt::format("; {} of the plan {} no longer in the source, the first is '{}'", format_count(gone.size(), "image"),
+                  gone.size() == 1 ? "is" : "are", first_path_of(before, gone));
+  return found;
+}
+
 }  // namespace
 
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
@@ -171,17 +208,17 @@ PlanDifference plan_difference(const formats::PlanReader& before, const formats:
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
   if (!text.empty()) return {text};
-  if (PlanDifference classes = class_difference(before.head(), now.head()); !classes.text.empty()) return classes;
+  text = class_difference(before.head(), now.head());
+  if (!now.head().inputs.empty()) return {text.empty() ? "an input's index has changed" : text};
+  if (!text.empty()) return with_gone_files({text}, before, now);
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
   // Files that were left out may be deleted.
-  if (now.head().inputs.empty() &&
-      !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
-    return {"other files cannot be read", true};
-  if (!now.head().inputs.empty()) return {"an input's index has changed"};
+  if (!std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
+    return with_gone_files({"other files cannot be read", SourceFiles::added}, before, now);
   text = sample_difference(before, now, identity);
-  const bool same_files = text.ends_with("another file") || text.ends_with("number of samples");
-  return {text, same_files};
+  const bool other_files = text.ends_with("another file") || text.ends_with("number of samples");
+  return other_files ? with_gone_files({text}, before, now) : PlanDifference{text};
 }
 
 }  // namespace shardkit::dataset

@@ -172,9 +172,9 @@ class Planner {
       text = fmt::format("{} cannot be used, more than --max-bad allows ({}): {}",
                          format_count(problems.size(), "file"), most, text);
     }
-    text += remedy::with_leave_out(problems.size() == 1 ? "correct or remove it, or leave it out with"
-                                                        : "correct or remove them, or leave them out with",
-                                   problems.size() > most ? problems.size() : 0);
+    text += remedy::with_leave_out(
+        problems.size() == 1 ? "correct it, or leave it out with" : "correct them, or leave them out with",
+        problems.size() > most ? problems.size() : 0);
     if (problems.size() > most) text += " (or more: files are read while they are converted)";
     if (!options_.metadata.empty() || !options_.fields.empty()) {
       text += "; --on-bad keep takes samples that lack a row or a required field";

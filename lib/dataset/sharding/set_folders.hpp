@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,5 +17,8 @@ std::vector<std::string> sets_below(const std::string& folder);
 void refuse_target_inside(const std::string& target, const std::string& from, std::string_view role);
 /// Whether the manifest of the target's plan, which is open, is there.
 bool is_merged(const ShardTarget& target);
+/// How many parts write the target, whose plan is open: as its array tasks recorded it, else as the plan says, else as
+/// in the division of which most is there or was begun, also by a run that was killed. Empty if nothing shows it.
+std::optional<std::uint64_t> known_parts(const ShardTarget& target);
 
 }  // namespace shardkit::dataset

@@ -227,7 +227,7 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
     refuse_runs_besides(to_hex(now.hash()));
     throw;
   }
-  const auto& [difference, may_be_added] = found;
+  const auto& [difference, source_files] = found;
   if (difference.empty()) return plan_->check_bytes();
   refuse_runs_besides(to_hex(now.hash()), difference);
   const bool is_finished = now.head().inputs.empty() && this->is_finished(*plan_);
@@ -240,11 +240,14 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
   }
   const bool only_times = difference.ends_with("was modified since") && now.head().inputs.empty() &&
                           plan_difference(*plan_, now, FileIdentity::size).text.empty();
+  const bool may_append = is_finished && source_files == SourceFiles::added;
   throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder",
               folder_, is_finished ? "a finished set" : "shards", difference,
-              only_times                    ? "sizes are equal: if only times differ, add --identity size, or "
-              : is_finished && may_be_added ? "add new files with --append, or "
-                                            : "");
+              only_times   ? "sizes are equal: if only times differ, add --identity size, or "
+              : may_append ? "add new files with --append, or "
+              : source_files == SourceFiles::gone
+                  ? "restore the missing images, which no option removes from shards, or "
+                  : "");
 }
 
 bool ShardTarget::is_finished(const formats::PlanReader& plan) const {

@@ -158,10 +158,17 @@ void append_skipped(const std::string& index_path, std::vector<formats::IndexSki
 /// 64MiB"; empty if they agree.
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now);
 
+/// Which files a source has now, compared with those of a plan.
+enum class SourceFiles {
+  same,
+  added,  ///< some are new, which --append may add
+  gone,   ///< some are gone, which --append cannot remove
+};
+
 /// The first difference between two plans.
 struct PlanDifference {
-  std::string text;           ///< empty: they agree
-  bool may_be_added = false;  ///< there are other files, which --append may add
+  std::string text;  ///< empty: they agree
+  SourceFiles files = SourceFiles::same;
 };
 
 /// One line that describes how two plans differ, options first. Empty if only the reasons differ for which files were

@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "catalog/swapped_operands.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "net/retry.hpp"
@@ -356,10 +358,27 @@ class Stage {
   std::vector<staging::StageFile> wanted_;
 };
 
+/// A target that was staged is checked or continued by the same command when its source is back. A source that was
+/// staged from the target is a copy of it.
+void refuse_swapped(const StageOptions& options) {
+  if (options.sources.size() != 1) return;
+  const std::string& source = options.sources.front();
+  StageOptions other = options;
+  std::swap(other.sources.front(), other.target);
+  const std::string swapped = command_text("shardctl stage", other);
+  if (!std::filesystem::exists(io::join_path(options.target, staging::kStageJournalPath)))
+    catalog::refuse_swapped(source, options.target, catalog::Content::shards, swapped);
+  const auto marker = catalog::is_address(source) ? std::nullopt : staging::find_staged_marker(source);
+  std::error_code error;
+  if (!marker || !std::filesystem::equivalent(marker->source, options.target, error)) return;
+  catalog::throw_swapped(source, fmt::format("'{}' was staged from '{}'", source, options.target), swapped);
+}
+
 }  // namespace
 
 StageResult stage(const StageOptions& options, Context& ctx) {
   check(options);
+  refuse_swapped(options);
   check(options.share, options.target);
   staging::require_local_folder(options.target, ctx, options.share.limit || !options.share.cache.empty());
   wait_jitter(options.jitter, ctx);

@@ -55,10 +55,11 @@ void claim(io::FileSystem& files, const std::string& folder, const std::string& 
   const std::string marker = io::join_path(folder, kMarkerName);
   if (std::filesystem::exists(marker)) {
     if (const std::string found = io::read_text_file(marker); found != text) {
-      throw Error(ErrorCode::conflict, At{folder},
-                  "'{}' contains a synth tree made with other options; '{}' lists them. Use the same options, choose "
-                  "another folder or remove this one",
-                  folder, marker);
+      throw Error(
+          ErrorCode::conflict, At{folder},
+          "'{}' contains a synth tree made with other options; '{}' lists them. Use the same options or another "
+          "folder",
+          folder, marker);
     }
     return;
   }

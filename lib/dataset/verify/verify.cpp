@@ -14,6 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "catalog/shard_set.hpp"
+#include "catalog/swapped_operands.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
@@ -299,11 +301,22 @@ class Verification {
     return fmt::format("{}; {} not decoded ({})", text, format_count(*result_.images_not_decoded), kinds);
   }
 
+  /// A reshard without --salvage refuses such a set.
+  bool differs_from_manifest() { return needs_[Remedy::restore] > found_[ProblemCode::listed_file]; }
+
+  /// A reshard stops at these, whatever its options.
+  bool stops_reshard() {
+    using enum ProblemCode;
+    return found_[sparse] + found_[bad_pax_header] + found_[oversized_header] > 0;
+  }
+
   remedy::Repairs repairs_needed() {
+    const bool unread = needs_[Remedy::unread] > 0;
     // A copy of a shard has all keys of the original.
-    remedy::Repairs repairs{needs_[Remedy::salvage] > 0,
-                            needs_[Remedy::mark_duplicates] > 0 && needs_[Remedy::move_away] == 0,
-                            needs_[Remedy::drop_bad] > 0, needs_[Remedy::merge_classes] > 0};
+    remedy::Repairs repairs{needs_[Remedy::salvage] > 0 || unread,
+                            (needs_[Remedy::mark_duplicates] > 0 || unread) && needs_[Remedy::move_away] == 0,
+                            needs_[Remedy::drop_bad] > 0, needs_[Remedy::merge_classes] > 0,
+                            needs_[Remedy::drop_large] > 0};
     // As many shards as before for loaders, unless most of few samples may be lost.
     if (set_.shards.size() > 1 && result_.samples >= 10 * set_.shards.size()) repairs.shards = set_.shards.size();
     if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
@@ -317,12 +330,13 @@ class Verification {
   /// In words, for name_remedies().
   std::string effect_of(const remedy::Repairs& repairs) {
     const std::uint64_t changed = found_[ProblemCode::sample_checksum];
-    std::string effect = needs_[Remedy::restore] > 0 ? "then: " : "";
+    std::string effect = differs_from_manifest() ? "without a copy: " : "";
     effect += !repairs.salvage               ? "writes the same samples"
               : lost_samples_ + changed == 0 ? "writes the intact samples"
                                              : fmt::format("writes the {} intact of {} samples",
                                                            result_.samples - changed, result_.samples + lost_samples_);
     if (repairs.drop_bad) effect += ", without bad ones";
+    if (repairs.drop_large) effect += ", without those of 8 GiB or more";
     effect += ", with names and headers that every reader supports";
     if (repairs.mark_duplicates) effect += ", each with its own name";
     if (repairs.merge_classes) effect += ", and numbers the classes of all folders together";
@@ -356,8 +370,10 @@ class Verification {
                              "set again",
                              fmt::join(without_command_, ", ")));
     }
-    const remedy::Repairs repairs = repairs_needed();
-    const bool repairable = repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename);
+    remedy::Repairs repairs = repairs_needed();
+    const bool needs_reshard = repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename);
+    const bool repairable = needs_reshard && !stops_reshard();
+    repairs.salvage = repairs.salvage || differs_from_manifest();
     if (repairable && result_.samples == 0 && found_[ProblemCode::compressed] == 0 && repairs.rename.empty()) {
       advise("", "the shards have no whole sample that could be written again: make them again from their source");
     } else if (repairable) {
@@ -393,6 +409,19 @@ class Verification {
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
 };
 
+/// The images were given as shards, and the shards as source.
+void refuse_swapped(const VerifyOptions& options) {
+  using catalog::Content;
+  if (options.shards.size() != 1 || options.against.empty()) return;
+  const std::string& shards = options.shards.front();
+  if (catalog::content_of(shards) != Content::images || catalog::content_of(options.against) != Content::shards) return;
+  VerifyOptions other = options;
+  std::swap(other.shards.front(), other.against);
+  catalog::throw_swapped(
+      shards, fmt::format("'{}' contains images, and --against '{}' contains shards", shards, options.against),
+      command_text("shardctl verify", other));
+}
+
 /// The finding about the folder of a convert or reshard that has not finished its first shard.
 std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
   const std::string& folder = options.shards.empty() ? "" : options.shards.front();
@@ -417,6 +446,7 @@ std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
 }  // namespace
 
 VerifyResult verify(const VerifyOptions& options, Context& ctx) {
+  refuse_swapped(options);
   auto unfinished = without_shards(options);
   return unfinished ? std::move(*unfinished) : Verification(options, ctx).run();
 }

@@ -1,5 +1,6 @@
 """What shardctl stage does with slow servers and slow disks, and what it says meanwhile."""
 
+import functools
 import http.server
 import json
 import os
@@ -99,7 +100,50 @@ class EngineTest(StageTest):
         self.fail(f"'{text}' did not come: {''.join(seen)}")
 
 
+class OtherVersions(EngineTest):
+    def test_a_server_with_another_etag_in_each_answer_serves_shards_and_indexes(self):
+        self.make_tree("photos", classes=2, per_class=5)
+        source = self.folder / "source"
+        self.assertEqual(run("shardctl", "convert", self.folder / "photos", source, "--index", "wids").returncode, 0)
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def end_headers(self):
+                self.send_header("ETag", f'"{os.urandom(8).hex()}"')
+                super().end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=source))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        for _ in range(2):
+            finished = run("shardctl", "stage", f"http://127.0.0.1:{server.server_port}/", self.out, env=CLEAN)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+        for index in source.glob(".shardkit/*.index"):
+            self.assertEqual((self.out / ".shardkit" / index.name).read_bytes(), index.read_bytes())
+        self.assertEqual(run("shardctl", "verify", self.out, "--strict").returncode, 0)
+
+
 class Messages(EngineTest):
+    def test_each_line_of_a_json_log_is_an_object_and_the_last_has_what_a_scheduler_records(self):
+        source = self.make_shards(per_class=4)
+        for options, code in ((("--dry-run",), 0), ((), 0), (("--include", "nothing"), 4)):
+            with self.subTest(options):
+                finished = run("shardctl", "stage", source, self.out, "--log", "json", "--lease-id", "job 7", *options)
+                self.assertEqual(finished.returncode, code, finished.stderr)
+                lines = [json.loads(line) for line in finished.stderr.splitlines()]
+                self.assertTrue(all({"time", "level", "event"} <= set(line) for line in lines))
+                last = lines[-1]
+                self.assertEqual((last["event"], last["exit_code"]), ("done", code))
+                self.assertEqual(last["operands"], {"src": [str(source)], "dst": str(self.out)})
+                if code == 0:
+                    result = last["result"]
+                    self.assertEqual(result["bytes"], sum(path.stat().st_size for path in source.rglob("*") if path.is_file()))
+                    self.assertEqual((result["verified"], result["lease_id"]), ("", None) if options else ("checksum", "job 7"))
+                    self.assertEqual(result["lease_expires_at"] is None, bool(options))
+
     def test_a_retry_is_a_line_when_it_happens_with_address_attempt_and_the_wait_that_the_server_asks_for(self):
         def refuse(request):
             if not request.is_data:
