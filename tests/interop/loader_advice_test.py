@@ -117,7 +117,7 @@ class LoaderAdvice(IndexTest):
                 result = result_of(finished)["result"]
                 self.assertTrue(result["loader"]["calibrated"])
                 self.assertGreater(result["loader"]["samples_per_second"], 0)
-                self.assertGreater(result["calibration"]["sample_seconds"], 0)
+                self.assertGreater(result["calibration"]["worker_seconds"], 0)
 
     def test_a_python_without_torch_is_an_error_that_says_what_is_missing(self):
         bare = self.folder / "python3"

@@ -45,8 +45,8 @@ bool is_foreign(const std::string& advice) {
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.25;
 constexpr double kShareForMoreReads = 0.08;
-constexpr double kShareForLoader = 0.03;  // each of decoding, and reading with one process and with many
-constexpr double kShareForLoading = 0.08;
+constexpr double kShareForLoader = 0.03;   // each of decoding, and reading with one process and with many
+constexpr double kShareForLoading = 0.08;  // of images to decode, and half of it for those of the loader
 constexpr double kShareForDecoding = 0.1;  // and as long for augmenting
 constexpr double kShareForPipeline = 0.23;
 constexpr double kLongestDecode = 10;
@@ -184,7 +184,7 @@ ReadResult measure_read(const RunOptions& options, const InputSet& input, std::u
 /// preset it depends on whether the names of the data look like images.
 void accept_no_decoding(const RunOptions& options, const InputSet& input, const Error& error, Context& context) {
   const Preset* const preset = options.preset ? &find_preset(*options.preset) : nullptr;
-  const bool is_absent = error.code() == ErrorCode::not_found;
+  const bool is_absent = error.code() == ErrorCode::not_found || error.code() == ErrorCode::unsupported;
   if (!is_absent && error.code() != ErrorCode::corrupt) throw;
   const bool wants_jpegs = preset != nullptr && preset->jpeg;
   if (wants_jpegs && is_absent) {
@@ -229,13 +229,25 @@ LoaderReads reads_past_the_cache(const RunResult& result) {
   return reads;
 }
 
+/// If slow storage delivered no image in time, that of the images which were decoded.
+SampleWork sample_work(const RunOptions& options, const InputSet& input, double cores, Context& context,
+                       const std::optional<DecodeResult>& decoded) {
+  try {
+    return measure_sample_work(input, cores, options.budget * kShareForLoader,
+                               moment_in(options.budget * kShareForLoading / 2), context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::usage || !decoded) throw;
+    return {decoded->mix.mean_bytes, decoded->mix.mean_megapixels, decoded->cpu_seconds_per_sample, 1};
+  }
+}
+
 /// What PyTorch's loader needs for a sample of this data.
 void measure_loader(const RunOptions& options, const InputSet& input, double cores, Context& context,
                     RunResult& result) {
   const double seconds = options.budget * kShareForLoader;
   result.loader_data = look_at_loader_data(input, options.crop > 0, context);
   if (result.decode || result.loader_data.kind != LoaderKind::none) {
-    result.sample_work = measure_sample_work(input, cores, seconds, context);
+    result.sample_work = sample_work(options, input, cores, context, result.decode);
   }
   const double bytes = result.read.mean_sample.value_or(0);
   if (result.read.direct || has_objects(input.files)) {

@@ -133,7 +133,8 @@ LoaderAdvice loader_for(const SweepOptions& options, const PointWork& work, cons
   batches.decoded_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
   const LoaderLimits limits = loader_limits();
   const LoaderData data = look_at_loader_data(input, true, context);
-  const SampleWork sample = measure_sample_work(work.input, limits.cores, work.seconds, context);
+  const SampleWork sample =
+      measure_sample_work(work.input, limits.cores, work.seconds, moment_in(work.seconds), context);
   const double bytes = sample.sample_bytes;
   LoaderReads reads;
   if (!has_objects(input.files)) {

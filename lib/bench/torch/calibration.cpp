@@ -16,7 +16,7 @@ namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kImages = 30;
-constexpr std::uint64_t kMostBatch = 64;  // of the batches that pass between the processes, for little memory
+constexpr std::uint64_t kMostBatch = 64;  // so that there are several batches
 
 /// Evenly distributed images of a folder.
 std::vector<std::string> chosen_images(const InputSet& input) {
@@ -61,10 +61,10 @@ Calibration calibrate(const std::string& interpreter, const LoaderData& data, co
     calibration.interpreter = interpreter;
     calibration.python = json.at("python").get<std::string>();
     calibration.torch = json.at("torch").get<std::string>();
-    calibration.sample_seconds = json.at("sample_seconds").get<double>();
+    calibration.load_seconds = json.at("load_seconds").get<double>();
     calibration.augment_seconds = json.at("augment_seconds").get<double>();
     calibration.reads = json.at("reads").get<double>();
-    calibration.collate_seconds = json.at("collate_seconds").get<double>();
+    calibration.worker_seconds = json.at("worker_seconds").get<double>();
     calibration.trainer_seconds = json.at("trainer_seconds").get<double>();
     calibration.worker_bytes = json.at("worker_bytes").get<double>();
     calibration.trainer_bytes = json.at("trainer_bytes").get<double>();
@@ -87,12 +87,11 @@ void Calibration::describe(FieldVisitor& v) {
   v.field({"interpreter", "program that --python named"}, interpreter);
   v.field({"python", "its version"}, python);
   v.field({"torch", "version of PyTorch"}, torch);
-  v.field({"sample_seconds", Unit::seconds, "CPU time of opening, reading, decoding and augmenting an image"},
-          sample_seconds);
-  v.field({"augment_seconds", Unit::seconds, "part of it: the transforms"}, augment_seconds);
-  v.field({"reads", "read calls per file; 0 for shards"}, reads);
-  v.field({"collate_seconds", Unit::seconds, "CPU time per sample of making a batch in shared memory"},
-          collate_seconds);
+  v.field({"load_seconds", Unit::seconds, "CPU time of opening, reading and decoding an image"}, load_seconds);
+  v.field({"augment_seconds", Unit::seconds, "CPU time of the transforms"}, augment_seconds);
+  v.field({"reads", "read calls per image"}, reads);
+  v.field({"worker_seconds", Unit::seconds, "CPU time per sample of a loader process, including its part of a batch"},
+          worker_seconds);
   v.field({"trainer_seconds", Unit::seconds, "CPU time per sample of the process that receives the batch"},
           trainer_seconds);
   v.field({"worker", Unit::bytes, "memory that a worker shares with no other process"}, worker_bytes);

@@ -18,10 +18,10 @@ struct Calibration {
   std::string interpreter;
   std::string python;
   std::string torch;
-  double sample_seconds = 0;  ///< opening, reading, decoding and augmenting
+  double load_seconds = 0;  ///< opening, reading and decoding
   double augment_seconds = 0;
-  double reads = 0;  ///< read calls per file; 0 for shards
-  double collate_seconds = 0;
+  double reads = 0;           ///< read calls
+  double worker_seconds = 0;  ///< all work of a loader process, also collating
   double trainer_seconds = 0;
   double worker_bytes = 0;
   double trainer_bytes = 0;

@@ -1,14 +1,13 @@
 """Measures what a process of PyTorch's DataLoader needs for a sample. `iobench run --python` runs it with a JSON object as its
-argument, and reads the JSON object that it prints.
-
-Times are CPU times of warm data, in seconds. The files are those that `iobench` loads too, so they are in memory.
+argument, and reads the JSON object that it prints. Times are CPU times in seconds, of data in memory.
 """
+import itertools
 import json
+import resource
 import sys
 import time
 
 request = json.loads(sys.argv[1])
-deadline = time.monotonic() + request["seconds"]
 missing = []
 try:
     import torch
@@ -35,22 +34,23 @@ if request["dtype"] == "f16":
 augment = transforms.Compose(steps)
 
 
-def cpu_seconds(items):
-    """Median CPU time per item, over passes in the available time; the first pass warms up."""
-    times = []
-    end = min(time.monotonic() + request["seconds"] / 8, deadline)
-    while not times or (len(times) < 6 and time.monotonic() < end):
-        begin = time.process_time()
-        count = sum(1 for _ in items())
-        times.append((time.process_time() - begin) / max(count, 1))
-    times = sorted(times[1:] or times)
-    return times[len(times) // 2]
+def images():
+    """The images of an epoch, decoded."""
+    if not request["shard"]:
+        return map(default_loader, request["files"])
+    dataset = webdataset.WebDataset(request["shard"], shardshuffle=False).decode("pil", only=request["image_field"].split(";"))
+    return (sample[0] for sample in dataset.to_tuple(request["image_field"]).slice(request["samples"]))
 
 
-def private_bytes():
-    """Memory that this process shares with no other."""
-    with open("/proc/self/smaps_rollup", encoding="ascii") as file:
-        return 1024 * sum(int(line.split()[1]) for line in file if line.startswith("Private_"))
+class Samples(torch.utils.data.IterableDataset):
+    """`count` samples, as the printed code makes them."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        epochs = itertools.chain.from_iterable(images() for _ in itertools.count())
+        return map(augment, itertools.islice(epochs, self.count))
 
 
 def kernel_reads():
@@ -58,61 +58,58 @@ def kernel_reads():
         return next(int(line.split()[1]) for line in file if line.startswith("syscr"))
 
 
-def samples():
-    """Decoded and augmented samples, as the printed code makes them."""
-    if not request["shard"]:
-        return (augment(default_loader(path)) for path in request["files"])
-    dataset = webdataset.WebDataset(request["shard"], shardshuffle=False).decode("pil")
-    return dataset.to_tuple(request["image_field"]).map_tuple(augment).slice(request["samples"])
+def private_bytes(process="self"):
+    """Memory that a process shares with no other."""
+    with open(f"/proc/{process}/smaps_rollup", encoding="ascii") as file:
+        return 1024 * sum(int(line.split()[1]) for line in file if line.startswith("Private_"))
 
 
-class Batches(torch.utils.data.IterableDataset):
-    """Batches that cost nothing but their way to the training process, and what memory the worker needs."""
-
-    def __init__(self, batches):
-        self.batches = batches
-
-    def __iter__(self):
-        sample = [augment(image) for image in images[:4]][0]
-        memory = private_bytes()
-        for _ in range(self.batches):
-            begin = time.process_time()
-            batch = torch.utils.data.default_collate([sample] * request["batch"])
-            yield batch, memory, time.process_time() - begin
+def cpu_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def passed_on(batches):
-    """CPU seconds per batch in the worker, and in the training process; private bytes of the worker."""
-    begin = time.process_time()
-    collating, most = 0.0, 0
-    loader = torch.utils.data.DataLoader(Batches(batches), batch_size=None, num_workers=1, prefetch_factor=2)
-    for _, worker_bytes, seconds in loader:
-        most = max(most, int(worker_bytes))
-        collating += float(seconds)
-    del loader
-    return collating, time.process_time() - begin, most
+def run_loader(count):
+    """CPU seconds of the worker and of this process for so many samples, and the worker's memory."""
+    of_worker, own = cpu_of_children(), time.process_time()
+    batches = iter(torch.utils.data.DataLoader(Samples(count), batch_size=request["batch"], num_workers=1))
+    next(batches)
+    memory = private_bytes(batches._workers[0].pid)
+    for _ in batches:
+        pass
+    del batches  # ends the worker
+    return cpu_of_children() - of_worker, time.process_time() - own, memory
 
 
-if request["shard"]:
-    images = [sample[0] for sample in webdataset.WebDataset(request["shard"], shardshuffle=False).decode("pil")
-              .to_tuple(request["image_field"]).slice(request["samples"])]
-    reads = 0
-else:
-    before = kernel_reads()
-    images = [default_loader(path) for path in request["files"]]
-    reads = (kernel_reads() - before) / len(images)
+# First the loader: what this process decodes changes how memory is reused in its children. The difference of a long and a short run
+# is free of the start of the worker.
+memory = private_bytes()
+batch = request["batch"]
+few, few_own, _ = run_loader(batch)
+batches = min(max(int(request["seconds"] / 4 / max(few, 0.01)), 2), max(1600 // batch, 4))
+many, many_own, worker_bytes = run_loader((1 + batches) * batch)
 
-result = {
-    "sample_seconds": cpu_seconds(samples),
-    "augment_seconds": cpu_seconds(lambda: map(augment, images)),
+for _ in images():  # imports what decoding needs
+    pass
+before, begin, decoded = kernel_reads(), time.process_time(), 0
+for _ in images():
+    decoded += 1
+load_seconds = (time.process_time() - begin) / decoded
+reads = (kernel_reads() - before) / decoded
+some = list(itertools.islice(images(), 4))
+begin = time.process_time()
+for image in some * 5:
+    augment(image)
+augment_seconds = (time.process_time() - begin) / (5 * len(some))
+
+print(json.dumps({
+    "load_seconds": load_seconds,
+    "augment_seconds": augment_seconds,
     "reads": reads,
-    "trainer_bytes": private_bytes(),
+    "worker_seconds": (many - few) / (batches * batch),
+    "trainer_seconds": max(many_own - few_own, 0) / (batches * batch),
+    "worker_bytes": worker_bytes,
+    "trainer_bytes": memory,
     "python": sys.version.split()[0],
     "torch": torch.__version__,
-}
-_, few, _ = passed_on(2)
-collating, many, worker_bytes = passed_on(6)
-result["collate_seconds"] = collating / 6 / request["batch"]
-result["trainer_seconds"] = max(many - few, 0) / 4 / request["batch"]
-result["worker_bytes"] = worker_bytes
-print(json.dumps(result))
+}))

@@ -23,18 +23,19 @@ using Clock = std::chrono::steady_clock;
 // Measured on one core of an AMD EPYC (Zen 4) with Python 3.11, torch 2.15, torchvision 0.29 and Pillow 13, as CPU
 // times of warm data (docs/explain/model.md).
 constexpr double kOpenFile = 50e-6;     // Python opens and closes a file, and PIL finds its format
-constexpr double kOpenMember = 150e-6;  // tarfile and webdataset make a sample of two members
+constexpr double kOpenMember = 250e-6;  // tarfile and webdataset make a sample of two members
 constexpr double kReadByte = 0.1e-9;
 constexpr double kPilPixel = 0.75e-9;     // of decoding a JPEG: PIL stores 4 bytes per pixel and copies the image
 constexpr double kPilHugePixel = 4.7e-9;  // the same for images whose memory is returned to the system each time
 constexpr double kHugePixels = 8e6;
 constexpr double kPngFactor = 1.3;        // PIL's time for a PNG, relative to libpng without copying
 constexpr double kOtherPixel = 10e-9;     // formats that iobench does not decode
-constexpr double kCropPixel = 1.4e-9;     // RandomResizedCrop, per pixel of the image
+constexpr double kCropPixel = 2.2e-9;     // RandomResizedCrop, per pixel of the image
 constexpr double kCroppedPixel = 9e-9;    // per pixel of its result, with flip and ToTensor
 constexpr double kTransforms = 60e-6;     // Python code of the transforms
-constexpr double kCollateByte = 0.9e-9;   // into shared memory, whose pages the kernel clears
-constexpr double kReceiveByte = 0.18e-9;  // in the training process
+constexpr double kCollateByte = 1.65e-9;  // samples leave the caches, then the batch is made in cleared pages
+constexpr double kReceiveByte = 0.13e-9;  // in the training process
+constexpr double kReceiveBatch = 1.1e-3;
 constexpr double kWorkerBytes = 100e6;
 constexpr double kTrainerBytes = 800e6;
 
@@ -207,9 +208,10 @@ double estimated_cpu_seconds(const LoaderData& data, const SampleWork& work, con
 
 }  // namespace
 
-SampleWork measure_sample_work(const InputSet& input, double cores, double seconds, Context& context) {
+SampleWork measure_sample_work(const InputSet& input, double cores, double seconds, const Deadline& loading,
+                               Context& context) {
   SampleWork work;
-  const JpegStore store(input, kImages, kMemory, context, moment_in(seconds));
+  const JpegStore store(input, kImages, kMemory, context, loading);
   double pixels = 0;
   std::size_t sized = 0;
   std::size_t jpegs = 0;
@@ -282,14 +284,14 @@ LoaderCosts loader_costs(const LoaderData& data, const SampleWork& work, const L
   costs.storage_per_second = reads.samples_per_second;
   if (calibration) {
     costs.calibrated = true;
-    costs.cpu_seconds = calibration->sample_seconds + calibration->collate_seconds;
+    costs.cpu_seconds = calibration->worker_seconds;
     costs.trainer_cpu_seconds = calibration->trainer_seconds;
     costs.worker_bytes = calibration->worker_bytes;
     costs.trainer_bytes = calibration->trainer_bytes;
     return costs;
   }
   costs.cpu_seconds = estimated_cpu_seconds(data, work, batches, sample_bytes);
-  costs.trainer_cpu_seconds = kReceiveByte * batches.decoded_bytes;
+  costs.trainer_cpu_seconds = kReceiveByte * batches.decoded_bytes + kReceiveBatch / static_cast<double>(batches.batch);
   costs.worker_bytes = kWorkerBytes;
   costs.trainer_bytes = kTrainerBytes;
   return costs;

@@ -32,8 +32,10 @@ struct SampleWork {
   double busy_ratio = 1;    ///< iobench's time while all cores decode, divided by its time on one core
 };
 
-/// Decodes a few images completely, first on one thread and then on all cores, for about `seconds`.
-SampleWork measure_sample_work(const InputSet& input, double cores, double seconds, Context& context);
+/// Loads a few images until the deadline, and decodes them completely, first on one thread and then on all cores, for
+/// about `seconds`. The input has images; without any until the deadline, Error{usage}.
+SampleWork measure_sample_work(const InputSet& input, double cores, double seconds, const Deadline& loading,
+                               Context& context);
 
 /// Storage as loader processes see it.
 struct LoaderReads {

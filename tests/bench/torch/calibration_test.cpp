@@ -46,10 +46,10 @@ TEST_CASE("the program's numbers become the costs of a sample") {
   const ShardFolder folder;
   const Calibration calibration = calibrate_with(interpreter(
       folder,
-      R"(echo '{"python": "3.11", "torch": "2.15", "sample_seconds": 0.003, "augment_seconds": 0.001, "reads": 3.1,
-"collate_seconds": 0.0005, "trainer_seconds": 0.0001, "worker_bytes": 1e8, "trainer_bytes": 8e8}')"));
+      R"(echo '{"python": "3.11", "torch": "2.15", "load_seconds": 0.002, "augment_seconds": 0.001, "reads": 3.1,
+"worker_seconds": 0.0035, "trainer_seconds": 0.0001, "worker_bytes": 1e8, "trainer_bytes": 8e8}')"));
   CHECK(calibration.torch == "2.15");
-  CHECK(calibration.sample_seconds == Approx(0.003));
+  CHECK(calibration.worker_seconds == Approx(0.0035));
   CHECK(calibration.trainer_bytes == Approx(8e8));
 }
 
