@@ -318,6 +318,7 @@ LoaderBatches loader_batches(const MeasuredNode& node, const std::optional<JobRe
   batches.gpus = requirement ? requirement->job.gpus : 1;
   batches.batch = requirement ? requirement->job.batch : loader.batch;
   batches.prefetch = loader.prefetch;
+  batches.step_seconds = requirement ? requirement->job.step_seconds : 0;
   batches.crop = node.crop;
   batches.dtype = loader.dtype;
   batches.decoded_bytes =

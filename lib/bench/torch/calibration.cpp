@@ -15,13 +15,13 @@
 namespace shardkit::bench {
 namespace {
 
-constexpr std::size_t kImages = 30;
+constexpr std::size_t kCalibratedImages = 30;
 constexpr std::uint64_t kMostBatch = 64;  // so that there are several batches
 
 /// Evenly distributed images of a folder.
 std::vector<std::string> chosen_images(const InputSet& input) {
   std::vector<std::string> images;
-  const std::size_t count = std::min(kImages, input.files.size());
+  const std::size_t count = std::min(kCalibratedImages, input.files.size());
   for (std::size_t i = 0; i < count; ++i) images.push_back(input.files[i * input.files.size() / count].path);
   return images;
 }
@@ -32,7 +32,7 @@ std::string request(const LoaderData& data, const InputSet& input, const LoaderB
   json["shard"] = is_sharded ? data.shards.front() : "";
   json["image_field"] = data.image_field;
   json["files"] = is_sharded ? std::vector<std::string>() : chosen_images(input);
-  json["samples"] = kImages;
+  json["samples"] = kCalibratedImages;
   json["crop"] = batches.crop;
   json["dtype"] = enum_name(batches.dtype);
   json["batch"] = std::min(batches.batch, kMostBatch);
@@ -65,6 +65,7 @@ Calibration calibrate(const std::string& interpreter, const LoaderData& data, co
     calibration.augment_seconds = json.at("augment_seconds").get<double>();
     calibration.reads = json.at("reads").get<double>();
     calibration.worker_seconds = json.at("worker_seconds").get<double>();
+    calibration.alone_seconds = json.at("alone_seconds").get<double>();
     calibration.trainer_seconds = json.at("trainer_seconds").get<double>();
     calibration.worker_bytes = json.at("worker_bytes").get<double>();
     calibration.trainer_bytes = json.at("trainer_bytes").get<double>();
@@ -92,6 +93,7 @@ void Calibration::describe(FieldVisitor& v) {
   v.field({"reads", "read calls per image"}, reads);
   v.field({"worker_seconds", Unit::seconds, "CPU time per sample of a loader process, including its part of a batch"},
           worker_seconds);
+  v.field({"alone_seconds", Unit::seconds, "the same of a training process without workers"}, alone_seconds);
   v.field({"trainer_seconds", Unit::seconds, "CPU time per sample of the process that receives the batch"},
           trainer_seconds);
   v.field({"worker", Unit::bytes, "memory that a worker shares with no other process"}, worker_bytes);

@@ -22,6 +22,7 @@ struct Calibration {
   double augment_seconds = 0;
   double reads = 0;           ///< read calls
   double worker_seconds = 0;  ///< all work of a loader process, also collating
+  double alone_seconds = 0;   ///< the same without workers
   double trainer_seconds = 0;
   double worker_bytes = 0;
   double trainer_bytes = 0;

@@ -69,12 +69,12 @@ def cpu_of_children():
     return usage.ru_utime + usage.ru_stime
 
 
-def run_loader(count):
+def run_loader(count, workers=1):
     """CPU seconds of the worker and of this process for so many samples, and the worker's memory."""
     of_worker, own = cpu_of_children(), time.process_time()
-    batches = iter(torch.utils.data.DataLoader(Samples(count), batch_size=request["batch"], num_workers=1))
+    batches = iter(torch.utils.data.DataLoader(Samples(count), batch_size=request["batch"], num_workers=workers))
     next(batches)
-    memory = private_bytes(batches._workers[0].pid)
+    memory = private_bytes(batches._workers[0].pid) if workers else 0
     for _ in batches:
         pass
     del batches  # ends the worker
@@ -83,11 +83,13 @@ def run_loader(count):
 
 # First the loader: what this process decodes changes how memory is reused in its children. The difference of a long and a short run
 # is free of the start of the worker.
-memory = private_bytes()
+trainer_bytes = private_bytes()
 batch = request["batch"]
 few, few_own, _ = run_loader(batch)
-batches = min(max(int(request["seconds"] / 4 / max(few, 0.01)), 2), max(1600 // batch, 4))
+batches = min(max(int(request["seconds"] / 6 / max(few, 0.01)), 2), max(1600 // batch, 4))
 many, many_own, worker_bytes = run_loader((1 + batches) * batch)
+_, few_alone, _ = run_loader(batch, 0)
+_, many_alone, _ = run_loader((1 + batches) * batch, 0)
 
 for _ in images():  # imports what decoding needs
     pass
@@ -107,9 +109,10 @@ print(json.dumps({
     "augment_seconds": augment_seconds,
     "reads": reads,
     "worker_seconds": (many - few) / (batches * batch),
+    "alone_seconds": (many_alone - few_alone) / (batches * batch),
     "trainer_seconds": max(many_own - few_own, 0) / (batches * batch),
     "worker_bytes": worker_bytes,
-    "trainer_bytes": memory,
+    "trainer_bytes": trainer_bytes,
     "python": sys.version.split()[0],
     "torch": torch.__version__,
 }))

@@ -66,12 +66,12 @@ void lower(std::uint64_t most, WorkerLimit limit, LoaderAdvice& advice) {
 std::uint64_t best_workers(const LoaderCosts& costs, const LoaderLimits& limits, const LoaderData& data,
                            const LoaderBatches& batches, std::uint64_t most) {
   std::vector<double> rates;
-  for (std::uint64_t workers = 1; workers <= most; ++workers) {
+  for (std::uint64_t workers = 0; workers <= most; ++workers) {
     rates.push_back(loader_rate(costs, limits, data, batches, workers));
   }
   const double best = *std::ranges::max_element(rates);
   const auto first = std::ranges::find_if(rates, [&](double rate) { return rate >= kNearBest * best; });
-  return static_cast<std::uint64_t>(first - rates.begin()) + 1;
+  return static_cast<std::uint64_t>(first - rates.begin());
 }
 
 /// Ranks times processes, so that each has a shard.
@@ -102,14 +102,14 @@ double loader_rate(const LoaderCosts& costs, const LoaderLimits& limits, const L
   const auto gpus = static_cast<double>(batches.gpus);
   const bool has_workers = workers > 0;
   const double processes = gpus * (has_workers ? busy_workers(portions(data, batches), workers) : 1);
-  const double trainer = has_workers ? costs.trainer_cpu_seconds : 0;
   const double slow = slowdown(costs, limits.cores, processes);
-  double rate = std::numeric_limits<double>::max();
-  const double seconds = costs.cpu_seconds * slow + costs.wait_seconds;
-  if (seconds > 0) rate = std::min(rate, processes / seconds);
-  const double cpu = (costs.cpu_seconds + trainer) * slow;
-  if (cpu > 0) rate = std::min(rate, limits.cores / cpu);
-  return std::min(rate, costs.storage_per_second.value_or(rate));
+  const double cpu = (has_workers ? costs.cpu_seconds : costs.alone_cpu_seconds) * slow;
+  const double all_cpu = cpu + (has_workers ? costs.trainer_cpu_seconds * slow : 0);
+  const double step = has_workers ? 0 : batches.step_seconds / static_cast<double>(batches.batch);
+  double rate = costs.storage_per_second.value_or(std::numeric_limits<double>::max());
+  if (const double seconds = cpu + costs.wait_seconds + step; seconds > 0) rate = std::min(rate, processes / seconds);
+  if (all_cpu > 0) rate = std::min(rate, limits.cores / all_cpu);
+  return rate;
 }
 
 LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits, const LoaderData& data,

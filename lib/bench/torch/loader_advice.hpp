@@ -19,6 +19,7 @@ struct LoaderCosts {
   double busy_ratio = 1;    ///< the CPU time of the same work while all cores are busy, divided by that
   double wait_seconds = 0;  ///< for storage
   std::optional<double> storage_per_second{};  ///< samples that storage delivers at most; empty: no limit was found
+  double alone_cpu_seconds = 0;                ///< like cpu_seconds, of a training process that loads by itself
   double trainer_cpu_seconds = 0;              ///< of the training process, which receives the batches
   double worker_bytes = 0;                     ///< memory of a process, apart from batches
   double trainer_bytes = 0;                    ///< the same of the training process
@@ -56,6 +57,7 @@ struct LoaderBatches {
   std::uint64_t crop = 224;
   image::TensorType dtype = image::TensorType::f32;
   double decoded_bytes = 0;  ///< of a sample in memory
+  double step_seconds = 0;   ///< that the training process does not load if it has no workers; 0: unknown
 };
 
 struct LoaderAdvice {
@@ -76,8 +78,8 @@ struct LoaderAdvice {
 };
 
 /// Samples per second that `workers` processes for each GPU deliver together; without any, each training process loads
-/// by itself. A process reads whole shards, or makes whole batches of a folder's images, so that those with the most of
-/// them end last.
+/// by itself, between its steps. A process reads whole shards, or makes whole batches of a folder's images, so that
+/// those with the most of them end last.
 double loader_rate(const LoaderCosts& costs, const LoaderLimits& limits, const LoaderData& data,
                    const LoaderBatches& batches, std::uint64_t workers);
 

@@ -67,8 +67,8 @@ std::string imports(const LoaderData& data, const TorchLoader& settings) {
                                                      : "from torchvision import datasets, transforms\n\n");
 }
 
-/// The shards of one process: with several GPUs, those of its rank. webdataset decodes every field of a sample unless
-/// told otherwise, and stops at a label that is not a number.
+/// The shards of one process: with several GPUs, those of its rank. By default webdataset decodes every field of a
+/// sample, and stops at a label that is not a number.
 std::string shard_dataset(const LoaderData& data, const TorchLoader& settings) {
   std::string images = data.image_field;
   std::ranges::replace(images, ';', ' ');

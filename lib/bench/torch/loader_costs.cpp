@@ -33,13 +33,14 @@ constexpr double kOtherPixel = 10e-9;     // formats that iobench does not decod
 constexpr double kCropPixel = 2.2e-9;     // RandomResizedCrop, per pixel of the image
 constexpr double kCroppedPixel = 9e-9;    // per pixel of its result, with flip and ToTensor
 constexpr double kTransforms = 60e-6;     // Python code of the transforms
-constexpr double kCollateByte = 1.65e-9;  // samples leave the caches, then the batch is made in cleared pages
+constexpr double kCollateByte = 0.95e-9;  // into a batch, from samples that left the caches
+constexpr double kSharedByte = 0.7e-9;    // more for shared memory, whose pages the kernel clears
 constexpr double kReceiveByte = 0.13e-9;  // in the training process
 constexpr double kReceiveBatch = 1.1e-3;
 constexpr double kWorkerBytes = 100e6;
 constexpr double kTrainerBytes = 800e6;
 
-constexpr std::uint64_t kImages = 32;
+constexpr std::uint64_t kDecodedImages = 32;
 constexpr std::uint64_t kMemory = 256U << 20U;
 constexpr unsigned kManyProcesses = 32;
 constexpr std::size_t kMostFiles = 2000;
@@ -53,7 +54,7 @@ double thread_cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double elapsed_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// CPU seconds per image of decoding whole images on `threads` threads, for `seconds`.
 double decode_seconds(const JpegStore& store, unsigned threads, double seconds, Context& context) {
@@ -101,7 +102,7 @@ void pause_for(double seconds) {
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-struct ReadJob {
+struct ReadTask {
   std::span<const InputFile> files;
   bool shards = false;
   double sample_bytes = 0;
@@ -110,7 +111,7 @@ struct ReadJob {
 };
 
 /// An image file, with the reads of Python and PIL.
-void read_image(const ReadJob& job, const InputFile& file, MutableBytes buffer, ReadTimes& times) {
+void read_image(const ReadTask& job, const InputFile& file, MutableBytes buffer, ReadTimes& times) {
   auto begin = Clock::now();
   io::File opened = io::File::open_read(file.path);
   lap(begin, times.open);
@@ -130,7 +131,7 @@ void read_image(const ReadJob& job, const InputFile& file, MutableBytes buffer, 
 }
 
 /// A shard from start to end, with the reads of tarfile.
-void read_shard(const ReadJob& job, const InputFile& file, MutableBytes buffer, const std::stop_token& stop,
+void read_shard(const ReadTask& job, const InputFile& file, MutableBytes buffer, const std::stop_token& stop,
                 ReadTimes& times) {
   const io::File opened = io::File::open_read(file.path);
   double since_pause = 0;
@@ -152,7 +153,7 @@ void read_shard(const ReadJob& job, const InputFile& file, MutableBytes buffer, 
 
 /// Reads until all files are read or the time is over; each process takes the next file. Returns the processes' times
 /// together.
-ReadTimes read_as_processes(const ReadJob& job, unsigned processes, double& seconds, Context& context) {
+ReadTimes read_as_processes(const ReadTask& job, unsigned processes, double& seconds, Context& context) {
   std::atomic<std::size_t> next{0};
   std::vector<ReadTimes> all(processes);
   const auto begin = Clock::now();
@@ -175,7 +176,7 @@ ReadTimes read_as_processes(const ReadJob& job, unsigned processes, double& seco
   };
   timed_run(processes, work, context.progress().bytes, context.stop_token());
   context.throw_if_stopped();
-  seconds = seconds_since(begin);
+  seconds = elapsed_since(begin);
   ReadTimes sum;
   for (const ReadTimes& times : all) {
     sum.open += times.open;
@@ -196,6 +197,7 @@ FileCosts file_costs_of(const ReadTimes& times) {
   return costs;
 }
 
+/// Without workers.
 double estimated_cpu_seconds(const LoaderData& data, const SampleWork& work, const LoaderBatches& batches,
                              double sample_bytes) {
   const double open = data.kind == LoaderKind::webdataset ? kOpenMember : kOpenFile;
@@ -211,7 +213,7 @@ double estimated_cpu_seconds(const LoaderData& data, const SampleWork& work, con
 SampleWork measure_sample_work(const InputSet& input, double cores, double seconds, const Deadline& loading,
                                Context& context) {
   SampleWork work;
-  const JpegStore store(input, kImages, kMemory, context, loading);
+  const JpegStore store(input, kDecodedImages, kMemory, context, loading);
   double pixels = 0;
   std::size_t sized = 0;
   std::size_t jpegs = 0;
@@ -254,7 +256,7 @@ LoaderReads measure_loader_reads(const InputSet& input, double sample_bytes, dou
   std::vector<InputFile> last(input.files.rbegin(), input.files.rbegin() + static_cast<std::ptrdiff_t>(std::min(
                                                                                input.files.size(), kMostFiles)));
   context.progress().start_for("reading like a DataLoader", 2 * seconds, "files");
-  ReadJob job{{}, shards, std::max(sample_bytes, 1.0), pause_seconds, {}};
+  ReadTask job{{}, shards, std::max(sample_bytes, 1.0), pause_seconds, {}};
   const auto measure = [&](std::span<const InputFile> files, unsigned processes, double& taken) {
     const std::size_t prepared = prepare_cache(files, cache, seconds, context);
     job.files = files.first(prepared);
@@ -285,12 +287,14 @@ LoaderCosts loader_costs(const LoaderData& data, const SampleWork& work, const L
   if (calibration) {
     costs.calibrated = true;
     costs.cpu_seconds = calibration->worker_seconds;
+    costs.alone_cpu_seconds = calibration->alone_seconds;
     costs.trainer_cpu_seconds = calibration->trainer_seconds;
     costs.worker_bytes = calibration->worker_bytes;
     costs.trainer_bytes = calibration->trainer_bytes;
     return costs;
   }
-  costs.cpu_seconds = estimated_cpu_seconds(data, work, batches, sample_bytes);
+  costs.alone_cpu_seconds = estimated_cpu_seconds(data, work, batches, sample_bytes);
+  costs.cpu_seconds = costs.alone_cpu_seconds + kSharedByte * batches.decoded_bytes;
   costs.trainer_cpu_seconds = kReceiveByte * batches.decoded_bytes + kReceiveBatch / static_cast<double>(batches.batch);
   costs.worker_bytes = kWorkerBytes;
   costs.trainer_bytes = kTrainerBytes;

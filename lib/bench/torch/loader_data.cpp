@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Samples of a shard that are looked at: others are expected to have the same fields.
-constexpr std::size_t kSamples = 200;
+constexpr std::size_t kLookedAt = 200;
 
 bool is_number(std::string_view text) { return is_digits(system::trimmed(text)); }
 
@@ -74,11 +74,11 @@ void look_at_shards(const InputSet& input, Context& context, LoaderData& data) {
   formats::SampleGrouper grouper;
   formats::TarEntry entry;
   Fields fields(*source);
-  while (fields.samples() < kSamples && scanner.next(entry)) {
+  while (fields.samples() < kLookedAt && scanner.next(entry)) {
     context.throw_if_stopped();
     if (const auto sample = grouper.add(entry)) fields.add(*sample);
   }
-  if (const auto last = grouper.finish(); last && fields.samples() < kSamples) fields.add(*last);
+  if (const auto last = grouper.finish(); last && fields.samples() < kLookedAt) fields.add(*last);
   fields.describe(data);
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("the program's numbers become the costs of a sample") {
   const Calibration calibration = calibrate_with(interpreter(
       folder,
       R"(echo '{"python": "3.11", "torch": "2.15", "load_seconds": 0.002, "augment_seconds": 0.001, "reads": 3.1,
-"worker_seconds": 0.0035, "trainer_seconds": 0.0001, "worker_bytes": 1e8, "trainer_bytes": 8e8}')"));
+"worker_seconds": 0.0035, "alone_seconds": 0.003, "trainer_seconds": 0.0001, "worker_bytes": 1e8, "trainer_bytes": 8e8}')"));
   CHECK(calibration.torch == "2.15");
   CHECK(calibration.worker_seconds == Approx(0.0035));
   CHECK(calibration.trainer_bytes == Approx(8e8));

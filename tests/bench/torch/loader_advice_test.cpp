@@ -13,6 +13,7 @@ LoaderCosts five_milliseconds() {
   LoaderCosts costs;
   costs.sample_bytes = 100e3;
   costs.cpu_seconds = 0.005;
+  costs.alone_cpu_seconds = 0.005;
   return costs;
 }
 
@@ -75,7 +76,9 @@ TEST_CASE(
 TEST_CASE("storage that delivers 100 samples/s needs one process of 5 ms") {
   LoaderCosts costs = five_milliseconds();
   costs.storage_per_second = 100;
-  const LoaderAdvice advice = advise(costs, cores(8), folder(1'000'000), batches_of(256));
+  LoaderBatches batches = batches_of(256);
+  batches.step_seconds = 0.2;
+  const LoaderAdvice advice = advise(costs, cores(8), folder(1'000'000), batches);
   CHECK(advice.workers == 1);
   CHECK(advice.samples_per_second == Approx(100));
 }
@@ -83,9 +86,18 @@ TEST_CASE("storage that delivers 100 samples/s needs one process of 5 ms") {
 TEST_CASE("half a core is shared by all processes: 0.5 / (5 ms + 0.5 ms) are 91 samples/s") {
   LoaderCosts costs = five_milliseconds();
   costs.trainer_cpu_seconds = 0.0005;
-  const LoaderAdvice advice = advise(costs, cores(0.5), folder(1'000'000), batches_of(256));
-  CHECK(advice.workers == 1);
-  CHECK(advice.samples_per_second == Approx(0.5 / 0.0055));
+  LoaderBatches batches = batches_of(256);
+  CHECK(loader_rate(costs, cores(0.5), folder(1'000'000), batches, 1) == Approx(0.5 / 0.0055));
+  CHECK(loader_rate(costs, cores(0.5), folder(1'000'000), batches, 4) == Approx(0.5 / 0.0055));
+  CHECK(advise(costs, cores(0.5), folder(1'000'000), batches).workers == 0);
+}
+
+TEST_CASE(
+    "a training process without workers does not load during its steps: 1 s and 200 times 5 ms are 100 samples/s") {
+  LoaderBatches batches = batches_of(200);
+  batches.step_seconds = 1;
+  CHECK(loader_rate(five_milliseconds(), cores(1), folder(1'000'000), batches, 0) == Approx(100));
+  CHECK(advise(five_milliseconds(), cores(1), folder(1'000'000), batches).workers == 1);
 }
 
 TEST_CASE("busy cores slow each other down: 1.5 times 5 ms on 2 cores are 267 samples/s, not 400") {
@@ -99,7 +111,9 @@ TEST_CASE("no process is without a shard") {
   for (const std::size_t count : {1, 2, 3, 5, 16}) {
     for (const std::uint64_t gpus : {1, 2, 3}) {
       if (count < gpus) continue;
-      const LoaderAdvice advice = advise(five_milliseconds(), cores(16), shards(count), batches_of(256, gpus));
+      LoaderBatches batches = batches_of(256, gpus);
+      batches.step_seconds = 0.2;
+      const LoaderAdvice advice = advise(five_milliseconds(), cores(16), shards(count), batches);
       CAPTURE(count);
       CAPTURE(gpus);
       CHECK(advice.workers >= 1);
