@@ -259,7 +259,8 @@ class Neighbors:
         return result
 
     def result(self):
-        used = max(self.used / self.seconds, 0.0) if self.seconds > 0 else 0.0
+        least = 0.5  # the clock of /proc/stat is too coarse for less
+        used = max(self.used / self.seconds, 0.0) if self.seconds >= least else 0.0
         text = f"others used {used:.1f} of {self.cores} cores" if used > 0.1 * self.cores else ""
         return {"text": text, "cores_used": used, "cores": self.cores}
 

@@ -84,6 +84,9 @@ NeighborMeter::Counters NeighborMeter::read() const {
   return now;
 }
 
+/// The clock of /proc/stat has ticks of 10 ms: of less time, two of them on two CPUs would count as disturbance.
+constexpr double kLeastSeconds = 0.5;
+
 /// Rates over less are those of a few requests, and the clock of /proc/stat is too coarse for them.
 constexpr double kLeastBetweenLooks = 0.2;
 
@@ -104,7 +107,7 @@ Neighbors NeighborMeter::so_far() {
   const double device = now.device_bytes - start_.device_bytes;
   Neighbors found;
   found.cores = cores_;
-  if (seconds <= 0) return found;
+  if (seconds < kLeastSeconds) return found;
   found.seconds = seconds;
   // What others do on CPUs that a quota leaves unused takes nothing away.
   const double unused = std::max(static_cast<double>(processors_.size()) - cores_, 0.0);

@@ -25,7 +25,7 @@ struct Neighbors {
   double device_ratio = 0;          ///< that, divided by the highest rate of the data's disk that was seen meanwhile
   bool may_include_server = false;  ///< cores_used may be those of the file system's own process (FUSE)
   double device_most = 0;           ///< that rate, in bytes per second, of all processes together
-  double seconds = 0;               ///< that were measured
+  double seconds = 0;               ///< that were measured; 0: too short to say anything
 
   /// True if rates are lower than those of an idle machine: above 10 % of the cores, or 5 % of the disk's rate.
   bool disturb() const { return cores_used > 0.1 * cores || device_ratio > 0.05; }

@@ -49,7 +49,6 @@ Required requirements(const ModelOptions& options, const JobRequirement& require
   if (options.dataset_bytes) {
     const auto bytes = static_cast<double>(*options.dataset_bytes);
     required.epoch_seconds = bytes / static_cast<double>(options.nodes.value_or(1)) / required.bytes_per_second;
-    if (options.stage_rate) required.staging_seconds = bytes / *options.stage_rate;
   }
   if (options.checkpoint_bytes) required.checkpoint = checkpoint_cost(options, job);
   return required;
@@ -286,6 +285,7 @@ void ModelOptions::describe(FieldVisitor& v) {
            between(1, 65535)},
           crop);
   v.field({"dtype", "data type of the decoded values"}, dtype);
+  v.field({"dataset-bytes", Unit::bytes, "size of the data set, to compute the time of an epoch"}, dataset_bytes);
   v.field({"decode-per-core", Unit::per_second, "samples that one core decodes per second, to compute the cores needed",
            above(0)},
           decode_per_core);
@@ -297,9 +297,6 @@ void ModelOptions::describe(FieldVisitor& v) {
           from);
   v.field({"read-rate", Unit::bytes_per_second, "bytes that storage delivers per second", above(0)}, read_rate);
   v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes", above(0)}, decode_rate);
-  v.topic("Staging");
-  v.field({"dataset-bytes", Unit::bytes, "size of the data set, for staging and epochs"}, dataset_bytes);
-  v.field({"stage-rate", Unit::bytes_per_second, "rate of staging", above(0)}, stage_rate);
   v.topic("Checkpoints");
   v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint"}, checkpoint_bytes);
   v.field({"checkpoint-rate", Unit::bytes_per_second, "rate of writing a checkpoint", above(0)}, checkpoint_rate);
@@ -337,7 +334,6 @@ void Required::describe(FieldVisitor& v) {
   v.field({"prefetch_memory", Unit::bytes, "memory of the batches that the workers of all GPUs prefetch"},
           prefetch_memory);
   v.field({"dev_shm", Unit::bytes, "minimum size of /dev/shm for that"}, dev_shm);
-  v.field({"staging_seconds", Unit::seconds, "time to stage the data set"}, staging_seconds);
   v.field({"epoch_seconds", Unit::seconds, "time of one pass over the data set at full speed"}, epoch_seconds);
   v.field({"checkpoint", "cost of checkpoints"}, checkpoint);
 }

@@ -80,7 +80,6 @@ struct ModelOptions : JobOptions {
   std::optional<double> read_rate;
   std::optional<double> decode_rate;
   std::optional<std::uint64_t> dataset_bytes;
-  std::optional<double> stage_rate;
   std::optional<std::uint64_t> checkpoint_bytes;
   std::optional<double> checkpoint_rate;
   std::optional<std::uint64_t> checkpoint_every;
@@ -111,7 +110,6 @@ struct Required {
   double h2d_bytes_per_second = 0;
   double prefetch_memory = 0;
   double dev_shm = 0;
-  std::optional<double> staging_seconds;
   std::optional<double> epoch_seconds;
   std::optional<CheckpointCost> checkpoint;
 

@@ -125,7 +125,6 @@ void check_partners(const ModelOptions& options) {
   check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
   check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
   check(options.nodes.has_value(), job, "--nodes", kJob);
-  check(options.stage_rate.has_value(), options.dataset_bytes.has_value(), "--stage-rate", "--dataset-bytes");
   const bool checkpoint = options.checkpoint_bytes.has_value();
   check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
         "--checkpoint-rate and --checkpoint-every");

@@ -41,33 +41,15 @@ bool is_foreign(const std::string& advice) {
                              [&](std::string_view option) { return advice.find(option) != std::string::npos; });
 }
 
-constexpr std::size_t kMostFiles = 2000;
-
-/// Files from the end of the input, which reading has come to last, if at all.
-std::vector<InputFile> last_files(const InputSet& input) {
-  const auto files = std::span(input.files).last(std::min(input.files.size(), kMostFiles));
-  return {files.begin(), files.end()};
-}
-
-double mean(const stats::LatencyHistogram& latency) {
-  return latency.count() > 0 ? latency.total() / static_cast<double>(latency.count()) : 0;
-}
-
-FileCosts costs_of(const FileCalls& calls) {
-  FileCosts costs{calls.close.count(), mean(calls.open), mean(calls.stat), mean(calls.read), mean(calls.close), 0};
-  const double other = costs.open_seconds + costs.stat_seconds + costs.close_seconds;
-  if (other > 0) costs.other_ratio = other / (other + costs.read_seconds);
-  return costs;
-}
-
 // Shares of the budget after listing; together 1. run.cpp takes that of transfer.
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
-constexpr double kShareForReading = 0.25;
+constexpr double kShareForReading = 0.22;
 constexpr double kShareForMoreReads = 0.06;
-constexpr double kShareForFileCosts = 0.04;
-constexpr double kShareForLoading = 0.08;
-constexpr double kShareForDecoding = 0.09;  // and as long for augmenting
-constexpr double kShareForPipeline = 0.23;
+constexpr double kShareForLoading = 0.08;   // images to decode
+constexpr double kShareForDecoding = 0.08;  // and as long for augmenting
+constexpr double kShareForLoader = 0.03;    // each of decoding, and reading with one process and with many
+constexpr double kShareForLoaderImages = 0.04;
+constexpr double kShareForPipeline = 0.19;
 constexpr double kShareForLater = 0.04;  // transfer
 constexpr double kLongestDecode = 10;
 constexpr std::uint64_t kImages = 1000;
@@ -236,7 +218,7 @@ std::optional<SampleKind> kind_of_samples(const RunOptions& options) {
 /// unknown it depends on whether the names of the data look like images.
 void accept_no_decoding(const RunOptions& options, const InputSet& input, const Error& error, Context& context) {
   const auto kind = kind_of_samples(options);
-  const bool is_absent = error.code() == ErrorCode::not_found;
+  const bool is_absent = error.code() == ErrorCode::not_found || error.code() == ErrorCode::unsupported;
   if (!is_absent && error.code() != ErrorCode::corrupt) throw;
   if (kind == SampleKind::images && is_absent) {
     throw Error(ErrorCode::not_found, At{first_named(input)},
@@ -267,6 +249,51 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, Shares& sh
     accept_no_decoding(options, input, error, context);
     return std::nullopt;
   }
+}
+
+/// Without a page cache that could be emptied: from the rate of all reads in flight (Little's law).
+LoaderReads reads_past_the_cache(const RunResult& result) {
+  LoaderReads reads;
+  const ReadResult& read = result.read;
+  const double samples = read.samples_per_second.value_or(0);
+  if (samples <= 0) return reads;
+  reads.wait_seconds = static_cast<double>(read.threads) / samples;
+  reads.samples_per_second = std::max(samples, result.more_readers ? result.more_readers->samples_per_second : 0);
+  return reads;
+}
+
+/// If slow storage delivered no image in time, that of the images which were decoded.
+SampleWork sample_work(Shares& shares, const InputSet& input, double cores, Context& context,
+                       const std::optional<DecodeResult>& decoded) {
+  const Deadline loaded = moment_in(shares.take(kShareForLoaderImages));
+  try {
+    return measure_sample_work(input, cores, shares.take(kShareForLoader), loaded, context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::usage || !decoded) throw;
+    return {decoded->mix.mean_bytes, decoded->mix.mean_megapixels, decoded->cpu_seconds_per_sample, 1};
+  }
+}
+
+/// What PyTorch's loader needs for a sample of this data.
+void measure_loader(const RunOptions& options, Shares& shares, const InputSet& input, double cores, Context& context,
+                    RunResult& result) {
+  result.loader_data = look_at_loader_data(input, options.crop > 0, context);
+  if (result.decode || result.loader_data.kind != LoaderKind::none) {
+    result.sample_work = sample_work(shares, input, cores, context, result.decode);
+  }
+  const double bytes = result.read.mean_sample.value_or(0);
+  if (result.read.direct || has_objects(input.files)) {
+    result.loader_reads = reads_past_the_cache(result);
+    return;
+  }
+  LoaderBatches batches;
+  batches.crop = std::max<std::uint64_t>(options.crop, 1);
+  batches.decoded_bytes = static_cast<double>(tensor_bytes(batches.crop, image::value_bytes(options.dtype)));
+  const LoaderCosts costs =
+      loader_costs(result.loader_data, result.sample_work, {}, batches, bytes, result.calibration);
+  result.loader_reads = measure_loader_reads(input, bytes, costs.cpu_seconds, result.read.cache.requested,
+                                             shares.take(2 * kShareForLoader) / 2, context);
+  result.file_costs = result.loader_reads.file_costs;
 }
 
 /// Whether data went away since it was listed: no verdict is about half of it.
@@ -338,34 +365,10 @@ std::vector<std::string> in_words_of_run(std::vector<std::string> advice) {
   return advice;
 }
 
-std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
-                                            double seconds, Context& context) {
-  if (std::ranges::any_of(input.files, &InputFile::is_shard) || has_objects(input.files)) return std::nullopt;
-  const std::vector<InputFile> files = last_files(input);
-  const std::size_t prepared = prepare_cache(files, cache, seconds, context);
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < prepared; ++i) paths.push_back(files[i].path);
-  FileCalls calls;
-  context.progress().start_for("opening files", seconds, "files");
-  time_file_calls(paths, threads, {}, seconds, calls, context);
-  context.throw_if_stopped();
-  if (calls.close.count() == 0) return std::nullopt;
-  return costs_of(calls);
-}
-
 void MoreReaders::describe(FieldVisitor& v) {
   v.field({"readers", Unit::count, "threads that read"}, readers);
   v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
-}
-
-void FileCosts::describe(FieldVisitor& v) {
-  v.field({"files", Unit::count, "files opened"}, files);
-  v.field({"open_seconds", Unit::seconds, "mean time of opening one"}, open_seconds);
-  v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
-  v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
-  v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
-  v.field({"other", Unit::ratio, "share of all but reading, which shards avoid"}, other_ratio);
 }
 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
@@ -386,11 +389,10 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   const double more = shares.take(kShareForMoreReads);
   result.more_readers = measure_more_readers({more, more}, input, result.read, context);
   context.throw_if_stopped();
-  result.file_costs =
-      measure_file_costs(input, result.read.cache.requested, readers, shares.take(kShareForFileCosts), context);
   context.progress().next_stage();
   result.decode = measure_decode(options, shares, input, cores, context);
   context.throw_if_stopped();
+  measure_loader(options, shares, input, loader_limits().cores, context, result);
   if (!result.decode) return;
   if (options.crop == 0) {
     context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");

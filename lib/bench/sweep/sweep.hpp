@@ -11,6 +11,7 @@
 
 #include "bench/machine/cache_state.hpp"
 #include "bench/machine/neighbors.hpp"
+#include "bench/torch/loader_advice.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
@@ -121,7 +122,8 @@ struct SweepOptions {
 struct SweepResult {
   std::string text;  ///< one line
   SweepSettings settings;
-  std::vector<std::string> commands;  ///< commands with the settings
+  std::vector<std::string> commands;   ///< commands with the settings
+  std::optional<LoaderAdvice> loader;  ///< where loading was swept
   std::vector<SweepRow> rows;
   double point_seconds = 0;
   Neighbors neighbors;       ///< over all points

@@ -168,6 +168,17 @@ TEST_CASE("where no verdict judges, a warning says that others disturbed a measu
   CHECK(context.warnings().front().code == "disturbed");
 }
 
+TEST_CASE("of less than half a second nothing is said, because ticks are too coarse") {
+  Machine machine;
+  NeighborMeter meter(machine.storage, 2, machine.tree);
+  machine.ticks = 40;
+  machine.set({.user = 30}, {}, 0, 0, 0);
+  CHECK_FALSE(meter.so_far().disturb());
+  machine.ticks = 60;
+  machine.set({.user = 45}, {}, 0, 0, 0);
+  CHECK(meter.so_far().disturb());
+}
+
 TEST_CASE("a machine without /proc disturbs nothing") {
   const RecordedTree nothing;
   CHECK_FALSE(NeighborMeter({}, 2, nothing).so_far().disturb());

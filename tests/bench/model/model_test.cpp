@@ -57,7 +57,6 @@ TEST_CASE("the worked example of docs/explain/model.md: what 8 GPUs require") {
   ModelOptions options = worked_example();
   options.decode_per_core = 512;
   options.dataset_bytes = 133'120'000'000;
-  options.stage_rate = 665.6e6;
   const ModelResult result = model(options, context);
   REQUIRE(result.required);
   CHECK(result.required->samples_per_second == Approx(10240));
@@ -68,7 +67,6 @@ TEST_CASE("the worked example of docs/explain/model.md: what 8 GPUs require") {
   CHECK(result.required->prefetch_memory == Approx(8.0 * 8 * 2 * 256 * 602112));
   CHECK(result.required->dev_shm == result.required->prefetch_memory);
   CHECK(result.required->epoch_seconds.value() == Approx(100));
-  CHECK(result.required->staging_seconds.value() == Approx(200));
   CHECK_FALSE(result.supply);
   CHECK_FALSE(result.has_findings());
 }
@@ -403,7 +401,6 @@ TEST_CASE("an option that would change nothing is refused") {
   CHECK(refused(supply, [](ModelOptions& o) { o.gpu_hour_cost = 3; }));
   CHECK(refused(supply, [](ModelOptions& o) { o.egress_cost = 0.1; }));
   CHECK(refused(worked_example(), [](ModelOptions& o) { o.gpu_hour_cost = 3; }));  // without a supply nothing idles
-  CHECK(refused(worked_example(), [](ModelOptions& o) { o.stage_rate = 1e9; }));
   CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_rate = 1e9; }));
   CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_every = 100; }));
   CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_copy_time = 1; }));

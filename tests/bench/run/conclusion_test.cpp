@@ -22,11 +22,14 @@ MeasuredNode small_node() {
   node.cache_state = CacheState::cold;
   node.decode_samples_per_second = 830;
   node.decode_cpu_seconds = 0.0024;
-  node.dev_shm = 1U << 30U;
   return node;
 }
 
-LoaderOptions float_crops() { return {{}, 2, tensor_bytes(224, 4), 256}; }
+LoaderOptions float_crops() {
+  LoaderOptions options;
+  options.tensor_bytes = tensor_bytes(224, 4);
+  return options;
+}
 
 /// `gpus` that take 1000 samples/s each.
 JobRequirement thousand_each(std::uint64_t gpus, double min_au = 1) { return {{gpus, 200, 0.2, 1}, min_au, nullptr}; }
@@ -255,9 +258,9 @@ TEST_CASE("volumes are read and moved as they are stored, and no processor time 
   const Preset& unet = find_preset("unet3d-h100");  // 7 volumes in 0.323 s: 21.67/s a GPU
   const Conclusion conclusion = conclude(node, JobRequirement{preset_job(unet, 8), 0.9, &unet}, float_crops());
   CHECK(conclusion.requirement->h2d_bytes_per_second == Approx(8 * 7 / 0.323 * 146600628));
-  CHECK(conclusion.loader.workers == 4);  // 21.67/s * 183 ms = 3.97
-  CHECK(conclusion.loader.dev_shm_needed == Approx(8.0 * 4 * 2 * 7 * 146600628));
-  CHECK_FALSE(conclusion.loader.dev_shm_fits);
+  const auto workers = static_cast<double>(conclusion.loader.workers);
+  CHECK(conclusion.loader.dev_shm_needed == Approx(8.0 * (workers * 2 + 1) * 7 * 146600628));
+  CHECK(conclusion.loader.why_no_code == "samples of unet3d-h100 are not images");
 }
 
 TEST_CASE("data without images has only its reading to judge") {
@@ -284,38 +287,32 @@ TEST_CASE("where nothing was decoded the first line says so, and no GPU of a JPE
   for (const PresetRow& row : rows) CHECK_FALSE(find_preset(row.name).jpeg);
 }
 
-TEST_CASE("the loader gets as many workers as it takes, no more than the cores, or what was asked for") {
-  MeasuredNode node = small_node();
-  node.cores = 16;
-  // 1000/s * (0.1 ms + 3 * 2.4 ms) = 7.3: eight workers
-  CHECK(conclude(node, thousand_each(1), float_crops()).loader.workers == 8);
-  CHECK(conclude(node, thousand_each(8), float_crops()).loader.workers == 2);
-  LoaderOptions asked = float_crops();
-  asked.workers = 12;
-  const DataLoaderAdvice advice = conclude(node, thousand_each(8), asked).loader;
-  CHECK(contains(advice.line, "batch_size=200, num_workers=12, prefetch_factor=2, pin_memory=True"));
-  CHECK(contains(advice.line, "persistent_workers=True"));
-}
-
-TEST_CASE("the loader's memory is 8 GPUs * 12 workers * 2 batches * 200 * 602,112 B, too much for 1 GiB") {
+TEST_CASE("the loader has the job's batches, or 256 samples, and those of whole images have their pixels") {
   MeasuredNode node = small_node();
   LoaderOptions asked = float_crops();
   asked.workers = 12;
-  const DataLoaderAdvice advice = conclude(node, thousand_each(8), asked).loader;
-  CHECK(advice.dev_shm_needed == Approx(8.0 * 12 * 2 * 200 * 602112));
-  CHECK_FALSE(advice.dev_shm_fits);
-  node.dev_shm.reset();  // no /dev/shm to be too small
-  CHECK(conclude(node, thousand_each(8), asked).loader.dev_shm_fits);
-}
-
-TEST_CASE("whole images take what their own pixels take: 0.21 megapixels of 3 bytes are 630 kB") {
-  MeasuredNode node = small_node();
+  CHECK(conclude(node, thousand_each(8), asked).loader.dev_shm_needed == Approx(8 * 25.0 * 200 * 602112));
+  CHECK(conclude(node, {}, asked).loader.dev_shm_needed == Approx(25.0 * 256 * 602112));
   node.crop = 0;
   node.megapixels = 0.21;
-  const LoaderOptions bytes_of_a_pixel{4, 2, tensor_bytes(1, 1), 256};
-  const Conclusion conclusion = conclude(node, thousand_each(1), bytes_of_a_pixel);
+  asked.tensor_bytes = tensor_bytes(1, 1);
+  const Conclusion conclusion = conclude(node, thousand_each(1), asked);
   CHECK(conclusion.requirement->h2d_bytes_per_second == Approx(1000 * 630e3));
-  CHECK(conclusion.loader.dev_shm_needed == Approx(4.0 * 2 * 200 * 630e3));
+  CHECK(conclusion.loader.dev_shm_needed == Approx(25.0 * 200 * 630e3));
+}
+
+TEST_CASE("a loader that is slower than the node is named in the verdict") {
+  MeasuredNode node = small_node();
+  LoaderOptions options = float_crops();
+  options.data.kind = LoaderKind::image_folder;
+  options.data.folder = "photos";
+  options.data.images = 1'000'000;
+  options.limits.cores = 2;
+  node.sample_work = {100e3, 0.2, 0.02, 1};
+  const JobRequirement half{{1, 400, 1.0, 1}, 1, nullptr};
+  CHECK(contains(conclude(node, half, options).verdict.text, "; but PyTorch with PIL delivers only about "));
+  options.limits.cores = 64;
+  CHECK_FALSE(contains(conclude(node, half, options).verdict.text, "PyTorch"));
 }
 
 namespace {

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, awaits_signal, can_mount, result_of, run, wait_until  # noqa: E402
+from program import PROGRAMS, FolderTest, awaits_signal, can_mount, result_of, run, warning_codes, wait_until  # noqa: E402
 
 STAGES = ["read", "decode", "augment", "transfer", "compute", "checkpoint"]
 
@@ -199,7 +199,7 @@ class BadInput(PipelineTest):
         image = next(path for path in self.photos.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
         finished = run("iobench", "pipeline", image, "--json", "-")
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertEqual([warning["code"] for warning in result_of(finished)["warnings"]], ["few_steps"])
+        self.assertEqual(warning_codes(result_of(finished)), ["few_steps"])
 
     def test_a_folder_that_is_not_there_for_trace_or_checkpoint(self):
         self.expect(4, self.shards, "--trace", self.folder / "none/t.json", says=["none"])

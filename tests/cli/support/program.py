@@ -83,6 +83,11 @@ def had_time_to_stop(messages):
     return "stopping before the work is complete" not in messages
 
 
+def warning_codes(envelope):
+    """Of all warnings but that other processes were busy, which is chance in a test."""
+    return [warning["code"] for warning in envelope["warnings"] if warning["code"] != "disturbed"]
+
+
 def result_of(finished):
     """The envelope that --json - printed."""
     return json.loads(finished.stdout)
