@@ -35,7 +35,7 @@ class LoaderAdvice(IndexTest):
 
     def pngs(self):
         source = self.photos()
-        for path in source.glob("*/*.jpg"):
+        for path in source.glob("*/*.JPEG"):
             with Image.open(path) as image:
                 image.save(path.with_suffix(".png"))
             path.unlink()
@@ -91,7 +91,7 @@ class LoaderAdvice(IndexTest):
         source = self.photos()
         shards = self.folder / "x.tar"
         members = []
-        for number, path in enumerate(sorted(source.glob("*/*.jpg"))):
+        for number, path in enumerate(sorted(source.glob("*/*.JPEG"))):
             members += [(f"{number}.jpg", path.read_bytes()), (f"{number}.cls", b"dog")]
         write_shard(shards, members, "ustar")
         self.assert_whole_epoch(self.advise(shards), 1)

@@ -282,18 +282,20 @@ void measure_loader(const RunOptions& options, Shares& shares, const InputSet& i
     result.sample_work = sample_work(shares, input, cores, context, result.decode);
   }
   const double bytes = result.read.mean_sample.value_or(0);
-  if (result.read.direct || has_objects(input.files)) {
-    result.loader_reads = reads_past_the_cache(result);
-    return;
-  }
+  result.loader_reads = reads_past_the_cache(result);
+  if (result.read.direct || has_objects(input.files)) return;
   LoaderBatches batches;
   batches.crop = std::max<std::uint64_t>(options.crop, 1);
   batches.decoded_bytes = static_cast<double>(tensor_bytes(batches.crop, image::value_bytes(options.dtype)));
   const LoaderCosts costs =
       loader_costs(result.loader_data, result.sample_work, {}, batches, bytes, result.calibration);
-  result.loader_reads = measure_loader_reads(input, bytes, costs.cpu_seconds, result.read.cache.requested,
-                                             shares.take(2 * kShareForLoader) / 2, context);
-  result.file_costs = result.loader_reads.file_costs;
+  try {
+    result.loader_reads = measure_loader_reads(input, bytes, costs.cpu_seconds, result.read.cache.requested,
+                                               shares.take(2 * kShareForLoader) / 2, context);
+    result.file_costs = result.loader_reads.file_costs;
+  } catch (const Error& error) {  // such as a cache that cannot be dropped again in the time
+    if (error.code() != ErrorCode::usage && error.code() != ErrorCode::unsupported) throw;
+  }
 }
 
 /// Whether data went away since it was listed: no verdict is about half of it.

@@ -44,8 +44,9 @@ struct LoaderReads {
   std::optional<FileCosts> file_costs;       ///< of files that are not shards
 };
 
-/// Reads samples of `sample_bytes` as one process does, with a pause after each in which it would decode, and then as
-/// many do without pauses, each for at most `seconds` and from the requested cache state. Local files only.
+/// Reads samples of `sample_bytes` as one process does, in shards with a pause after each in which it would decode, and
+/// then as many do without pauses, each for at most `seconds`. Drops the files from the cache before if they should be
+/// cold. Local files only. Throws the errors of prepare_cache().
 LoaderReads measure_loader_reads(const InputSet& input, double sample_bytes, double pause_seconds, CacheRequest cache,
                                  double seconds, Context& context);
 

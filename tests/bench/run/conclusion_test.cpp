@@ -256,8 +256,11 @@ TEST_CASE("volumes are read and moved as they are stored, and no processor time 
   MeasuredNode node = small_node();  // 100 kB for 0.1 ms, so a volume of 146,600,628 B for 146.6 ms
   node.cores = 64;
   const Preset& unet = find_preset("unet3d-h100");  // 7 volumes in 0.323 s: 21.67/s a GPU
-  const Conclusion conclusion = conclude(node, JobRequirement{preset_job(unet, 8), 0.9, &unet}, float_crops());
+  LoaderOptions options = float_crops();
+  options.limits.cores = 64;
+  const Conclusion conclusion = conclude(node, JobRequirement{preset_job(unet, 8), 0.9, &unet}, options);
   CHECK(conclusion.requirement->h2d_bytes_per_second == Approx(8 * 7 / 0.323 * 146600628));
+  CHECK(conclusion.loader.workers > 0);
   const auto workers = static_cast<double>(conclusion.loader.workers);
   CHECK(conclusion.loader.dev_shm_needed == Approx(8.0 * (workers * 2 + 1) * 7 * 146600628));
   CHECK(conclusion.loader.why_no_code == "samples of unet3d-h100 are not images");
@@ -423,33 +426,13 @@ TEST_CASE("separate stages and their pipeline name the same bottleneck, or the v
   CHECK(contains(text("read"), "; read is about as slow (850 samples/s)"));
 }
 
-TEST_CASE("PyTorch's loader is predicted with three times the CPU time of decoding, and said to be too slow if it is") {
-  MeasuredNode node = small_node();
-  node.cores = 16;
-  node.threads = 16;
-  node.decode_samples_per_second = 6600;
-  const JobRequirement job{{1, 400, 0.2, 1}, 1, nullptr};  // 2000/s
-  const Conclusion fed = conclude(node, job, float_crops());
-  CHECK(fed.loader.workers == 15);  // 2000/s * (0.125 ms + 7.2 ms) = 14.65
-  CHECK(fed.loader.samples_per_second == Approx(15 / 0.007325));
-  CHECK_FALSE(contains(fed.verdict.text, "PyTorch"));
-  LoaderOptions four = float_crops();
-  four.workers = 4;
-  const Conclusion slow = conclude(node, job, four);
-  CHECK(slow.verdict.ok == true);
-  CHECK(contains(slow.verdict.text, "; but PyTorch with PIL delivers only about 546 samples/s with 4 workers per GPU"));
-}
-
-TEST_CASE("storage with latency needs as many workers as reads in flight, more than there are cores") {
+TEST_CASE("storage with latency needs as many reads in flight as a rate times its latency") {
   MeasuredNode node = small_node();  // on 2 cores
   node.readers = 8;
   node.read_bytes_per_second = 8e6;                       // a read of 100 kB takes 0.1 s
   const JobRequirement job{{1, 20, 0.2, 1}, 1, nullptr};  // 100/s
-  CHECK(conclude(node, job, float_crops()).loader.workers == 8);
   node.more_readers = MoreReaders{32, 320, 32e6};
   const Conclusion more = conclude(node, job, float_crops());
-  CHECK(more.loader.workers == 11);  // 100/s * (0.1 s + 7.2 ms) = 10.7
-  CHECK(more.loader.samples_per_second == Approx(11 / 0.1072));
   CHECK(more.ladder[1].stage == "more reads");
   CHECK(more.ladder[1].measured_per_second.value() == Approx(320));
   CHECK(contains(more.verdict.remedy, "a sample takes 0.10 s to read, so 10 reads in flight are needed, --workers 10"));

@@ -57,7 +57,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("a process for each core is enough where nothing waits: 4 cores / 5 ms are 800 samples/s") {
-  const LoaderAdvice advice = advise(five_milliseconds(), cores(4), folder(1'000'000), batches_of(256));
+  const LoaderAdvice advice = advise(five_milliseconds(), cores(4), folder(100'000'000), batches_of(256));
   CHECK(advice.workers == 4);
   CHECK(advice.limit == WorkerLimit::rate);
   CHECK(advice.samples_per_second == Approx(800).epsilon(0.001));
@@ -68,7 +68,7 @@ TEST_CASE(
     "more processes than cores help while they wait: 45 ms + 5 ms on 2 cores keep 20 busy, of which 95 % are 19") {
   LoaderCosts costs = five_milliseconds();
   costs.wait_seconds = 0.045;
-  const LoaderAdvice advice = advise(costs, cores(2), folder(1'000'000), batches_of(256));
+  const LoaderAdvice advice = advise(costs, cores(2), folder(100'000'000), batches_of(256));
   CHECK(advice.workers == 19);
   CHECK(advice.samples_per_second == Approx(19 / 0.05).epsilon(0.001));
 }
@@ -77,8 +77,8 @@ TEST_CASE("storage that delivers 100 samples/s needs one process of 5 ms") {
   LoaderCosts costs = five_milliseconds();
   costs.storage_per_second = 100;
   LoaderBatches batches = batches_of(256);
-  batches.step_seconds = 0.2;
-  const LoaderAdvice advice = advise(costs, cores(8), folder(1'000'000), batches);
+  batches.step_seconds = 2;
+  const LoaderAdvice advice = advise(costs, cores(8), folder(100'000'000), batches);
   CHECK(advice.workers == 1);
   CHECK(advice.samples_per_second == Approx(100));
 }
@@ -87,24 +87,24 @@ TEST_CASE("half a core is shared by all processes: 0.5 / (5 ms + 0.5 ms) are 91 
   LoaderCosts costs = five_milliseconds();
   costs.trainer_cpu_seconds = 0.0005;
   LoaderBatches batches = batches_of(256);
-  CHECK(loader_rate(costs, cores(0.5), folder(1'000'000), batches, 1) == Approx(0.5 / 0.0055));
-  CHECK(loader_rate(costs, cores(0.5), folder(1'000'000), batches, 4) == Approx(0.5 / 0.0055));
-  CHECK(advise(costs, cores(0.5), folder(1'000'000), batches).workers == 0);
+  CHECK(loader_rate(costs, cores(0.5), folder(100'000'000), batches, 1) == Approx(0.5 / 0.0055));
+  CHECK(loader_rate(costs, cores(0.5), folder(100'000'000), batches, 4) == Approx(0.5 / 0.0055));
+  CHECK(advise(costs, cores(0.5), folder(100'000'000), batches).workers == 0);
 }
 
 TEST_CASE(
     "a training process without workers does not load during its steps: 1 s and 200 times 5 ms are 100 samples/s") {
   LoaderBatches batches = batches_of(200);
   batches.step_seconds = 1;
-  CHECK(loader_rate(five_milliseconds(), cores(1), folder(1'000'000), batches, 0) == Approx(100));
-  CHECK(advise(five_milliseconds(), cores(1), folder(1'000'000), batches).workers == 1);
+  CHECK(loader_rate(five_milliseconds(), cores(1), folder(100'000'000), batches, 0) == Approx(100));
+  CHECK(advise(five_milliseconds(), cores(1), folder(100'000'000), batches).workers == 1);
 }
 
 TEST_CASE("busy cores slow each other down: 1.5 times 5 ms on 2 cores are 267 samples/s, not 400") {
   LoaderCosts costs = five_milliseconds();
   costs.busy_ratio = 1.5;
-  CHECK(loader_rate(costs, cores(2), folder(1'000'000), batches_of(256), 1) == Approx(200));
-  CHECK(loader_rate(costs, cores(2), folder(1'000'000), batches_of(256), 2) == Approx(2 / 0.0075).epsilon(0.001));
+  CHECK(loader_rate(costs, cores(2), folder(100'000'000), batches_of(256), 1) == Approx(200));
+  CHECK(loader_rate(costs, cores(2), folder(100'000'000), batches_of(256), 2) == Approx(2 / 0.0075).epsilon(0.001));
 }
 
 TEST_CASE("no process is without a shard") {
@@ -152,7 +152,7 @@ TEST_CASE("an epoch ends with the process that has the most shards: 3 shards kee
 TEST_CASE("batches in /dev/shm limit the processes: each has 2 of 154 MB, and one more is in use") {
   LoaderLimits limits = cores(8);
   limits.dev_shm = 800e6;  // 5 batches
-  const LoaderAdvice advice = advise(five_milliseconds(), limits, folder(1'000'000), batches_of(256));
+  const LoaderAdvice advice = advise(five_milliseconds(), limits, folder(100'000'000), batches_of(256));
   CHECK(advice.workers == 2);
   CHECK(advice.limit == WorkerLimit::dev_shm);
   CHECK(advice.wanted_workers == 8);
@@ -162,7 +162,7 @@ TEST_CASE("batches in /dev/shm limit the processes: each has 2 of 154 MB, and on
 TEST_CASE("64 MiB of /dev/shm have no space for a batch: the training process loads by itself") {
   LoaderLimits limits = cores(8);
   limits.dev_shm = 64 << 20;
-  const LoaderAdvice advice = advise(five_milliseconds(), limits, folder(1'000'000), batches_of(256));
+  const LoaderAdvice advice = advise(five_milliseconds(), limits, folder(100'000'000), batches_of(256));
   CHECK(advice.workers == 0);
   CHECK(advice.line == "loader = DataLoader(dataset, batch_size=256, shuffle=True, num_workers=0, pin_memory=True)");
   CHECK(advice.samples_per_second == Approx(200));
@@ -175,7 +175,7 @@ TEST_CASE("processes and batches fit into the memory of the control group, those
   LoaderCosts costs = five_milliseconds();
   costs.worker_bytes = 100e6;
   costs.trainer_bytes = 800e6;
-  const LoaderAdvice advice = advise(costs, limits, folder(1'000'000), batches_of(256, 2));
+  const LoaderAdvice advice = advise(costs, limits, folder(100'000'000), batches_of(256, 2));
   // 2 * (800 MB + n * 100 MB + (2 n + 1) * 154 MB) <= 4 GB
   CHECK(advice.workers == 2);
   CHECK(advice.limit == WorkerLimit::memory);
@@ -185,7 +185,7 @@ TEST_CASE("processes and batches fit into the memory of the control group, those
 TEST_CASE("a number that was asked for stays, if it can work") {
   LoaderBatches asked = batches_of(256);
   asked.workers = 12;
-  const LoaderAdvice advice = advise(five_milliseconds(), cores(2), folder(1'000'000), asked);
+  const LoaderAdvice advice = advise(five_milliseconds(), cores(2), folder(100'000'000), asked);
   CHECK(advice.workers == 12);
   CHECK(advice.limit == WorkerLimit::asked);
   CHECK(advice.samples_per_second == Approx(400));
