@@ -106,7 +106,7 @@ class BadInput(FolderTest):
         self.each_refuses(gzip.compress(bytes(64 * MIB)))
         for verb in ("ls", "stat", "cat"):
             done = self.run_lean([verb, shard] + ["a.jpg"] * (verb == "cat"))
-            self.assert_error(done, 4, "gzip data", f"`shardctl reshard {shard} OUT`")
+            self.assert_error(done, 4, "gzip data", f"`shardctl reshard {shard} OUT --salvage --mark-duplicates`")
         self.assert_error(self.run_lean(["reshard", shard, self.folder / "plain"]), 4, "unpacks to zeros")
 
     def test_a_json_member_of_1_gib_is_never_held_whole_but_by_reshard(self):
