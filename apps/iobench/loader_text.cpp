@@ -14,8 +14,7 @@ namespace {
 std::string delivers(const bench::LoaderAdvice& loader, bool can_calibrate) {
   std::string how = loader.calibrated ? "calibrated with --python" : "estimated";
   if (!loader.calibrated) how += can_calibrate ? "; --python measures it" : "; `iobench run --python` measures it";
-  return fmt::format("# delivers about {} ({}), uses {} of /dev/shm\n",
-                     bench::sample_rate_text(loader.samples_per_second), how,
+  return fmt::format("# about {} ({}), {} of /dev/shm\n", bench::sample_rate_text(loader.samples_per_second), how,
                      format_rounded_size(loader.dev_shm_needed));
 }
 

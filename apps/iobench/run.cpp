@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
+#include "cli/text_report.hpp"
 #include "core/units.hpp"
 #include "iobench/cells.hpp"
 #include "iobench/loader_text.hpp"
@@ -30,22 +32,28 @@ std::string headroom_text(const std::optional<double>& ratio) {
   return *ratio > kMost ? "> 1000 x" : fmt::format("{:.2f} x", *ratio);
 }
 
+/// Green if it is enough, red if not; colors count no columns.
+std::string headroom_cell(const std::optional<double>& ratio) {
+  const std::string text = fmt::format("{:>10}", headroom_text(ratio));
+  return ratio ? cli::painted(text, *ratio < 1 ? cli::Tone::bad : cli::Tone::good) : text;
+}
+
+/// Without a job, what is needed and the headroom are left out. What more reads deliver matters where storage is the
+/// bottleneck.
 void ladder(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
+  const bool has_job = result.conclusion.requirement.has_value();
   const char* available = result.repetitions.empty() ? "available" : "median";
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}\n", "stage", "needed", available, interval_name(result),
-                 "headroom");
+  fmt::format_to(to, "{:<10}{}{:>10}{}\n", "stage", has_job ? fmt::format("{:>9}", "needed") : "", available,
+                 has_job ? fmt::format("{:>10}", "headroom") : "");
   for (const bench::LadderRow& row : result.conclusion.ladder) {
-    const std::string headroom = headroom_text(row.headroom_ratio);
-    const std::string interval =
-        row.interval ? fmt::format("{} to {}", per_second_cell(row.interval->low), per_second_cell(row.interval->high))
-                     : "-";
-    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", row.stage, per_second_cell(row.required_per_second),
-                   per_second_cell(row.measured_per_second), interval, headroom, row.note);
+    if (row.stage == bench::stage::kMoreReads && result.conclusion.verdict.limiting_stage != bench::stage::kRead)
+      continue;
+    const std::string needed = has_job ? fmt::format("{:>9}", per_second_cell(row.required_per_second)) : "";
+    const std::string headroom = has_job ? headroom_cell(row.headroom_ratio) : "";
+    fmt::format_to(to, "{:<10}{}{:>10}{}  {}\n", row.stage, needed, per_second_cell(row.measured_per_second), headroom,
+                   row.note);
   }
-  const auto& rows = result.conclusion.ladder;
-  if (std::ranges::find(rows, "transfer", &bench::LadderRow::stage) != rows.end()) return;
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", "transfer", "-", "-", "-", "-", result.transfer.text);
 }
 
 /// Except for its rate, all values of a stage come from one repetition.
@@ -72,42 +80,46 @@ void repeated(const bench::RunResult& result, std::string& out) {
 void presets(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const auto& rows = result.conclusion.presets;
-  if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}{:>14}\n", "preset", "GPUs fed", "samples/s", "bytes/s");
+  if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}\n", "preset", "GPUs fed", "samples/s");
   for (const bench::PresetRow& row : rows) {
     if (bench::find_preset(row.name).jpeg != result.decode.has_value()) continue;
-    fmt::format_to(to, "{:<20}{:>10}{:>14}{:>14}  {}\n", row.name, row.gpus_fed.value_or(0),
-                   per_second_cell(row.samples_per_second), format_rate(row.bytes_per_second), row.edition);
+    fmt::format_to(to, "{:<20}{:>10}{:>14}  {}\n", row.name, row.gpus_fed.value_or(0),
+                   per_second_cell(row.samples_per_second), row.edition);
   }
 }
 
-void environment(const bench::RunResult& result, std::string& out) {
-  const bench::Environment& machine = result.environment;
-  auto to = std::back_inserter(out);
-  const std::string limit = machine.cpu_limit ? fmt::format(" (limit {:.2f})", *machine.cpu_limit) : "";
-  fmt::format_to(to, "\n{}{}, {} memory, {} free in /dev/shm\n", format_count(machine.usable_threads, "core"), limit,
-                 format_rounded_size(static_cast<double>(machine.usable_memory)),
-                 format_rounded_size(static_cast<double>(machine.dev_shm.value_or(0))));
-  const system::StorageFacts& storage = machine.storage;
-  if (result.read.store) {
-    fmt::format_to(to, "data at {}\n", result.read.store->location);
-    return;
-  }
-  if (storage.file_system.empty()) {
-    out += "data on an unknown file system\n";  // such as in a chroot, whose / no mount table lists
-    return;
-  }
-  fmt::format_to(to, "data on {}{}{} at {}\n", storage.file_system, storage.device.empty() ? "" : ", ", storage.device,
-                 storage.mount_point);
+void folded(const std::string& text, std::string& out) {
+  for (const std::string& line : cli::wrap(text, cli::kReportColumns)) out += line + '\n';
 }
 
-void file_costs(const bench::RunResult& result, std::string& out) {
-  if (!result.file_costs) return;
-  const bench::FileCosts& costs = *result.file_costs;
-  fmt::format_to(std::back_inserter(out), "per file: open {}, stat {}, read {}, close {}",
-                 format_duration(costs.open_seconds), format_duration(costs.stat_seconds),
-                 format_duration(costs.read_seconds), format_duration(costs.close_seconds));
-  out += "\n";
+/// A job that is fed needs no advice. Where others disturbed the measurement, the first line says so.
+std::vector<std::string> hints_of(const bench::RunResult& result) {
+  std::vector<std::string> hints = result.read.hints;
+  const bench::Conclusion& conclusion = result.conclusion;
+  const bool is_fed = conclusion.requirement && conclusion.verdict.ok.value_or(true);
+  const bool is_decoded =
+      std::ranges::find(conclusion.ladder, "decode", &bench::LadderRow::stage) != conclusion.ladder.end();
+  if (result.pipeline && is_decoded && !is_fed && !result.neighbors.disturb()) {
+    hints.insert(hints.begin(), result.pipeline->advice.begin(), result.pipeline->advice.end());
+  }
+  return hints;
 }
+
+/// As many hints as the rows of a terminal allow, at most three; --verbose shows all.
+void hints(const bench::RunResult& result, std::size_t rows, std::string& out) {
+  constexpr std::size_t kMostHints = 3;
+  const std::vector<std::string> all = hints_of(result);
+  std::size_t shown = 0;
+  for (; shown < std::min(all.size(), kMostHints); ++shown) {
+    const std::size_t needed = cli::wrap("hint: " + all[shown], cli::kReportColumns).size();
+    if (needed > rows) break;
+    folded("hint: " + all[shown], out);
+    rows -= needed;
+  }
+  if (shown < all.size()) out += fmt::format("{} more with --verbose\n", format_count(all.size() - shown, "hint"));
+}
+
+std::size_t rows_of(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
 
 }  // namespace
 
@@ -118,30 +130,19 @@ cli::Answer answer_run(const bench::RunResult& result) {
     answer.next = {result.command};
     return answer;
   }
+  answer.folded = true;
   std::string& out = answer.body;
-  auto to = std::back_inserter(out);
-  if (!conclusion.feeds.empty()) fmt::format_to(to, "{}\n", conclusion.feeds);
-  if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);
-  if (conclusion.predicted.au_serial_ratio) {
-    fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % without overlap\n",
-                   *conclusion.predicted.au_ratio * 100, *conclusion.predicted.au_serial_ratio * 100);
-  }
+  if (!conclusion.verdict.remedy.empty()) folded(conclusion.verdict.remedy, out);
   out += '\n';
   ladder(result, out);
   repeated(result, out);
   presets(result, out);
   out += '\n' + loader_text(conclusion.loader, true);
-  environment(result, out);
-  file_costs(result, out);
-  for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
-  // A job that is fed needs no advice. Where others disturbed the measurement, the first line says so.
-  const bool is_fed = conclusion.requirement && conclusion.verdict.ok.value_or(true);
-  const bool is_decoded =
-      std::ranges::find(conclusion.ladder, "decode", &bench::LadderRow::stage) != conclusion.ladder.end();
-  if (result.pipeline && is_decoded && !is_fed && !result.neighbors.disturb()) {
-    for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
-  }
-  fmt::format_to(to, "same again: {}\n", cli::printable(result.command));
+  const std::string again = fmt::format("same again: {}\n", cli::printable(result.command));
+  constexpr std::size_t kRowsOfOthers = 4;  // the first line on two, the line about the node, and the prompt
+  const std::size_t rows = rows_of(out) + rows_of(again) + kRowsOfOthers;
+  hints(result, rows < cli::kReportRows ? cli::kReportRows - rows : 0, out);
+  out += again;
   return answer;
 }
 

@@ -138,9 +138,8 @@ class Gauges {
 
 std::string node_line(const Report& report) {
   const system::HostInfo host = system::this_host();
-  return fmt::format("on {} ({}, {}, Linux {}), {}, {} {}\n", printable(host.hostname), format_count(host.cpus, "CPU"),
-                     printable(host.os), printable(host.kernel), system::rfc3339(report.started_at), report.program,
-                     build_version());
+  return fmt::format("on {} ({}, Linux {}), {}, {} {}\n", printable(host.hostname), format_count(host.cpus, "CPU"),
+                     printable(host.kernel), system::rfc3339(report.started_at), report.program, build_version());
 }
 
 std::string envelope_json(const Report& report) {

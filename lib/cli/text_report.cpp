@@ -127,6 +127,14 @@ void render(const std::vector<FieldNode>& nodes, const std::string& indent, std:
   }
 }
 
+/// `text` without the escape sequences of painted().
+std::string without_color(std::string text) {
+  for (std::size_t at = text.find("\x1b["); at != std::string::npos; at = text.find("\x1b[", at)) {
+    text.erase(at, text.find('m', at) - at + 1);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string text_report(const std::vector<FieldNode>& result) {
@@ -143,6 +151,11 @@ std::vector<FieldNode> without_zeros(std::vector<FieldNode> result) {
   return result;
 }
 
+std::string painted(std::string_view text, Tone tone) {
+  constexpr std::array codes = {"", "\x1b[32m", "\x1b[33m", "\x1b[31m"};  // in the order of Tone
+  return fmt::format("{}{}\x1b[0m", codes[static_cast<std::size_t>(tone)], text);
+}
+
 std::string answer_line(const Answer& answer, double elapsed_seconds) {
   const std::string time = format_duration(elapsed_seconds);
   if (answer.subject.empty()) return fmt::format("{} ({})", printable(answer.headline), time);
@@ -150,18 +163,18 @@ std::string answer_line(const Answer& answer, double elapsed_seconds) {
 }
 
 std::string answer_text(const Answer& answer, double elapsed_seconds, bool color) {
-  if (answer.headline.empty()) return answer.body;
-  constexpr std::array escapes = {"\x1b[1m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1;31m"};  // in the order of Tone
-  const std::string first = answer_line(answer, elapsed_seconds);
-  std::string out =
-      color ? fmt::format("{}{}\x1b[0m\n", escapes[static_cast<std::size_t>(answer.tone)], first) : first + "\n";
+  if (answer.headline.empty()) return color ? answer.body : without_color(answer.body);
+  std::string first = answer_line(answer, elapsed_seconds);
+  if (answer.folded) first = fmt::format("{}", fmt::join(wrap(first, kReportColumns), "\n"));
+  constexpr std::string_view kBold = "\x1b[1m";
+  std::string out = color ? fmt::format("{}{}\n", kBold, painted(first, answer.tone)) : first + "\n";
   if (answer.apart) out.insert(0, 1, '\n');
   std::size_t width = 0;
   for (const auto& [name, text] : answer.facts) width = std::max(width, text.empty() ? 0 : name.size());
   for (const auto& [name, text] : answer.facts) {
     if (!text.empty()) out += fmt::format("  {:<{}}  {}\n", name, width, printable(text));
   }
-  out += answer.body;
+  out += color ? answer.body : without_color(answer.body);
   for (const std::string& command : answer.next) out += fmt::format("next: {}\n", printable(command));
   return out;
 }

@@ -28,6 +28,9 @@ std::string answer_line(const Answer& answer, double elapsed_seconds);
 /// An answer as text that ends with a newline. It has escape sequences only if `color`.
 std::string answer_text(const Answer& answer, double elapsed_seconds, bool color);
 
+/// `text` in a color, where colors are shown: answer_text() removes it elsewhere.
+std::string painted(std::string_view text, Tone tone);
+
 /// A titled table of described rows, as in text_report(); nothing without rows.
 template <class Row>
 std::string table_text(const char* title, std::vector<Row> rows) {

@@ -139,8 +139,7 @@ std::optional<stats::Interval> scaled(const std::optional<stats::Interval>& inte
 void add_decoding(const MeasuredNode& node, std::optional<double> required, double rate, std::vector<LadderRow>& rows) {
   const double alone = *node.decode_samples_per_second;
   rows.push_back(ladder_row(stage::kDecode, required, rate, scaled(node.decode_interval, alone, rate),
-                            fmt::format("expected beside the other stages; alone {}/s ({})", rate_number(alone),
-                                        format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
+                            fmt::format("beside the others; alone {}/s", rate_number(alone))));
   if (!node.augment_samples_per_second) return;
   rows.push_back(ladder_row(stage::kAugment, required, *node.augment_samples_per_second, node.augment_interval,
                             "alone: flip, normalize, collate"));
@@ -149,10 +148,9 @@ void add_decoding(const MeasuredNode& node, std::optional<double> required, doub
 LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required, std::uint64_t gpus, double rate) {
   const double measured = *node.transfer_bytes_per_second;
   const std::string copy = format_size(static_cast<std::uint64_t>(node.transfer_copy_bytes));
-  std::string note = fmt::format("{} to the GPU from pinned memory, {} per copy", format_rate(measured), copy);
+  std::string note = fmt::format("{} to the GPU, {} per copy", format_rate(measured), copy);
   if (gpus > 1) {
-    note = fmt::format("{} to each of {} GPUs from pinned memory, {} per copy; measured on {}, one at a time",
-                       format_rate(measured), gpus, copy, node.transfer_gpus);
+    note = fmt::format("{} to each, {} of {} one at a time", format_rate(measured), node.transfer_gpus, gpus);
   }
   return ladder_row(stage::kTransfer, required, rate, scaled(node.transfer_interval, measured, rate), std::move(note));
 }
@@ -166,17 +164,17 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
   const double read = rates.front().samples_per_second;
   std::vector<LadderRow> rows{ladder_row(
       stage::kRead, required, read, scaled(node.read_interval, bytes, read),
-      fmt::format("{}, {}, {:.0f} reads in flight", format_rate(bytes), enum_name(node.cache_state), node.readers))};
+      fmt::format("{}, {}, {:.0f} in flight", format_rate(bytes), enum_name(node.cache_state), node.readers))};
   if (node.more_readers && node.sample_bytes > 0) {
     const double more = node.more_readers->bytes_per_second / sample_bytes(node, requirement);
-    rows.push_back(ladder_row("more reads", required, more, {},
-                              fmt::format("{}, {} reads in flight", format_rate(node.more_readers->bytes_per_second),
-                                          node.more_readers->readers)));
+    rows.push_back(ladder_row(
+        stage::kMoreReads, required, more, {},
+        fmt::format("{}, {} in flight", format_rate(node.more_readers->bytes_per_second), node.more_readers->readers)));
   }
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
     rows.push_back(ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
-                              fmt::format("all at once; expected from the stages: {}/s", rate_number(predicted))));
+                              fmt::format("all at once; {}/s expected", rate_number(predicted))));
   }
   if (transfer) {
     const std::uint64_t gpus = requirement ? requirement->job.gpus : node.transfer_gpus;

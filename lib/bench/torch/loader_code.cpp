@@ -45,26 +45,23 @@ std::uint64_t shuffled_samples(double sample_bytes) {
 }
 
 std::string augmentation(const TorchLoader& settings) {
-  const std::string_view tensor =
-      settings.dtype == image::TensorType::u8 ? "transforms.PILToTensor()" : "transforms.ToTensor()";
-  const std::string_view half = settings.dtype == image::TensorType::f16
-                                    ? ",\n                              transforms.ConvertImageDtype(torch.float16)"
-                                    : "";
+  const std::string_view tensor = settings.dtype == image::TensorType::u8 ? "T.PILToTensor()" : "T.ToTensor()";
+  const std::string_view half = settings.dtype == image::TensorType::f16 ? ", T.ConvertImageDtype(torch.float16)" : "";
   return fmt::format(
-      "augment = transforms.Compose([transforms.RandomResizedCrop({}), transforms.RandomHorizontalFlip(),\n"
-      "                              {}{}])\n",
+      "augment = T.Compose([T.RandomResizedCrop({}), T.RandomHorizontalFlip(),\n"
+      "                     {}{}])\n",
       settings.crop, tensor, half);
 }
 
 std::string imports(const LoaderData& data, const TorchLoader& settings) {
   std::string text;
   const bool has_sampler = data.kind == LoaderKind::image_folder && settings.gpus > 1;
-  if (has_sampler) text += "import os\n\n";
+  if (has_sampler) text += "import os\n";
   if (settings.dtype == image::TensorType::f16) text += "import torch\n";
   if (data.kind == LoaderKind::webdataset) text += "import webdataset as wds\n";
   text += fmt::format("from torch.utils.data import DataLoader{}\n", has_sampler ? ", DistributedSampler" : "");
-  return text + (data.kind == LoaderKind::webdataset ? "from torchvision import transforms\n\n"
-                                                     : "from torchvision import datasets, transforms\n\n");
+  return text + (data.kind == LoaderKind::webdataset ? "from torchvision import transforms as T\n"
+                                                     : "from torchvision import datasets, transforms as T\n");
 }
 
 /// The shards of one process: with several GPUs, those of its rank. By default webdataset decodes every field of a
@@ -73,8 +70,9 @@ std::string shard_dataset(const LoaderData& data, const TorchLoader& settings) {
   std::string images = data.image_field;
   std::ranges::replace(images, ';', ' ');
   return fmt::format(
-      "dataset = wds.WebDataset({}, shardshuffle=100{}).shuffle({})\n"
-      "dataset = dataset.decode(\"pil\"{}).to_tuple({}{}).map_tuple(augment{})\n",
+      "dataset = wds.WebDataset({}, shardshuffle=100{})\n"
+      "dataset = dataset.shuffle({}).decode(\"pil\"{}).to_tuple({}{})\n"
+      "dataset = dataset.map_tuple(augment{})\n",
       shard_names(data.shards), settings.gpus > 1 ? ", nodesplitter=wds.split_by_node" : "",
       shuffled_samples(settings.sample_bytes), data.has_labels ? "" : ", only=" + python_text(images),
       python_text(data.image_field), data.has_labels ? ", \"cls\"" : "", data.has_labels ? ", int" : "");
@@ -86,8 +84,8 @@ std::string folder_dataset(const LoaderData& data, const TorchLoader& settings) 
                                  data.has_empty_class ? ", allow_empty=True" : "");
   if (settings.gpus > 1) {
     text +=
-        "sampler = DistributedSampler(dataset, int(os.environ.get(\"WORLD_SIZE\", 1)), "
-        "int(os.environ.get(\"RANK\", 0)))\n";
+        "sampler = DistributedSampler(dataset, int(os.environ.get(\"WORLD_SIZE\", 1)),\n"
+        "                             int(os.environ.get(\"RANK\", 0)))\n";
   }
   return text;
 }
@@ -97,6 +95,15 @@ std::string worker_arguments(const TorchLoader& settings, std::string_view end) 
   if (settings.workers == 0) return fmt::format("num_workers=0{}", end);
   return fmt::format("num_workers={}, prefetch_factor={}{}, persistent_workers=True", settings.workers,
                      settings.prefetch, end);
+}
+
+/// The line on two.
+std::string folded(std::string line) {
+  const std::size_t at = line.find(" prefetch_factor=");
+  const std::size_t bracket = line.find('(');
+  if (at != std::string::npos && bracket != std::string::npos)
+    line.replace(at, 1, '\n' + std::string(bracket + 1, ' '));
+  return line;
 }
 
 }  // namespace
@@ -117,7 +124,7 @@ std::string loader_line(const LoaderData& data, const TorchLoader& settings) {
 }
 
 std::string loader_code(const LoaderData& data, const TorchLoader& settings) {
-  const std::string line = loader_line(data, settings) + "\n";
+  const std::string line = folded(loader_line(data, settings)) + "\n";
   if (data.kind == LoaderKind::none) return line;
   const bool is_sharded = data.kind == LoaderKind::webdataset;
   return imports(data, settings) + augmentation(settings) +
