@@ -166,7 +166,7 @@ TEST_CASE("a cut shard is refused with the command that salvages it") {
 TEST_CASE("tars that were put together are refused with the command that takes all of their samples, and it does") {
   const std::string joined = numbered_samples(3, "a").bytes() + numbered_samples(4, "b").bytes();
   const OneTar tar(TarBuilder().raw(joined));
-  CHECK(says(failure(tar.options()), "--salvage` takes the samples of all of them"));
+  CHECK(says(failure(tar.options()), "--salvage --mark-duplicates` takes the samples of all of them"));
   ReshardOptions options = tar.options();
   options.salvage = true;
   const Repaired repaired = repair(options);
