@@ -39,6 +39,14 @@ if(SHARDKIT_TESTS)
   shardkit_precompiled(shardkit_precompiled_tests "${cold_code}" "<doctest/doctest.h>")
 endif()
 
+# shardkit_text_source(TEXT SOURCE): makes SOURCE, in the build tree, from SOURCE.in, in which @TEXT@ is the content of
+# the file TEXT. Both are relative to the current folder.
+function(shardkit_text_source text source)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${text}")
+  file(READ "${text}" TEXT)
+  configure_file("${source}.in" "${source}" @ONLY)
+endfunction()
+
 # shardkit_library(NAME [COLD] SOURCES ... [DEPENDS module ...] [LINKS target ...])
 # One static library per lib/ folder. DEPENDS names other lib/ folders and is what users of the library see;
 # LINKS names outside libraries, which stay private to it. COLD: nothing in it is worth optimizing.

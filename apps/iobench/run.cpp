@@ -10,6 +10,7 @@
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
 #include "iobench/cells.hpp"
+#include "iobench/loader_text.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
@@ -130,9 +131,7 @@ cli::Answer answer_run(const bench::RunResult& result) {
   ladder(result, out);
   repeated(result, out);
   presets(result, out);
-  fmt::format_to(to, "\n{}\n  delivers about {} with PIL and torchvision (predicted), uses {} of /dev/shm\n",
-                 conclusion.loader.line, bench::sample_rate_text(conclusion.loader.samples_per_second),
-                 format_rounded_size(conclusion.loader.dev_shm_needed));
+  out += '\n' + loader_text(conclusion.loader, true);
   environment(result, out);
   file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
@@ -162,7 +161,7 @@ cli::Command run_command() {
                     {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it fast enough for these eight?"},
                     {"iobench run shards --gpus 8 --batch 256 --step-time 200ms --json run.json",
                      "your own job, with the result as JSON"}},
-       .main = {"preset", "gpus", "batch", "step-time", "threads", "workers", "cache", "budget", "repeat"},
+       .main = {"preset", "gpus", "batch", "step-time", "threads", "workers", "python", "cache", "budget", "repeat"},
        .prometheus = true,
        .about_node = true,
        .doubts = true},

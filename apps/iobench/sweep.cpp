@@ -11,6 +11,7 @@
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
 #include "iobench/cells.hpp"
+#include "iobench/loader_text.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
@@ -47,6 +48,7 @@ cli::Answer answer_sweep(const bench::SweepResult& result) {
   }
   fmt::format_to(to, "\n{} per point{}\n", format_duration(result.point_seconds),
                  intervals ? "; from and to are the 95 % interval over slices of 0.1 s" : "");
+  if (result.loader) out += '\n' + loader_text(*result.loader, false);
   return answer;
 }
 
@@ -58,7 +60,8 @@ cli::Command sweep_command() {
            "Tries one setting after the other, from small to large, until two values in a row gain less than 5 %. "
            "Chooses the smallest value that reaches 95 % of the best rate. Reading settings come first: threads, block "
            "size, queue depth with io_uring. Then loading: decoding workers, and batches prefetched beside a step that "
-           "takes as long as a batch. Every point starts from the same page cache state.",
+           "takes as long as a batch. Then prints the code of a PyTorch DataLoader. Every point starts from the same "
+           "page cache state.",
        .examples = {{"iobench sweep shards/train", "about three minutes, from disk"},
                     {"iobench sweep shards/train --mode read --direct --budget 1m", "storage only"},
                     {"iobench sweep shards --mode load --cache warm --batch 256 --step-time 200ms",

@@ -29,7 +29,8 @@ RunResult short_of_cores() {
   conclusion.ladder = {{"read", 2000, 8000, stats::Interval{7000, 9000}, 4.0, "800 MB/s, cold"},
                        {"decode", 2000, 800, {}, 0.4, "predicted"}};
   result.command = "iobench run data --gpus 8";
-  conclusion.loader.line = "DataLoader(dataset, num_workers=2)";
+  conclusion.loader.line = "loader = DataLoader(dataset, num_workers=2)";
+  conclusion.loader.code = "dataset = photos\n" + conclusion.loader.line + "\n";
   conclusion.loader.samples_per_second = 560;
   conclusion.loader.dev_shm_needed = 1 << 20;
   return result;
@@ -44,13 +45,30 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   CHECK(contains(report, "read           2,000/s     8,000/s      7,000/s to 9,000/s    4.00 x  800 MB/s, cold\n"));
   CHECK(contains(report, "decode         2,000/s       800/s                       -    0.40 x  predicted\n"));
   CHECK(contains(report, "transfer             -           -                       -         -  no GPU here\n"));
-  CHECK(contains(
-      report,
-      "DataLoader(dataset, num_workers=2)\n  delivers about 560 samples/s with PIL and torchvision (predicted), uses "
-      "1.00 MiB of /dev/shm\n"));
+  CHECK(contains(report,
+                 "\n\ndataset = photos\nloader = DataLoader(dataset, num_workers=2)\n"
+                 "# delivers about 560 samples/s (estimated; --python measures it), uses 1.00 MiB of /dev/shm\n"));
   CHECK(contains(report, "2 cores (limit 2.50)"));
   CHECK(contains(report, "data on ext4, vda"));
   CHECK(report.ends_with("hint: the run took 25 ms\nsame again: iobench run data --gpus 8\n"));
+}
+
+TEST_CASE("too few shards are a hint with the command, and without a loader that is all") {
+  RunResult result = short_of_cores();
+  LoaderAdvice& loader = result.conclusion.loader;
+  loader.calibrated = true;
+  loader.wanted_workers = 4;
+  loader.shards_needed = 8;
+  loader.reshard = "shardctl reshard data OUT --shards 8";
+  const std::string hint = "hint: 4 loader processes per GPU need 8 shards: `shardctl reshard data OUT --shards 8`\n";
+  CHECK(contains(report_text(answer_run(result), false),
+                 "(calibrated with --python), uses 1.00 MiB of /dev/shm\n" + hint));
+  loader.line.clear();
+  loader.code.clear();
+  const std::string report = report_text(answer_run(result), false);
+  CHECK(contains(report,
+                 "\nno DataLoader: there are fewer shards than GPUs, and each GPU needs shards of its own\n" + hint));
+  CHECK_FALSE(contains(report, "delivers"));
 }
 
 TEST_CASE("without a job the second line is what the node feeds") {

@@ -156,7 +156,8 @@ void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies,
 void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result) {
   result.failures = failures;
   if (failures.total < tried) return;
-  throw Error(ErrorCode::corrupt, At{first_named(input)},
+  const bool are_intact = failures.other_format == tried;
+  throw Error(are_intact ? ErrorCode::unsupported : ErrorCode::corrupt, At{first_named(input)},
               "none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
               "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
               format_count(tried, "image"), named_text(input), failures.not_jpeg + failures.other_format,

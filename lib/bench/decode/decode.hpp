@@ -300,7 +300,7 @@ DecodeResult result_of(const JpegStore& store);
 /// Rates and times.
 void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies, DecodeResult& result);
 
-/// Throws Error{corrupt} if all tried images failed.
+/// Throws Error{corrupt} if all tried images failed, Error{unsupported} if all have another format than JPEG.
 void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result);
 
 /// Warns if decoding had clearly fewer cores than its threads could use: other processes used the rest, so rates and

@@ -48,18 +48,15 @@ void cpu_affinity(const Environment& environment, Findings& findings) {
                                   cpu.affinity, cpu.processors, cpu.affinity_list, cpu.processors)});
 }
 
+/// More processes than cores help while some of them wait for storage, which only a measurement shows.
 void workers(const Environment& environment, const std::optional<LoaderJob>& job, Findings& findings) {
   if (!job || job->processes() <= environment.usable_threads) return;
   findings.push_back(
-      {"workers_above_cores", kWarning,
+      {"workers_above_cores", kHint,
        fmt::format("{} loader processes, {}", job->processes(), format_count(environment.usable_threads, "core")),
-       "at most as many loader processes as cores",
-       environment.usable_threads < job->gpus
-           ? fmt::format("give the job a core or more for each of its {}, or use fewer GPUs",
-                         format_count(job->gpus, "GPU"))
-           : fmt::format("num_workers={} for each of {}", environment.usable_threads / job->gpus,
-                         format_count(job->gpus, "GPU")),
-       fmt::format("{} loader processes share {}: more processes than cores add memory, not speed", job->processes(),
+       "as many loader processes as `iobench run` finds useful",
+       "use the number that `iobench run` prints for the data",
+       fmt::format("{} loader processes share {}: that helps only as far as they wait for storage", job->processes(),
                    format_count(environment.usable_threads, "core"))});
 }
 

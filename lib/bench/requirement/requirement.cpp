@@ -49,13 +49,6 @@ void check_alone(bool given, const char* option) {
 
 }  // namespace
 
-std::string data_loader_line(const TorchLoader& loader) {
-  const std::string batches = loader.shards ? fmt::format("dataset.batched({}), batch_size=None", loader.batch)
-                                            : fmt::format("dataset, batch_size={}", loader.batch);
-  return fmt::format("DataLoader({}, num_workers={}, prefetch_factor={}, pin_memory=True, persistent_workers=True)",
-                     batches, loader.workers, loader.prefetch);
-}
-
 std::span<const Preset> presets() { return kPresets; }
 
 const Preset& find_preset(std::string_view name) {

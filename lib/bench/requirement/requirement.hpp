@@ -42,17 +42,6 @@ double decode_rate_of(double rate, double measured_bytes, double bytes);
 double prefetch_bytes(std::uint64_t ranks, std::uint64_t workers, std::uint64_t prefetch, std::uint64_t batch,
                       double decoded_sample_bytes);
 
-/// Settings of a PyTorch DataLoader.
-struct TorchLoader {
-  std::uint64_t batch = 1;
-  std::uint64_t workers = 1;
-  std::uint64_t prefetch = 2;
-  bool shards = false;  ///< read by webdataset, whose dataset makes the batches; else by a dataset with an index
-};
-
-/// The line of Python that makes the loader of `dataset`.
-std::string data_loader_line(const TorchLoader& loader);
-
 /// Share of the running time for checkpoints: t_blocked / (interval * t_step + t_blocked), where t_blocked is the whole
 /// write if training waits for it, or only the copy if the data is written in the background.
 double checkpoint_share(double blocked_seconds, double interval_steps, double step_seconds);

@@ -310,11 +310,46 @@ std::vector<PresetRow> presets_fed(const MeasuredNode& node, double decode_sampl
   return rows;
 }
 
+/// The batches of the job's loader: crops of images, or samples as they are stored.
+LoaderBatches loader_batches(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                             const LoaderOptions& loader, bool makes_crops) {
+  LoaderBatches batches;
+  batches.workers = loader.workers;
+  batches.gpus = requirement ? requirement->job.gpus : 1;
+  batches.batch = requirement ? requirement->job.batch : loader.batch;
+  batches.prefetch = loader.prefetch;
+  batches.step_seconds = requirement ? requirement->job.step_seconds : 0;
+  batches.crop = node.crop;
+  batches.dtype = loader.dtype;
+  batches.decoded_bytes =
+      makes_crops ? static_cast<double>(loader.tensor_bytes) : decoded_bytes(node, requirement, loader.tensor_bytes);
+  return batches;
+}
+
+/// The DataLoader for the job. Samples that are not images are only read, with times in proportion to their bytes.
+LoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                           const LoaderOptions& loader) {
+  LoaderData data = loader.data;
+  SampleWork work = node.sample_work;
+  LoaderReads reads = node.loader_reads;
+  if (requirement && !requirement->is_of_images()) {
+    data.kind = LoaderKind::none;
+    data.why_none = fmt::format("samples of {} are not images", requirement->preset->name);
+    work = {};
+    const double ratio = node.sample_bytes > 0 ? sample_bytes(node, requirement) / node.sample_bytes : 1;
+    reads.wait_seconds *= ratio;
+    if (reads.samples_per_second) *reads.samples_per_second /= ratio;
+  }
+  const LoaderBatches batches = loader_batches(node, requirement, loader, data.kind != LoaderKind::none);
+  const LoaderCosts costs = loader_costs(data, work, reads, batches, sample_bytes(node, requirement), node.calibration);
+  return advise_loader(costs, loader.limits, data, batches, loader.operands);
+}
+
 /// That the node would feed the job, but not with PyTorch's loader.
 std::string slower_loader(const Conclusion& conclusion, double min_au) {
   const double wanted = conclusion.requirement->samples_per_second * min_au;
   const double rate = conclusion.loader.samples_per_second;
-  if (!conclusion.verdict.ok.value_or(false) || rate >= wanted) return {};
+  if (!conclusion.verdict.ok.value_or(false) || rate >= wanted || conclusion.loader.line.empty()) return {};
   return fmt::format("; but PyTorch with PIL delivers only about {} with {} per GPU", sample_rate_text(rate),
                      format_count(conclusion.loader.workers, "worker"));
 }

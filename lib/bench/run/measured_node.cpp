@@ -93,6 +93,10 @@ MeasuredNode median_node(std::span<const MeasuredNode> repetitions) {
   return node;
 }
 
+bool from_memory(const MeasuredNode& node) {
+  return node.cache_state == CacheState::warm || node.cache_state == CacheState::mixed;
+}
+
 bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
   return (!requirement || requirement->is_of_images()) && node.decode_samples_per_second.has_value();
 }
@@ -144,7 +148,6 @@ MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
   node.readers = static_cast<double>(read.threads);
   node.more_readers = result.more_readers;
   node.cache_state = read.cache.state;
-  node.dev_shm = machine.dev_shm;
   node.sample_bytes = read.mean_sample.value_or(0);
   node.read_cpu_seconds = read.cpu_seconds / static_cast<double>(read.bytes) * node.sample_bytes;
   node.crop = options.crop;
@@ -154,6 +157,9 @@ MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
     node.pipeline_stage = result.pipeline->limiting_stage;
   }
   if (result.file_costs) node.file_costs_ratio = result.file_costs->other_ratio;
+  node.sample_work = result.sample_work;
+  node.loader_reads = result.loader_reads;
+  node.calibration = result.calibration;
   node.transfer_bytes_per_second = result.transfer.pinned_h2d;
   node.transfer_interval = result.transfer.interval;
   node.transfer_gpus = result.transfer.gpus;

@@ -42,23 +42,29 @@ void warn_of_environment(const Environment& environment, Context& context) {
   }
 }
 
-/// Loader processes and their batches that the machine has no room for.
+/// Loader processes that the machine, or the data, has no room for.
 void warn_of_loader(const RunOptions& options, const RunResult& result, Context& context) {
-  const std::uint64_t cores = result.environment.usable_threads;
-  const DataLoaderAdvice& loader = result.conclusion.loader;
-  if (!loader.dev_shm_fits) {
-    context.warn(
-        "dev_shm_too_small",
-        fmt::format(
-            "the DataLoader line needs {} in /dev/shm, which has {} free: make it larger (Docker: --shm-size, "
-            "Kubernetes: an emptyDir of medium Memory; it counts towards the memory limit) or lower prefetch_factor",
-            format_rounded_size(loader.dev_shm_needed), format_size(result.environment.dev_shm.value_or(0))));
+  const LoaderAdvice& loader = result.conclusion.loader;
+  if (loader.line.empty()) return;
+  const std::string fits =
+      fmt::format("{} loader processes per GPU instead of {}", loader.workers, loader.wanted_workers);
+  if (loader.limit == WorkerLimit::dev_shm) {
+    context.warn("dev_shm_too_small",
+                 fmt::format("/dev/shm has {} free, which is enough for {}: make it larger (Docker: --shm-size, "
+                             "Kubernetes: an emptyDir of medium Memory; it counts towards the memory limit) or lower "
+                             "--prefetch",
+                             format_size(result.environment.dev_shm.value_or(0)), fits));
   }
-  const std::uint64_t workers = loader.workers * options.gpus.value_or(1);
-  if (options.workers && workers > cores) {
-    context.warn("workers_above_cores",
-                 fmt::format("{} loader processes share {}: more processes than cores add memory, not speed", workers,
-                             format_count(cores, "core")));
+  if (loader.limit == WorkerLimit::memory) {
+    context.warn("loader_memory",
+                 fmt::format("the memory of {} is enough for {} with their batches in /dev/shm: raise the limit of the "
+                             "control group or lower --prefetch",
+                             format_size(result.environment.usable_memory), fits));
+  }
+  if (loader.limit == WorkerLimit::shards && options.workers) {
+    context.warn(
+        "workers_above_shards",
+        fmt::format("{}: webdataset gives each process whole shards, and one without a shard stops the job", fits));
   }
 }
 
@@ -108,12 +114,26 @@ LoaderOptions loader_of(const RunOptions& options) {
   loader.workers = options.workers;
   loader.prefetch = options.prefetch;
   loader.tensor_bytes = tensor_bytes(side, image::value_bytes(options.dtype));
+  loader.dtype = options.dtype;
   loader.force_verdict = options.force_verdict;
   return loader;
 }
 
 double predicted_samples(const MeasuredNode& node, const RunOptions& options) {
   return conclude(node, requirement_of(options), loader_of(options)).predicted.samples_per_second;
+}
+
+/// With --python: in half of the budget, because importing torch alone takes seconds.
+std::optional<Calibration> calibration_of(const RunOptions& options, const InputSet& input, Context& context) {
+  constexpr double kShare = 0.5;
+  if (!options.python) return std::nullopt;
+  const auto requirement = requirement_of(options);
+  const LoaderData data = look_at_loader_data(input, options.crop > 0, context);
+  LoaderBatches batches;
+  batches.batch = requirement ? requirement->job.batch : batches.batch;
+  batches.crop = options.crop;
+  batches.dtype = options.dtype;
+  return calibrate(python_of(*options.python), data, input, batches, options.budget * kShare, context);
 }
 
 /// Called after the stages of the host are measured, which give the size of a sample.
@@ -147,6 +167,7 @@ void show_median_repetitions(std::vector<RunResult>& repetitions, RunResult& res
   result.pipeline = repetitions[pipeline].pipeline;
   result.transfer = repetitions[transfer].transfer;
   result.file_costs = std::move(repetitions.front().file_costs);
+  result.loader_data = std::move(repetitions.front().loader_data);
   result.more_readers = repetitions.front().more_readers;
   result.shown_repetitions = ShownRepetitions{read + 1, {}, {}, {}};
   if (result.decode) result.shown_repetitions->decode = decode + 1;
@@ -166,17 +187,18 @@ Error failed_repetition(const Error& error, std::size_t number, std::uint64_t re
 
 /// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
 /// Empty after a stop before the end of the first.
-std::optional<MeasuredNode> measure(RunOptions options, double listing_seconds, const InputSet& input,
+std::optional<MeasuredNode> measure(RunOptions options, double before_seconds, const InputSet& input,
                                     std::uint64_t cores, const RunGpus& gpus, Context& context, RunResult& result) {
   Progress& progress = context.progress();
   progress.expect_stages(options.repeat * kStages);
   std::vector<RunResult> repetitions;
   std::vector<MeasuredNode> nodes;
   const double budget = options.budget;
-  options.budget -= std::min(listing_seconds, budget / 2);
+  options.budget -= std::min(before_seconds, budget / 2);
   while (repetitions.size() < options.repeat && !result.interrupted && !result.failure) {
     RunResult& repetition = repetitions.emplace_back();
     repetition.environment = result.environment;
+    repetition.calibration = result.calibration;
     try {
       progress.stage = static_cast<unsigned>(nodes.size() * kStages);
       measure_stages(options, input, cores, context, repetition);
@@ -258,15 +280,18 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const auto begin = std::chrono::steady_clock::now();
   const InputSet input =
       spread(find_input_within(options.budget * kShareForListing, options.paths, context, options.access));
-  const double listing_seconds = -seconds_until(begin);
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
+  result.calibration = calibration_of(options, input, context);
+  const double before_seconds = -seconds_until(begin);
   const std::uint64_t cores = result.environment.usable_threads;
   const NeighborMeter meter(result.environment.storage, static_cast<double>(cores), gpus.machine.probe);
-  if (auto node = measure(options, listing_seconds, input, cores, gpus, context, result)) {
+  if (auto node = measure(options, before_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors = meter.so_far();
     LoaderOptions loader = loader_of(options);
-    loader.shards = has_only_shards(input.files);
+    loader.data = result.loader_data;
+    loader.limits = loader_limits();
+    loader.operands = input.operands;
     result.conclusion = conclude(*node, requirement, loader);
     if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
     warn_of_loader(options, result, context);
@@ -287,10 +312,13 @@ void RunOptions::describe(FieldVisitor& v) {
   JobOptions::describe(v);
   v.topic("Loader");
   v.field(system::threads_field("decoding threads; default: CPUs available to the process"), threads);
-  v.field({"workers", Unit::count, "loader processes per GPU; default: as many as the job needs and the CPUs allow",
-           at_least(1)},
+  v.field({"workers", Unit::count,
+           "loader processes per GPU; default: the smallest number that reaches 95 % of the best rate", at_least(1)},
           workers);
   v.field({"prefetch", Unit::count, "batches that each worker prefetches", at_least(1)}, prefetch);
+  v.field({"python", "measure PIL and torchvision with this interpreter, to predict a DataLoader; auto: python3",
+           "PYTHON", kMayDiffer},
+          python);
   v.field({"crop", Unit::count, "width and height of the random resized crop; 0: whole images", between(0, kMostCrop)},
           crop);
   v.field({"dtype", "data type of the decoded values, to compute the memory of batches"}, dtype);
@@ -382,6 +410,7 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"pipeline", "all stages at once, without training steps, measured"}, pipeline);
   v.field({"more_readers", "reading with more reads in flight, if storage was measured"}, more_readers);
   v.field({"file_costs", "for image files: time of each call, and how much shards would gain"}, file_costs);
+  v.field({"calibration", "with --python: costs of a sample in that interpreter"}, calibration);
   v.field({"transfer", "copies of batches to the GPUs, measured if there are any"}, transfer);
   v.field({"command", "command that repeats this run"}, command);
 }

@@ -18,6 +18,9 @@
 #include "bench/read/read.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
+#include "bench/torch/calibration.hpp"
+#include "bench/torch/loader_advice.hpp"
+#include "bench/torch/loader_costs.hpp"
 #include "bench/transfer/transfer.hpp"
 #include "core/context.hpp"
 #include "core/error.hpp"
@@ -68,7 +71,9 @@ struct MeasuredNode {
   double megapixels = 0;                              ///< mean stored size of an image
   std::uint64_t crop = 224;                           ///< width and height after decoding
   std::optional<double> file_costs_ratio;             ///< for image files: FileCosts::other_ratio
-  std::optional<std::uint64_t> dev_shm;
+  SampleWork sample_work;                             ///< of PyTorch's loader
+  LoaderReads loader_reads;
+  std::optional<Calibration> calibration;
   Neighbors neighbors;
 };
 
@@ -106,14 +111,17 @@ bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline);
 /// Conclusion about the node from the stages of a run. Pure.
 MeasuredNode measured_node(const RunResult& result, const RunOptions& options);
 
-/// Settings of the job's loader.
+/// Settings of the job's loader, and what it has to work with.
 struct LoaderOptions {
-  std::optional<std::uint64_t> workers;  ///< per GPU; empty: as many as needed
+  std::optional<std::uint64_t> workers{};  ///< per GPU; empty: the best number
   std::uint64_t prefetch = 2;
   std::uint64_t tensor_bytes = 0;  ///< of a decoded image; of a pixel for whole images
   std::uint64_t batch = 256;       ///< without a job
   bool force_verdict = false;      ///< also if others disturbed the measurement
-  bool shards = false;             ///< the data consists of shards, not of image files
+  image::TensorType dtype = image::TensorType::f32;
+  LoaderData data{};
+  LoaderLimits limits{};
+  std::vector<std::string> operands{};  ///< of the data, for commands
 };
 
 struct LadderRow {
@@ -151,16 +159,6 @@ struct PredictedSupply {
   void describe(FieldVisitor& v);
 };
 
-struct DataLoaderAdvice {
-  std::string line;
-  std::uint64_t workers = 0;
-  double samples_per_second = 0;
-  double dev_shm_needed = 0;
-  bool dev_shm_fits = true;
-
-  void describe(FieldVisitor& v);
-};
-
 struct Verdict {
   std::optional<bool> ok = true;  ///< empty: undecided
   std::string limiting_stage;
@@ -176,21 +174,12 @@ struct Conclusion {
   std::string feeds;  ///< GPUs of published workloads; empty with a requirement, and if decoding was not measured
   std::vector<LadderRow> ladder;
   std::vector<PresetRow> presets;  ///< only without a requirement
-  DataLoaderAdvice loader;
+  LoaderAdvice loader;
   Verdict verdict;
 };
 
-/// CPU time of decoding and augmenting an image by PIL and torchvision, relative to iobench: 3.6 ms and 1.2 ms were
-/// measured for ImageNet's (docs/explain/model.md).
-inline constexpr double kTorchCpuFactor = 3;
-
 /// Whether data came from the page cache, so that storage was not measured.
 bool from_memory(const MeasuredNode& node);
-
-/// The DataLoader for a job, and what it delivers: enough processes for the requirement, but no more than the cores or,
-/// if storage has latency, than the reads in flight that were measured to help.
-DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
-                               const LoaderOptions& loader);
 
 Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                     const LoaderOptions& loader);
@@ -309,27 +298,10 @@ std::size_t median_repetition(std::span<const double> rates);
 /// without such an option is left out. Pure.
 std::vector<std::string> in_words_of_run(std::vector<std::string> advice);
 
-/// Mean times of the calls of a loader that opens each image.
-struct FileCosts {
-  std::uint64_t files = 0;
-  double open_seconds = 0;
-  double stat_seconds = 0;
-  double read_seconds = 0;
-  double close_seconds = 0;
-  double other_ratio = 0;  ///< share of opening, stat and closing, which shards avoid
-
-  void describe(FieldVisitor& v);
-};
-
-/// Opens, stats, reads and closes files from the end of `input` on `threads` threads for at most `seconds`, from the
-/// requested cache state. Empty if the input contains shards, or no file was finished in time.
-std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
-                                            double seconds, Context& context);
-
-/// Measures the stages once, each within its share of options.budget, into `result`: reading, cost of files, decoding
-/// and augmenting, then all as a pipeline. `input` is spread. `cores` are available. Throws Error{not_found} if there
-/// are no samples, or no JPEGs for a preset that needs them, Error{corrupt} if none of the job's images can be decoded,
-/// Error{usage} if no complete one was read in time.
+/// Measures the stages once, each within its share of options.budget, into `result`: reading, decoding and augmenting,
+/// reading like PyTorch's loader, then all as a pipeline. `input` is spread. `cores` are available. Throws
+/// Error{not_found} if there are no samples, or no JPEGs for a preset that needs them, Error{corrupt} if none of the
+/// job's images can be decoded, Error{usage} if no complete one was read in time.
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result);
 
@@ -356,6 +328,7 @@ struct RunOptions : JobOptions {
   double budget = 60;
   std::uint64_t repeat = 1;
   bool force_verdict = false;
+  std::optional<std::string> python;
   catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
@@ -367,7 +340,11 @@ struct RunResult {
   std::optional<DecodeResult> decode;      ///< empty if the data contains no images
   std::optional<PipelineResult> pipeline;  ///< empty if nothing is decoded, or whole images are
   std::optional<MoreReaders> more_readers;
-  std::optional<FileCosts> file_costs;  ///< for files that are not shards
+  std::optional<FileCosts> file_costs;     ///< for files that are not shards
+  std::optional<Calibration> calibration;  ///< with --python
+  LoaderData loader_data;                  ///< not in the result; `conclusion` has what follows
+  SampleWork sample_work;
+  LoaderReads loader_reads;
   TransferStage transfer;
   Neighbors neighbors;
   Conclusion conclusion;                              ///< its members are in the result next to the stages

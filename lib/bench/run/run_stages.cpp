@@ -41,31 +41,12 @@ bool is_foreign(const std::string& advice) {
                              [&](std::string_view option) { return advice.find(option) != std::string::npos; });
 }
 
-constexpr std::size_t kMostFiles = 2000;
-
-/// Files from the end of the input, which reading has come to last, if at all.
-std::vector<InputFile> last_files(const InputSet& input) {
-  const auto files = std::span(input.files).last(std::min(input.files.size(), kMostFiles));
-  return {files.begin(), files.end()};
-}
-
-double mean(const stats::LatencyHistogram& latency) {
-  return latency.count() > 0 ? latency.total() / static_cast<double>(latency.count()) : 0;
-}
-
-FileCosts costs_of(const FileCalls& calls) {
-  FileCosts costs{calls.close.count(), mean(calls.open), mean(calls.stat), mean(calls.read), mean(calls.close), 0};
-  const double other = costs.open_seconds + costs.stat_seconds + costs.close_seconds;
-  if (other > 0) costs.other_ratio = other / (other + costs.read_seconds);
-  return costs;
-}
-
 // Shares of the budget; together 1 with those of listing and copying to GPUs (run.cpp).
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.25;
 constexpr double kShareForMoreReads = 0.08;
-constexpr double kShareForFileCosts = 0.04;
-constexpr double kShareForLoading = 0.08;
+constexpr double kShareForLoader = 0.03;   // each of decoding, and reading with one process and with many
+constexpr double kShareForLoading = 0.08;  // of images to decode, and half of it for those of the loader
 constexpr double kShareForDecoding = 0.1;  // and as long for augmenting
 constexpr double kShareForPipeline = 0.23;
 constexpr double kLongestDecode = 10;
@@ -203,7 +184,7 @@ ReadResult measure_read(const RunOptions& options, const InputSet& input, std::u
 /// preset it depends on whether the names of the data look like images.
 void accept_no_decoding(const RunOptions& options, const InputSet& input, const Error& error, Context& context) {
   const Preset* const preset = options.preset ? &find_preset(*options.preset) : nullptr;
-  const bool is_absent = error.code() == ErrorCode::not_found;
+  const bool is_absent = error.code() == ErrorCode::not_found || error.code() == ErrorCode::unsupported;
   if (!is_absent && error.code() != ErrorCode::corrupt) throw;
   const bool wants_jpegs = preset != nullptr && preset->jpeg;
   if (wants_jpegs && is_absent) {
@@ -234,6 +215,54 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
   } catch (const Error& error) {
     accept_no_decoding(options, input, error, context);
     return std::nullopt;
+  }
+}
+
+/// Without a page cache that could be emptied: from the rate of all reads in flight (Little's law).
+LoaderReads reads_past_the_cache(const RunResult& result) {
+  LoaderReads reads;
+  const ReadResult& read = result.read;
+  const double samples = read.samples_per_second.value_or(0);
+  if (samples <= 0) return reads;
+  reads.wait_seconds = static_cast<double>(read.threads) / samples;
+  reads.samples_per_second = std::max(samples, result.more_readers ? result.more_readers->samples_per_second : 0);
+  return reads;
+}
+
+/// If slow storage delivered no image in time, that of the images which were decoded.
+SampleWork sample_work(const RunOptions& options, const InputSet& input, double cores, Context& context,
+                       const std::optional<DecodeResult>& decoded) {
+  try {
+    return measure_sample_work(input, cores, options.budget * kShareForLoader,
+                               moment_in(options.budget * kShareForLoading / 2), context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::usage || !decoded) throw;
+    return {decoded->mix.mean_bytes, decoded->mix.mean_megapixels, decoded->cpu_seconds_per_sample, 1};
+  }
+}
+
+/// What PyTorch's loader needs for a sample of this data.
+void measure_loader(const RunOptions& options, const InputSet& input, double cores, Context& context,
+                    RunResult& result) {
+  const double seconds = options.budget * kShareForLoader;
+  result.loader_data = look_at_loader_data(input, options.crop > 0, context);
+  if (result.decode || result.loader_data.kind != LoaderKind::none) {
+    result.sample_work = sample_work(options, input, cores, context, result.decode);
+  }
+  const double bytes = result.read.mean_sample.value_or(0);
+  result.loader_reads = reads_past_the_cache(result);
+  if (result.read.direct || has_objects(input.files)) return;
+  LoaderBatches batches;
+  batches.crop = std::max<std::uint64_t>(options.crop, 1);
+  batches.decoded_bytes = static_cast<double>(tensor_bytes(batches.crop, image::value_bytes(options.dtype)));
+  const LoaderCosts costs =
+      loader_costs(result.loader_data, result.sample_work, {}, batches, bytes, result.calibration);
+  try {
+    result.loader_reads =
+        measure_loader_reads(input, bytes, costs.cpu_seconds, result.read.cache.requested, seconds, context);
+    result.file_costs = result.loader_reads.file_costs;
+  } catch (const Error& error) {  // such as a cache that cannot be dropped again in the time
+    if (error.code() != ErrorCode::usage && error.code() != ErrorCode::unsupported) throw;
   }
 }
 
@@ -307,34 +336,10 @@ std::vector<std::string> in_words_of_run(std::vector<std::string> advice) {
   return advice;
 }
 
-std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
-                                            double seconds, Context& context) {
-  if (std::ranges::any_of(input.files, &InputFile::is_shard) || has_objects(input.files)) return std::nullopt;
-  const std::vector<InputFile> files = last_files(input);
-  const std::size_t prepared = prepare_cache(files, cache, seconds, context);
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < prepared; ++i) paths.push_back(files[i].path);
-  FileCalls calls;
-  context.progress().start_for("opening files", seconds, "files");
-  time_file_calls(paths, threads, {}, seconds, calls, context);
-  context.throw_if_stopped();
-  if (calls.close.count() == 0) return std::nullopt;
-  return costs_of(calls);
-}
-
 void MoreReaders::describe(FieldVisitor& v) {
   v.field({"readers", Unit::count, "threads that read"}, readers);
   v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
-}
-
-void FileCosts::describe(FieldVisitor& v) {
-  v.field({"files", Unit::count, "files opened"}, files);
-  v.field({"open_seconds", Unit::seconds, "mean time of opening one"}, open_seconds);
-  v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
-  v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
-  v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
-  v.field({"other", Unit::ratio, "share of all but reading, which shards avoid"}, other_ratio);
 }
 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
@@ -353,11 +358,10 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   }
   result.more_readers = measure_more_readers(options, input, result.read, context);
   context.throw_if_stopped();
-  result.file_costs =
-      measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
   context.progress().next_stage();
   result.decode = measure_decode(options, input, cores, context);
   context.throw_if_stopped();
+  measure_loader(options, input, loader_limits().cores, context, result);
   if (!result.decode) return;
   if (options.crop == 0) {
     context.warn("no_pipeline", "the pipeline was not measured: batches need images of one size, so use --crop");

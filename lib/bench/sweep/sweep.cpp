@@ -12,6 +12,7 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/requirement/requirement.hpp"
+#include "bench/torch/loader_costs.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -108,8 +109,7 @@ std::string loading_text(const SweepSettings& settings) {
                      *settings.prefetch);
 }
 
-void describe_settings(const SweepOptions& options, const InputSet& input, const SweepOutcome& outcome,
-                       SweepResult& result) {
+void describe_settings(const SweepOptions& options, const SweepOutcome& outcome, SweepResult& result) {
   const SweepSettings& settings = outcome.settings;
   if (settings.threads) {
     result.text = reading_text(settings);
@@ -121,12 +121,27 @@ void describe_settings(const SweepOptions& options, const InputSet& input, const
                                           enum_name(*settings.engine), *settings.threads, exact_size(*settings.block),
                                           depth, options.direct ? " --direct" : cache));
   }
-  if (!settings.workers) return;
-  result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
-  // A DataLoader without workers accepts no prefetch_factor, and with them at least 1.
-  result.commands.push_back(
-      data_loader_line({options.batch, *settings.workers, std::max<std::uint64_t>(*settings.prefetch, 1),
-                        has_only_shards(input.files)}));
+  if (settings.workers) result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
+}
+
+/// PyTorch's loader needs more for a sample than iobench's, so its number of processes does not follow from the sweep.
+LoaderAdvice loader_for(const SweepOptions& options, const PointWork& work, const InputSet& input, Context& context) {
+  LoaderBatches batches;
+  batches.batch = options.batch;
+  batches.crop = options.crop;
+  batches.dtype = options.dtype;
+  batches.decoded_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
+  const LoaderLimits limits = loader_limits();
+  const LoaderData data = look_at_loader_data(input, true, context);
+  const SampleWork sample =
+      measure_sample_work(work.input, limits.cores, work.seconds, moment_in(work.seconds), context);
+  const double bytes = sample.sample_bytes;
+  LoaderReads reads;
+  if (!has_objects(input.files)) {
+    const double pause = loader_costs(data, sample, {}, batches, bytes, {}).cpu_seconds;
+    reads = measure_loader_reads(work.input, bytes, pause, options.cache, work.seconds, context);
+  }
+  return advise_loader(loader_costs(data, sample, reads, batches, bytes, {}), limits, data, batches, options.paths);
 }
 
 /// Rates that do not come again choose settings by chance.
@@ -253,6 +268,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   try {
     if (options.mode != SweepWhat::load) sweep_reading(probes, outcome);
     if (options.mode != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
+    if (outcome.settings.workers) result.loader = loader_for(options, work, input, context);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled) throw;
     result.interrupted = true;
@@ -265,7 +281,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
     result.text =
         fmt::format("interrupted after {}: no settings were chosen", format_count(outcome.rows.size(), "point"));
   } else {
-    describe_settings(options, input, outcome, result);
+    describe_settings(options, outcome, result);
   }
   result.settings = outcome.settings;
   result.rows = std::move(outcome.rows);
@@ -293,6 +309,7 @@ void SweepResult::describe(FieldVisitor& v) {
   v.field({"text", "the best settings in words"}, text);
   v.field({"settings", "the settings at the knees"}, settings);
   v.field({"commands", "commands that use them"}, commands);
+  v.field({"loader", "settings for a PyTorch DataLoader, as in the result of run"}, loader);
   v.field({"rows", "every measured point"}, rows);
   v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
 }
@@ -343,7 +360,7 @@ void SweepSettings::describe(FieldVisitor& v) {
   v.field({"block", Unit::bytes, "bytes per read"}, block);
   v.field({"depth", Unit::count, "reads in flight per thread"}, depth);
   v.field({"bytes_per_second", Unit::bytes_per_second, "rate with these settings"}, bytes_per_second);
-  v.field({"workers", Unit::count, "decoding threads or loader processes"}, workers);
+  v.field({"workers", Unit::count, "decoding threads"}, workers);
   v.field({"prefetch", "batches prefetched"}, prefetch);
   v.field({"samples_per_second", Unit::per_second, "rate with these settings"}, samples_per_second);
 }

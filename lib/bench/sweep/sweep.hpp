@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/torch/loader_advice.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
@@ -120,7 +121,8 @@ struct SweepOptions {
 struct SweepResult {
   std::string text;  ///< one line
   SweepSettings settings;
-  std::vector<std::string> commands;  ///< commands with the settings
+  std::vector<std::string> commands;   ///< commands with the settings
+  std::optional<LoaderAdvice> loader;  ///< where loading was swept
   std::vector<SweepRow> rows;
   double point_seconds = 0;
   bool interrupted = false;  ///< then `rows` are the points before

@@ -232,7 +232,7 @@ TEST_CASE("no images, or none that decode, is an error") {
   folder.write("labels/a.tar", TarBuilder().file("k.cls", "1").end());
   CHECK(code_of(decode_options(folder.path("labels"))) == ErrorCode::not_found);
   folder.write("pngs/x.jpg", kPng);
-  CHECK(code_of(decode_options(folder.path("pngs"))) == ErrorCode::corrupt);
+  CHECK(code_of(decode_options(folder.path("pngs"))) == ErrorCode::unsupported);
   CHECK(code_of(decode_options(folder.path("missing"))) == ErrorCode::not_found);
 }
 

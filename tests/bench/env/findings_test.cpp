@@ -56,13 +56,9 @@ TEST_CASE("fewer processors by affinity are a hint, for a scheduler may have don
   CHECK(bound.usable_threads == 48);
 }
 
-TEST_CASE("loader processes are held against the cores that may be used") {
+TEST_CASE("more loader processes than cores are a hint, for on slow storage they help") {
   const LoaderJob job{8, 12, 2, 256, 150528};
-  CHECK(has(look(machine("pod"), "", job), "workers_above_cores"));
-  CHECK(find(look(machine("pod"), "", job), "workers_above_cores")->remedy ==
-        "give the job a core or more for each of its 8 GPUs, or use fewer GPUs");
-  CHECK(find(look(machine("pod"), "", LoaderJob{1, 12, 2, 256, 150528}), "workers_above_cores")
-            ->remedy.starts_with("num_workers="));
+  CHECK(severity(look(machine("pod"), "", job), "workers_above_cores") == kHint);
   CHECK_FALSE(has(look(machine("two-sockets"), "", job), "workers_above_cores"));
 }
 

@@ -118,13 +118,6 @@ TEST_CASE("an unknown preset is a usage error that names the known ones") {
   }
 }
 
-TEST_CASE("webdataset makes the batches of shards, PyTorch those of files") {
-  CHECK(data_loader_line({32, 4, 2, true}) ==
-        "DataLoader(dataset.batched(32), batch_size=None, num_workers=4, prefetch_factor=2, pin_memory=True, "
-        "persistent_workers=True)");
-  CHECK(data_loader_line({32, 4, 2, false}).starts_with("DataLoader(dataset, batch_size=32, num_workers=4, "));
-}
-
 TEST_CASE("GPUs that are fed are listed by workload") {
   const std::vector<FedGpus> fed{{&find_preset("resnet50-a100"), "2.3"},
                                  {&find_preset("resnet50-a100-amp"), "0.8"},

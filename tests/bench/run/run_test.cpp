@@ -108,7 +108,8 @@ TEST_CASE("of image files it tells what each call takes, and what shards would s
   CHECK(result.pipeline->source == SourceForm::files);
   CHECK_FALSE(result.conclusion.predicted.of_measured_ratio);  // a single step is no rate
   REQUIRE(result.file_costs);
-  CHECK(result.file_costs->files == 20);
+  CHECK(result.file_costs->files > 0);
+  CHECK(result.file_costs->files <= 20);
   CHECK(result.file_costs->other_ratio > 0);
   CHECK(result.file_costs->other_ratio < 1);
 }
@@ -191,18 +192,18 @@ TEST_CASE("if the cache cannot be dropped, reads bypass it and the report says s
   CHECK(warning_of(context, "not_direct").empty());
 }
 
-TEST_CASE("more loader processes than cores, and batches that /dev/shm cannot hold, are warned of") {
+TEST_CASE("loader processes that find no shard, and batches that /dev/shm cannot hold, are warned of") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(3, "a"));
   RunOptions options = run_options(folder.path());
   options.workers = 100'000;
-  options.prefetch = 1000;
   Context context;
+  const RunResult shards = run(options, context);
+  CHECK(contains(warning_of(context, "workers_above_shards"), "1 loader processes per GPU instead of 100000"));
+  CHECK(shards.conclusion.loader.workers == 1);
+  options.prefetch = 1'000'000;
   run(options, context);
-  std::string codes;
-  for (const Warning& warning : context.warnings()) codes += warning.code + " ";
-  CHECK(contains(codes, "workers_above_cores"));
-  CHECK(contains(codes, "dev_shm_too_small"));
+  CHECK(contains(warning_of(context, "dev_shm_too_small"), "0 loader processes per GPU"));
 }
 
 TEST_CASE("a shard that was cut off is warned of and spoils nothing") {

@@ -1,0 +1,144 @@
+#include "bench/torch/loader_data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "catalog/image_folder.hpp"
+#include "core/text.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/tar_scanner.hpp"
+#include "system/probe.hpp"
+
+namespace shardkit::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Samples of a shard that are looked at: others are expected to have the same fields.
+constexpr std::size_t kLookedAt = 200;
+
+bool is_number(std::string_view text) { return is_digits(system::trimmed(text)); }
+
+/// The fields of a shard's samples.
+class Fields {
+ public:
+  explicit Fields(ByteSource& source) : source_(source) {}
+
+  void add(const formats::IndexSample& sample) {
+    ++samples_;
+    const auto is_image = [](const auto& member) { return formats::is_image_extension(member.extension); };
+    const auto image = std::ranges::find_if(sample.members, is_image);
+    if (image != sample.members.end()) images_.insert(image->extension);
+    with_image_ += image != sample.members.end() ? 1U : 0U;
+    const auto label = std::ranges::find(sample.members, "cls", &formats::IndexMember::extension);
+    if (label != sample.members.end() && (labels_ > 0 || is_number(content(*label)))) ++labels_;
+  }
+  std::size_t samples() const { return samples_; }
+
+  void describe(LoaderData& data) const {
+    if (samples_ == 0 || with_image_ < samples_) {
+      data.why_none = "its samples are not images";
+      return;
+    }
+    data.image_field = fmt::format("{}", fmt::join(images_, ";"));
+    data.kind = LoaderKind::webdataset;
+    data.has_labels = labels_ == samples_;
+  }
+
+ private:
+  std::string content(const formats::IndexMember& member) {
+    std::array<std::byte, 32> bytes{};
+    const auto wanted = std::min<std::uint64_t>(bytes.size(), member.size);
+    const std::size_t got = source_.read_at(member.offset, MutableBytes(bytes).first(wanted));
+    return std::string(as_text(Bytes(bytes).first(got)));
+  }
+
+  ByteSource& source_;
+  std::size_t samples_ = 0;
+  std::size_t with_image_ = 0;
+  std::size_t labels_ = 0;
+  std::set<std::string> images_;
+};
+
+void look_at_shards(const InputSet& input, Context& context, LoaderData& data) {
+  for (const InputFile& file : input.files) data.shards.push_back(file.path);
+  std::ranges::sort(data.shards);
+  const auto source = open_file(input, data.shards.front());
+  formats::TarScanner scanner(*source);
+  formats::SampleGrouper grouper;
+  formats::TarEntry entry;
+  Fields fields(*source);
+  while (fields.samples() < kLookedAt && scanner.next(entry)) {
+    context.throw_if_stopped();
+    if (const auto sample = grouper.add(entry)) fields.add(*sample);
+  }
+  if (const auto last = grouper.finish(); last && fields.samples() < kLookedAt) fields.add(*last);
+  fields.describe(data);
+}
+
+/// The class of a file in `folder`: the first folder below; empty if it is in none.
+std::string_view class_of(std::string_view path, std::string_view folder) {
+  if (!path.starts_with(folder)) return {};
+  path.remove_prefix(folder.size());
+  while (path.starts_with('/')) path.remove_prefix(1);
+  const std::size_t end = path.find('/');
+  return end == std::string_view::npos ? std::string_view() : path.substr(0, end);
+}
+
+/// ImageFolder takes every folder below its root as a class, also a hidden one.
+void look_at_folder(const InputSet& input, LoaderData& data) {
+  std::error_code error;
+  if (input.operands.size() != 1 || !fs::is_directory(input.operands.front(), error)) {
+    data.why_none = "ImageFolder reads one folder";
+    return;
+  }
+  data.folder = input.operands.front();
+  std::set<std::string_view> classes;
+  for (const InputFile& file : input.files) {
+    const std::string_view name = class_of(file.path, data.folder);
+    if (name.empty() || !catalog::is_image_name(file_name(file.path))) continue;
+    classes.insert(name);
+    ++data.images;
+  }
+  if (classes.empty()) {
+    data.why_none = "ImageFolder needs a folder of images for each class";
+    return;
+  }
+  for (const auto& entry : fs::directory_iterator(data.folder, error)) {
+    if (entry.is_directory(error) && !classes.contains(entry.path().filename().string())) data.has_empty_class = true;
+  }
+  data.kind = LoaderKind::image_folder;
+}
+
+/// A path that Python source can contain.
+bool is_printable(const InputFile& file) {
+  return is_utf8(file.path) && std::ranges::none_of(file.path, [](char c) { return c == '\n' || c == '\r'; });
+}
+
+}  // namespace
+
+LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& context) {
+  LoaderData data;
+  if (has_objects(input.files)) {
+    data.why_none = "it is in a store: stage it first";
+  } else if (!crops) {
+    data.why_none = "whole images of different sizes do not make batches";
+  } else if (!std::ranges::all_of(input.files, is_printable)) {
+    data.why_none = "a path is not UTF-8 or contains a line break";
+  } else if (has_only_shards(input.files)) {
+    look_at_shards(input, context, data);
+  } else if (std::ranges::none_of(input.files, &InputFile::is_shard)) {
+    look_at_folder(input, data);
+  } else {
+    data.why_none = "it consists of shards and other files";
+  }
+  return data;
+}
+
+}  // namespace shardkit::bench

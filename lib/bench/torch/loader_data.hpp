@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/input/input_files.hpp"
+#include "core/context.hpp"
+#include "image/tensor_type.hpp"
+
+/// The data as PyTorch programs name it.
+namespace shardkit::bench {
+
+enum class LoaderKind {
+  none,  ///< there is no code for this data
+  webdataset,
+  image_folder,
+};
+
+struct LoaderData {
+  LoaderKind kind = LoaderKind::none;
+  std::string why_none;             ///< why there is no code, as the end of a sentence
+  std::vector<std::string> shards;  ///< local paths, in the order of the input
+  std::string image_field;          ///< "jpg", or alternatives: "jpg;png"
+  bool has_labels = false;          ///< each sample that was looked at has a .cls with a number
+  std::string folder;               ///< with a folder for each class
+  bool has_empty_class = false;
+  std::uint64_t images = 0;  ///< in `folder`
+};
+
+/// Looks at the names of files, or of the members of one shard: reads only tar headers, and the first label. Shards of
+/// a store and whole images (`crops` is false) have no code.
+LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& context);
+
+/// How the loader is set up.
+struct TorchLoader {
+  std::uint64_t gpus = 1;
+  std::uint64_t batch = 1;
+  std::uint64_t workers = 0;  ///< per GPU; 0: the training process loads by itself
+  std::uint64_t prefetch = 2;
+  std::uint64_t crop = 224;
+  image::TensorType dtype = image::TensorType::f32;
+  double sample_bytes = 0;  ///< as stored
+};
+
+/// Python that makes the loader and can be pasted as it is; its last line is loader_line(). Only that line without code
+/// for the data.
+std::string loader_code(const LoaderData& data, const TorchLoader& settings);
+
+/// "loader = DataLoader(...)"; "num_workers=..., prefetch_factor=..." for data without code.
+std::string loader_line(const LoaderData& data, const TorchLoader& settings);
+
+}  // namespace shardkit::bench
