@@ -177,7 +177,7 @@ TEST_CASE("without a job there is a table of presets and nothing required") {
   result.conclusion.ladder = {{"read", {}, 8000, {}, {}, "800 MB/s, cold"}};
   result.conclusion.presets = preset_rows({});
   const std::string other = report_text(answer_run(result), false);
-  CHECK(contains(other, "read          8,000/s  800 MB/s, cold\n"));
+  CHECK(contains(other, "read         8,000/s  800 MB/s, cold\n"));
   CHECK(contains(other, "unet3d-h100"));
   CHECK_FALSE(contains(other, "resnet50-a100-amp"));
   CHECK_FALSE(contains(other, "predicted AU:"));

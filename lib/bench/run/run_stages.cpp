@@ -68,6 +68,9 @@ constexpr double kLeastOfStore = 1;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
 
+/// At the start of a stage, in seconds after the end of the budget; the run may end 2 s after it.
+constexpr double kMostLate = 0.5;
+
 /// Divides the budget among the stages, in their order. A stage that took longer than its share, such as by the last
 /// reads of slow storage, shortens those after it, so that the run ends in time.
 class Shares {
@@ -81,8 +84,8 @@ class Shares {
     return std::max(std::min(seconds_ * share, left), kLeast);
   }
 
-  /// Whether earlier stages left less than a quarter of the shares that are not taken yet.
-  bool are_used_up() const { return seconds_until(end_) < seconds_ * untaken_ / 4; }
+  /// Whether earlier stages took so long that another one would end too late: its last reads take time as well.
+  bool are_used_up() const { return seconds_until(end_) < -kMostLate; }
 
  private:
   double seconds_;
