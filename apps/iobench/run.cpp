@@ -88,10 +88,6 @@ void presets(const bench::RunResult& result, std::string& out) {
   }
 }
 
-void folded(const std::string& text, std::string& out) {
-  for (const std::string& line : cli::wrap(text, cli::kReportColumns)) out += line + '\n';
-}
-
 /// A job that is fed needs no advice. Where others disturbed the measurement, the first line says so.
 std::vector<std::string> hints_of(const bench::RunResult& result) {
   std::vector<std::string> hints = result.read.hints;
@@ -105,18 +101,23 @@ std::vector<std::string> hints_of(const bench::RunResult& result) {
   return hints;
 }
 
-/// As many hints as the rows of a terminal allow, at most three; --verbose shows all.
-void hints(const bench::RunResult& result, std::size_t rows, std::string& out) {
+std::size_t lines_of(const std::string& sentence) { return cli::wrap(sentence, cli::kReportColumns).size(); }
+
+/// As many hints as `rows` of a terminal allow, at most three; --verbose shows all.
+void add_hints(const bench::RunResult& result, std::size_t rows, cli::Answer& answer) {
   constexpr std::size_t kMostHints = 3;
-  const std::vector<std::string> all = hints_of(result);
+  std::vector<std::string> hints = hints_of(result);
   std::size_t shown = 0;
-  for (; shown < std::min(all.size(), kMostHints); ++shown) {
-    const std::size_t needed = cli::wrap("hint: " + all[shown], cli::kReportColumns).size();
+  for (; shown < std::min(hints.size(), kMostHints); ++shown) {
+    const std::size_t needed = lines_of("hint: " + hints[shown]);
     if (needed > rows) break;
-    folded("hint: " + all[shown], out);
     rows -= needed;
   }
-  if (shown < all.size()) out += fmt::format("{} more with --verbose\n", format_count(all.size() - shown, "hint"));
+  if (shown < hints.size()) {
+    answer.end = fmt::format("{} more with --verbose\n", format_count(hints.size() - shown, "hint"));
+  }
+  hints.resize(shown);
+  answer.hints = std::move(hints);
 }
 
 std::size_t rows_of(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
@@ -130,19 +131,18 @@ cli::Answer answer_run(const bench::RunResult& result) {
     answer.next = {result.command};
     return answer;
   }
-  answer.folded = true;
   std::string& out = answer.body;
-  if (!conclusion.verdict.remedy.empty()) folded(conclusion.verdict.remedy, out);
+  if (!conclusion.verdict.remedy.empty()) answer.remarks.push_back(conclusion.verdict.remedy);
   out += '\n';
   ladder(result, out);
   repeated(result, out);
   presets(result, out);
   out += '\n' + loader_text(conclusion.loader, true);
-  const std::string again = fmt::format("same again: {}\n", cli::printable(result.command));
-  constexpr std::size_t kRowsOfOthers = 4;  // the first line on two, the line about the node, and the prompt
-  const std::size_t rows = rows_of(out) + rows_of(again) + kRowsOfOthers;
-  hints(result, rows < cli::kReportRows ? cli::kReportRows - rows : 0, out);
-  out += again;
+  constexpr std::size_t kRowsOfOthers = 5;  // the first line on two, that to repeat it, that about the node, the prompt
+  std::size_t rows = rows_of(out) + kRowsOfOthers;
+  for (const std::string& remark : answer.remarks) rows += lines_of(remark);
+  add_hints(result, cli::kReportRows - std::min(rows, cli::kReportRows), answer);
+  answer.end += fmt::format("same again: {}\n", cli::printable(result.command));
   return answer;
 }
 

@@ -42,21 +42,23 @@ struct CommandText {
 /// The color of a headline.
 enum class Tone { neutral, good, unclear, bad };
 
-/// What a terminal shows without breaking words.
+/// The size of a terminal that a report fits.
 inline constexpr std::size_t kReportColumns = 80;
 inline constexpr std::size_t kReportRows = 24;
 
 /// Summary at the end of a command: the result in one line, its main facts, and the next commands. Texts may come from
 /// files: they are escaped when they are shown.
 struct Answer {
-  std::string headline;      ///< "20,000 samples -> 9 shards, 2.10 GiB"; the time is added after it
-  std::string subject = {};  ///< the subject, such as the target; shown after the time
+  std::string headline;                   ///< "20,000 samples -> 9 shards, 2.10 GiB"; the time is added after it
+  std::string subject = {};               ///< the subject, such as the target; shown after the time
+  std::vector<std::string> remarks = {};  ///< sentences about the first line
   std::vector<std::pair<std::string_view, std::string>> facts =
-      {};                              ///< label and text; those without text are left out
-  std::string body = {};               ///< tables, as they are printed; may contain painted()
-  std::vector<std::string> next = {};  ///< commands that may follow
+      {};                               ///< label and text; those without text are left out
+  std::string body = {};                ///< tables, as they are printed; may contain painted()
+  std::vector<std::string> hints = {};  ///< after the body
+  std::string end = {};                 ///< lines after the hints, as they are printed
+  std::vector<std::string> next = {};   ///< commands that may follow
   Tone tone = Tone::neutral;
-  bool folded = false;    ///< the headline is broken into lines of at most kReportColumns
   bool apart = false;     ///< print an empty line before it
   bool complete = false;  ///< it contains all that --verbose would add
 };

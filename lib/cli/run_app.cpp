@@ -261,7 +261,8 @@ class CommandRun {
     if (!answer) return text_report(report_.result);
     const bool adds = common_.verbose && !answer->complete;
     std::string text = adds ? text_report(without_zeros(report_.result)) + "\n" : std::string();
-    text += answer_text(*answer, report_.elapsed_seconds, io_.out_color);
+    text += answer_text(*answer, report_.elapsed_seconds,
+                        {.color = io_.out_color, .columns = io_.out_is_terminal ? io_.columns : 0});
     return text_.about_node ? text + node_line(report_) : text;
   }
 

@@ -127,6 +127,10 @@ void render(const std::vector<FieldNode>& nodes, const std::string& indent, std:
   }
 }
 
+std::string folded(const std::string& sentence, std::size_t columns) {
+  return columns == 0 ? sentence : fmt::format("{}", fmt::join(wrap(sentence, columns), "\n"));
+}
+
 /// `text` without the escape sequences of painted().
 std::string without_color(std::string text) {
   for (std::size_t at = text.find("\x1b["); at != std::string::npos; at = text.find("\x1b[", at)) {
@@ -162,19 +166,22 @@ std::string answer_line(const Answer& answer, double elapsed_seconds) {
   return fmt::format("{} in {}: {}", printable(answer.headline), time, printable(answer.subject));
 }
 
-std::string answer_text(const Answer& answer, double elapsed_seconds, bool color) {
-  if (answer.headline.empty()) return color ? answer.body : without_color(answer.body);
-  std::string first = answer_line(answer, elapsed_seconds);
-  if (answer.folded) first = fmt::format("{}", fmt::join(wrap(first, kReportColumns), "\n"));
+std::string answer_text(const Answer& answer, double elapsed_seconds, const TextStyle& style) {
+  const std::string body = style.color ? answer.body : without_color(answer.body);
+  if (answer.headline.empty()) return body;
+  const std::string first = folded(answer_line(answer, elapsed_seconds), style.columns);
   constexpr std::string_view kBold = "\x1b[1m";
-  std::string out = color ? fmt::format("{}{}\n", kBold, painted(first, answer.tone)) : first + "\n";
+  std::string out = style.color ? fmt::format("{}{}\n", kBold, painted(first, answer.tone)) : first + "\n";
+  for (const std::string& remark : answer.remarks) out += folded(printable(remark), style.columns) + '\n';
   if (answer.apart) out.insert(0, 1, '\n');
   std::size_t width = 0;
   for (const auto& [name, text] : answer.facts) width = std::max(width, text.empty() ? 0 : name.size());
   for (const auto& [name, text] : answer.facts) {
     if (!text.empty()) out += fmt::format("  {:<{}}  {}\n", name, width, printable(text));
   }
-  out += color ? answer.body : without_color(answer.body);
+  out += body;
+  for (const std::string& hint : answer.hints) out += folded("hint: " + printable(hint), style.columns) + '\n';
+  out += answer.end;
   for (const std::string& command : answer.next) out += fmt::format("next: {}\n", printable(command));
   return out;
 }

@@ -25,8 +25,14 @@ std::vector<FieldNode> without_zeros(std::vector<FieldNode> result);
 /// The first line of an answer: the result, its duration and its subject. No newline.
 std::string answer_line(const Answer& answer, double elapsed_seconds);
 
-/// An answer as text that ends with a newline. It has escape sequences only if `color`.
-std::string answer_text(const Answer& answer, double elapsed_seconds, bool color);
+/// How a text is shown.
+struct TextStyle {
+  bool color = false;       ///< with escape sequences
+  std::size_t columns = 0;  ///< sentences are broken into lines of at most so many; 0: each is one line
+};
+
+/// An answer as text that ends with a newline.
+std::string answer_text(const Answer& answer, double elapsed_seconds, const TextStyle& style);
 
 /// `text` in a color, where colors are shown: answer_text() removes it elsewhere.
 std::string painted(std::string_view text, Tone tone);

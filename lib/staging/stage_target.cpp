@@ -173,6 +173,14 @@ bool StageTarget::all_there(const StageJournal::State& state) const {
   return std::ranges::all_of(state.files, [&](const auto& item) { return is_there(item.first, state); });
 }
 
+/// The same while other processes stage: they name a file in the journal before they rename it into place.
+bool StageTarget::all_there_or_coming(const StageJournal::State& state) const {
+  return std::ranges::all_of(state.files, [&](const auto& item) {
+    const std::string& name = item.first;
+    return is_there(name, state) || size_on_disk(partial_path(name)) || is_there(name, state);
+  });
+}
+
 /// Removes partial files and logs of files that are in place, and, when `kept` is given, all but those.
 void StageTarget::remove_partials(const StageJournal::State& state, const std::set<std::string>* kept) {
   std::set<std::string> in_place;
@@ -238,7 +246,7 @@ void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker mark
   sync_names(wanted);
   const StageJournal::State state = journal_->state();
   const auto before = this->marker();
-  if (before && before->manifest == marker.manifest && all_there(state)) {
+  if (before && before->manifest == marker.manifest && all_there_or_coming(state)) {
     if (!marker.subsets.empty()) marker.verified = weaker(before->verified, marker.verified);
     add_once(marker.subsets, before->subsets);
   }

@@ -82,6 +82,7 @@ class StageTarget {
   bool is_there(const std::string& name, const StageJournal::State& state) const;
   bool is_complete(const StageFile& file, const StageJournal::State& journal) const;
   bool all_there(const StageJournal::State& state) const;
+  bool all_there_or_coming(const StageJournal::State& state) const;
   void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted, bool grows);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);
 

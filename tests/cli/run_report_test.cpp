@@ -67,7 +67,7 @@ RunResult long_report() {
 }
 
 TEST_CASE("a report fits a terminal of 80 columns and 24 rows: hints that do not are counted") {
-  const std::string report = report_text(answer_run(long_report()), false);
+  const std::string report = shardkit::cli::answer_text(answer_run(long_report()), 1, {.columns = 80});
   CHECK(std::ranges::count(report, '\n') <= 23);  // and the line about the node
   std::size_t begin = 0;
   for (std::size_t end = report.find('\n'); end != std::string::npos; end = report.find('\n', begin)) {

@@ -13,7 +13,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, SOAK, tree  # noqa: E402
+from program import PROGRAMS, SOAK, strace, tree  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
 ROUNDS = 60 if SOAK else 6
@@ -39,12 +39,12 @@ class SharingTest(StageTest):
             (source / f"{i:02}.bin").write_bytes(block[i:i + size - 8] + i.to_bytes(8, "big"))
         return source
 
-    def start(self, *args):
+    def start(self, *args, under=()):
         self.started += 1
         log = (self.folder / f"stderr-{self.started}").open("w")
         self.addCleanup(log.close)
         envelope = str(self.folder / f"json-{self.started}")
-        command = [str(PROGRAMS / "shardctl"), "stage", *map(str, args), "--json", envelope]
+        command = [*under, str(PROGRAMS / "shardctl"), "stage", *map(str, args), "--json", envelope]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
         process.number = self.started
         self.addCleanup(process.kill)
@@ -126,6 +126,22 @@ class Together(SharingTest):
 
 
 class Ranks(SharingTest):
+    def test_a_rank_that_ends_while_another_names_its_files_keeps_the_ranks_before(self):
+        shards = self.make_shards(per_class=80)
+        self.stage_ranks(shards, [0], False)
+        before = len((self.out / ".shardkit/stage.journal").read_text().splitlines())
+        slow = strace("-o", "/dev/null", "-e", "trace=rename", "-e", "inject=rename:delay_enter=400000")
+        delayed = self.start(shards, self.out, "--rank", 1, "--world", 4, under=slow)
+        while len((self.out / ".shardkit/stage.journal").read_text().splitlines()) <= before + 1:
+            self.assertIsNone(delayed.poll(), self.stderr_of(delayed))
+            time.sleep(0.005)
+        part = self.stage_ranks(shards, [2], False)
+        self.assertIn("ranks 0-0 of 4 by webdataset", part["subsets"])
+        self.assertNotIn("ranks 1-1 of 4 by webdataset", part["subsets"])
+        self.result_of(delayed)
+        part = json.loads((self.out / ".shardkit/staged.json").read_text())
+        self.assertEqual(sorted(part["subsets"]), [f"ranks {r}-{r} of 4 by webdataset" for r in range(3)])
+
     def stage_ranks(self, shards, ranks, at_once):
         started = []
         for rank in ranks:
