@@ -59,7 +59,7 @@ class Interrupts(unittest.TestCase):
             self.assertEqual([row["prefetch"] for row in result["prefetches"]], [2])
 
     def test_run_gives_the_stages_before_and_no_verdict(self):
-        out, result = self.interrupted("run", "--budget", "1m", "--cache", "warm", phase="decoding")
+        out, result = self.interrupted("run", "--budget", "2m", "--cache", "warm", phase="decoding")
         self.assertTrue(out.startswith("interrupted: no verdict; read "), out)
         self.assertIn("next: iobench run ", out)
         self.assertFalse(result["verdict"]["ok"])

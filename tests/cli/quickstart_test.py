@@ -54,7 +54,7 @@ class Quickstart(unittest.TestCase):
         done = self.quickstart("--wheel", wheel_of_programs(self.work), "--data", "photos", "--dir", "try")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assert_in_order(done.stdout, "== Plan", "- install shardkit-1.0.0-py3-none-any.whl in", "== Install",
-                             "20 samples -> 1 shard", "sound: 1 shard", "reads", "== Next", "iobench run", "rm -r")
+                             "20 samples -> 1 shard", "sound: 1 shard", "is the bottleneck", "== Next", "iobench run", "rm -r")
         self.assertNotIn("sudo", done.stdout)
         self.assertEqual(len(list((self.work / "try").glob("photos-*/run.json"))), 1)
         self.assertEqual(len(list((self.work / "try").glob("photos-*/staged/*.tar"))), 1)

@@ -82,7 +82,7 @@ class OtherPrograms(ReshardTest):
             with self.subTest(command[0]):
                 done = run("shardctl", *command)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn(f"skipped; `shardctl reshard {shards} OUT`", done.stderr)
+                self.assertIn(f"skipped; `shardctl reshard {shards} OUT --salvage --mark-duplicates`", done.stderr)
         (shards / "b.tar").unlink()
         for command in commands:
             with self.subTest(command[0]):
