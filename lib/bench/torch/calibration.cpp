@@ -16,7 +16,7 @@ namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kCalibratedImages = 30;
-constexpr std::uint64_t kMostBatch = 64;  // so that there are several batches
+constexpr std::uint64_t kMostBatch = 16;  // so that a batch of large images is made in time
 
 /// Evenly distributed images of a folder.
 std::vector<std::string> chosen_images(const InputSet& input) {

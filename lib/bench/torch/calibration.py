@@ -43,14 +43,18 @@ def images():
 
 
 class Samples(torch.utils.data.IterableDataset):
-    """`count` samples, as the printed code makes them."""
+    """Whole batches, as the printed code makes them: one, and more of them for some seconds."""
 
-    def __init__(self, count):
-        self.count = count
+    def __init__(self, seconds):
+        self.seconds = seconds
 
     def __iter__(self):
+        end = time.monotonic() + self.seconds
         epochs = itertools.chain.from_iterable(images() for _ in itertools.count())
-        return map(augment, itertools.islice(epochs, self.count))
+        for number, sample in enumerate(map(augment, epochs), 1):  # no image is kept longer than in a real loader
+            yield sample
+            if number % request["batch"] == 0 and time.monotonic() >= end:
+                return
 
 
 def kernel_reads():
@@ -69,30 +73,28 @@ def cpu_of_children():
     return usage.ru_utime + usage.ru_stime
 
 
-def run_loader(count, workers=1):
-    """CPU seconds of the worker and of this process for so many samples, and the worker's memory."""
+def run_loader(seconds, workers=1):
+    """(samples, CPU seconds of the worker, of this process, memory of the worker)"""
     of_worker, own = cpu_of_children(), time.process_time()
-    batches = iter(torch.utils.data.DataLoader(Samples(count), batch_size=request["batch"], num_workers=workers))
-    next(batches)
+    batches = iter(torch.utils.data.DataLoader(Samples(seconds), batch_size=request["batch"], num_workers=workers))
+    samples = len(next(batches))
     memory = private_bytes(batches._workers[0].pid) if workers else 0
-    for _ in batches:
-        pass
+    samples += sum(len(batch) for batch in batches)
     del batches  # ends the worker
-    return cpu_of_children() - of_worker, time.process_time() - own, memory
+    return samples, cpu_of_children() - of_worker, time.process_time() - own, memory
 
 
-# First the loader: what this process decodes changes how memory is reused in its children. The difference of a long and a short run
-# is free of the start of the worker.
+def difference(few, many, index):
+    """CPU seconds of a sample, without those of the start, which both runs have."""
+    return (many[index] - few[index]) / max(many[0] - few[0], 1)
+
+
+# First the loader: what this process decodes changes how memory is reused in its children.
 trainer_bytes = private_bytes()
-batch = request["batch"]
-few, few_own, _ = run_loader(batch)
-batches = min(max(int(request["seconds"] / 6 / max(few, 0.01)), 2), max(1600 // batch, 4))
-many, many_own, worker_bytes = run_loader((1 + batches) * batch)
-_, few_alone, _ = run_loader(batch, 0)
-_, many_alone, _ = run_loader((1 + batches) * batch, 0)
+few, many = run_loader(0), run_loader(request["seconds"] / 5)
+run_loader(0, workers=0)  # imports what decoding needs
+few_alone, many_alone = run_loader(0, workers=0), run_loader(request["seconds"] / 5, workers=0)
 
-for _ in images():  # imports what decoding needs
-    pass
 before, begin, decoded = kernel_reads(), time.process_time(), 0
 for _ in images():
     decoded += 1
@@ -108,10 +110,10 @@ print(json.dumps({
     "load_seconds": load_seconds,
     "augment_seconds": augment_seconds,
     "reads": reads,
-    "worker_seconds": (many - few) / (batches * batch),
-    "alone_seconds": (many_alone - few_alone) / (batches * batch),
-    "trainer_seconds": max(many_own - few_own, 0) / (batches * batch),
-    "worker_bytes": worker_bytes,
+    "worker_seconds": max(difference(few, many, 1), load_seconds + augment_seconds),
+    "alone_seconds": max(difference(few_alone, many_alone, 2), load_seconds + augment_seconds),
+    "trainer_seconds": max(difference(few, many, 2), 0),
+    "worker_bytes": many[3],
     "trainer_bytes": trainer_bytes,
     "python": sys.version.split()[0],
     "torch": torch.__version__,

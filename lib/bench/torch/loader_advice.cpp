@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::uint64_t kMostWorkers = 64;
 constexpr double kNearBest = 0.95;
+/// What processes get of cores that all of them keep busy: batches are delivered in order, so they also wait for each
+/// other (docs/explain/model.md).
+constexpr double kBusyShare = 0.9;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 /// Shards, or batches, of one GPU; empty if their number is unknown or does not matter.
@@ -108,7 +111,7 @@ double loader_rate(const LoaderCosts& costs, const LoaderLimits& limits, const L
   const double step = has_workers ? 0 : batches.step_seconds / static_cast<double>(batches.batch);
   double rate = costs.storage_per_second.value_or(std::numeric_limits<double>::max());
   if (const double seconds = cpu + costs.wait_seconds + step; seconds > 0) rate = std::min(rate, processes / seconds);
-  if (all_cpu > 0) rate = std::min(rate, limits.cores / all_cpu);
+  if (all_cpu > 0) rate = std::min(rate, (has_workers ? kBusyShare : 1) * limits.cores / all_cpu);
   return rate;
 }
 
