@@ -14,6 +14,7 @@
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/shard_index.hpp"
@@ -115,7 +116,8 @@ class InputFinder {
     if (named.path == named.named_by && (ends(".txt") || ends(".json") || ends(".csv") || ends(".tsv"))) {
       context_.warn("no_list", fmt::format("'{}' lists no files, so it is measured as data", named.path));
     }
-    add_file(named.path, 0, catalog::is_tar_name(file_name(named.path)));
+    const std::string name = file_name(named.path);
+    add_file(named.path, 0, catalog::is_tar_name(name) && !catalog::is_compressed_tar_name(name));
   }
 
   /// If there are shards at any depth, other files beside them (manifests, lists) are not data.
@@ -207,6 +209,24 @@ InputSet find_files(const std::vector<std::string>& operands, Context& context, 
   return input;
 }
 
+std::optional<std::string> compressed_tar(const InputSet& input) {
+  const auto is_compressed = [](const InputFile& file) {
+    return catalog::is_compressed_tar_name(file_name(file.path));
+  };
+  const auto found = std::ranges::find_if(input.files, is_compressed);
+  return found == input.files.end() ? std::nullopt : std::optional(found->path);
+}
+
+/// Samples of a compressed tar can be neither counted nor found before all of it is unpacked.
+InputSet without_compressed(InputSet input) {
+  const auto compressed = compressed_tar(input);
+  if (!compressed) return input;
+  throw Error(ErrorCode::unsupported, At{*compressed},
+              "'{}' is compressed, and samples are only measured in plain shards; {} writes such, and `iobench read` "
+              "measures how fast the compressed bytes are read",
+              *compressed, remedy::in_text(remedy::reshard_unread(input.operands)));
+}
+
 }  // namespace
 
 std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
@@ -263,18 +283,24 @@ bool has_objects(std::span<const InputFile> files) {
 
 InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
   auto inputs = std::make_shared<catalog::Inputs>(access, context);
-  return find_files(operands, context, InputFinder(context, std::move(inputs), true));
+  return without_compressed(find_files(operands, context, InputFinder(context, std::move(inputs), true)));
 }
 
 InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
                            const catalog::StoreAccess& access) {
   auto inputs = std::make_shared<catalog::Inputs>(access, context);
-  return find_files(operands, context, InputFinder(context, std::move(inputs), true, moment_in(seconds)));
+  return without_compressed(
+      find_files(operands, context, InputFinder(context, std::move(inputs), true, moment_in(seconds))));
 }
 
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,
                       std::shared_ptr<catalog::Inputs> inputs) {
-  return find_files(operands, context, InputFinder(context, std::move(inputs), false));
+  InputSet input = find_files(operands, context, InputFinder(context, std::move(inputs), false));
+  if (const auto compressed = compressed_tar(input)) {
+    context.warn("compressed_shards",
+                 fmt::format("'{}' is compressed: it counts as a file, not by its samples", *compressed));
+  }
+  return input;
 }
 
 const std::string& first_named(const InputSet& input) {

@@ -70,7 +70,8 @@ bool has_objects(std::span<const InputFile> files);
 /// shards of its own, shards at any depth are used, or if there are none all files that are not hidden. Links are
 /// followed. The same applies to a folder in a bucket. For one behind HTTP, its manifest is used. A local .txt, .csv,
 /// .tsv or .json that lists no files is data, with a warning. Throws Error{not_found} if there is nothing to read,
-/// Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop, and the errors of resolve_operands().
+/// Error{usage} for pipes, devices and sockets, Error{unsupported} for compressed tars, whose samples cannot be found,
+/// Error{cancelled} on a stop, and the errors of resolve_operands().
 InputSet find_input(const std::vector<std::string>& operands, Context& context,
                     const catalog::StoreAccess& access = {});
 
@@ -78,8 +79,8 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context,
 InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
                            const catalog::StoreAccess& access);
 
-/// The same with existing stores, for callers that only read bytes: the number of samples is not determined. Throws
-/// Error{usage} if some are local and some in stores.
+/// The same with existing stores, for callers that only read bytes: the number of samples is not determined, and
+/// compressed tars are files, with a warning. Throws Error{usage} if some are local and some in stores.
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,
                       std::shared_ptr<catalog::Inputs> inputs);
 

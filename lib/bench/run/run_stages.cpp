@@ -405,8 +405,7 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   }
   if (shares.are_used_up()) {
     context.warn("no_pipeline",
-                 "the pipeline was not measured: storage was so slow that nothing was left of the budget; use a longer "
-                 "--budget");
+                 "the pipeline was not measured: the stages before it took all of the budget; use a longer --budget");
     return;
   }
   context.progress().next_stage();

@@ -73,7 +73,7 @@ std::string shard_dataset(const LoaderData& data, const TorchLoader& settings) {
       "dataset = wds.WebDataset({}, shardshuffle=100{})\n"
       "dataset = dataset.shuffle({}).decode(\"pil\"{}).to_tuple({}{})\n"
       "dataset = dataset.map_tuple(augment{})\n",
-      shard_names(data.shards), settings.gpus > 1 ? ", nodesplitter=wds.split_by_node" : "",
+      shard_names(data.shards), settings.gpus > 1 ? ",\n                         nodesplitter=wds.split_by_node" : "",
       shuffled_samples(settings.sample_bytes), data.has_labels ? "" : ", only=" + python_text(images),
       python_text(data.image_field), data.has_labels ? ", \"cls\"" : "", data.has_labels ? ", int" : "");
 }

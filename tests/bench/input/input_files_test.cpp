@@ -176,6 +176,27 @@ TEST_CASE("a part of a set that names nothing is named by its first file") {
   CHECK(named_text(part) == "'x/a.jpg' and the other paths");
 }
 
+TEST_CASE("samples of compressed tars cannot be measured: that is refused, and reading counts them as files") {
+  const ShardFolder folder;
+  folder.write("one/a.tar.gz", "\x1f\x8b...");
+  folder.write("mixed/a.tgz", "\x1f\x8b...");
+  folder.write("mixed/b.tar", image_shard(3, "b"));
+  Context context;
+  for (const std::string& operand : {folder.path("one"), folder.path("one/a.tar.gz"), folder.path("mixed/a.tgz")}) {
+    CAPTURE(operand);
+    const auto error = shardkit_test::failure_of([&] { find_input({operand}, context); });
+    CHECK(error == ErrorCode::unsupported);
+    CHECK(error.says("shardctl reshard " + operand));
+    Context reading;
+    const InputSet input =
+        find_objects({operand}, reading, std::make_shared<catalog::Inputs>(catalog::StoreAccess(), reading));
+    CHECK(input.files.size() == 1);
+    CHECK_FALSE(input.files.front().is_shard);
+    CHECK(has_warning(reading, "compressed_shards"));
+  }
+  CHECK(find_input({folder.path("mixed")}, context).files.size() == 1);  // the plain one, as every verb takes it
+}
+
 TEST_CASE("listing that its time ends returns what it found, spread over all, and says so") {
   const ShardFolder folder;
   for (int i = 0; i < 200; ++i) folder.write("set/" + std::to_string(1000 + i) + ".jpg", "123");
