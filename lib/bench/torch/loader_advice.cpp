@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint64_t kMostWorkers = 64;
 constexpr double kNearBest = 0.95;
-/// What processes get of cores that all of them keep busy: batches are delivered in order, so they also wait for each
-/// other (docs/explain/model.md).
+/// Processes that keep all cores busy get this share of them at most: batches are delivered in order, so the processes
+/// also wait for each other (docs/explain/model.md).
 constexpr double kBusyShare = 0.9;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
@@ -37,7 +37,7 @@ double busy_workers(const std::optional<std::uint64_t>& portions, std::uint64_t 
 double slowdown(const LoaderCosts& costs, double cores, double processes) {
   if (cores <= 1) return 1;
   const double busy = std::clamp((processes - 1) / (cores - 1), 0.0, 1.0);
-  return 1 + (costs.busy_ratio - 1) * busy;
+  return 1 + (std::max(costs.busy_ratio, 1 / kBusyShare) - 1) * busy;
 }
 
 /// Finished batches of all processes, and the one that is being used, of each GPU.
@@ -111,7 +111,7 @@ double loader_rate(const LoaderCosts& costs, const LoaderLimits& limits, const L
   const double step = has_workers ? 0 : batches.step_seconds / static_cast<double>(batches.batch);
   double rate = costs.storage_per_second.value_or(std::numeric_limits<double>::max());
   if (const double seconds = cpu + costs.wait_seconds + step; seconds > 0) rate = std::min(rate, processes / seconds);
-  if (all_cpu > 0) rate = std::min(rate, (has_workers ? kBusyShare : 1) * limits.cores / all_cpu);
+  if (all_cpu > 0) rate = std::min(rate, limits.cores / all_cpu);
   return rate;
 }
 
