@@ -13,6 +13,7 @@
 #include "bench/bench_data.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/input/sample_listing.hpp"
+#include "support/errors.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;
