@@ -113,7 +113,8 @@ class LoaderAdvice(IndexTest):
     def test_python_measures_what_else_is_estimated(self):
         for data in (self.photos(), self.shards(2, self.folder / "photos")):
             with self.subTest(data=data.name):
-                finished = run("iobench", "run", data, "--budget", "40s", "--python", sys.executable, "--json", "-")
+                finished = run("iobench", "run", data, "--budget", "100s", "--python", sys.executable, "--json", "-")
+                self.assertEqual(finished.returncode, 0, finished.stderr)
                 result = result_of(finished)["result"]
                 self.assertTrue(result["loader"]["calibrated"])
                 self.assertGreater(result["loader"]["samples_per_second"], 0)

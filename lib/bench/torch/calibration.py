@@ -112,7 +112,8 @@ def difference(few, many, index):
 
 # First the loader: what this process decodes changes how memory is reused in its children.
 trainer_bytes = private_bytes()
-part = max((request["seconds"] - (time.monotonic() - begin)) / 8, 0.1)  # importing took an unknown share of the time
+left = request["seconds"] - (time.monotonic() - begin)  # importing took an unknown share of the time
+part = min(max(left / 8, 0.1), 2)
 few, many = run_loader(0), run_loader(part)
 run_loader(0, workers=0)  # imports what decoding needs
 few_alone, many_alone = run_loader(0, workers=0), run_loader(part, workers=0)
