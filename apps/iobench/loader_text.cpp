@@ -31,10 +31,15 @@ std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate) {
     out = loader.code;
   }
   if (!loader.line.empty()) out += delivers(loader, can_calibrate);
-  if (loader.shards_needed) {
-    fmt::format_to(to, "hint: {} {} per GPU need {}: `{}`\n", loader.wanted_workers,
-                   loader.wanted_workers == 1 ? "loader process" : "loader processes",
-                   format_count(*loader.shards_needed, "shard"), cli::printable(loader.reshard));
+  if (loader.shards_needed && loader.wanted_workers == 0) {
+    fmt::format_to(to, "hint: the GPUs need {}: `{}`\n", format_count(*loader.shards_needed, "shard"),
+                   cli::printable(loader.reshard));
+  } else if (loader.shards_needed) {
+    fmt::format_to(
+        to, "hint: {} per GPU {} {}: `{}`\n",
+        loader.wanted_workers == 1 ? "1 loader process" : fmt::format("{} loader processes", loader.wanted_workers),
+        loader.wanted_workers == 1 ? "needs" : "need", format_count(*loader.shards_needed, "shard"),
+        cli::printable(loader.reshard));
   }
   return out;
 }

@@ -121,6 +121,8 @@ bool is_printable(const InputFile& file) {
   return is_utf8(file.path) && std::ranges::none_of(file.path, [](char c) { return c == '\n' || c == '\r'; });
 }
 
+bool has_backslash(const InputFile& file) { return file.path.find('\\') != std::string::npos; }
+
 }  // namespace
 
 LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& context) {
@@ -131,6 +133,8 @@ LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& conte
     data.why_none = "whole images of different sizes do not make batches";
   } else if (!std::ranges::all_of(input.files, is_printable)) {
     data.why_none = "a path is not UTF-8 or contains a line break";
+  } else if (has_only_shards(input.files) && std::ranges::any_of(input.files, has_backslash)) {
+    data.why_none = "webdataset does not open names with a backslash";
   } else if (has_only_shards(input.files)) {
     look_at_shards(input, context, data);
   } else if (std::ranges::none_of(input.files, &InputFile::is_shard)) {

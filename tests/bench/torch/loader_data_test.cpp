@@ -138,4 +138,7 @@ TEST_CASE("data that PyTorch would refuse has settings, and the reason why there
   const ShardFolder shards;
   shards.write("x.tar", image_shard(3, "a"));
   CHECK(look_at(shards.path(), false).why_none == "whole images of different sizes do not make batches");
+  const ShardFolder odd;
+  odd.write("a\\b.tar", image_shard(3, "a"));
+  CHECK(look_at(odd.path()).why_none == "webdataset does not open names with a backslash");
 }

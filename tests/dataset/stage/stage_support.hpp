@@ -129,7 +129,8 @@ class FakeSource final : public ObjectSource {
   void flip_in(std::string& block, const std::string& name, std::uint64_t offset) {
     if (flipped_.name != name || flipped_.times == 0) return;
     if (flipped_.byte < offset || flipped_.byte >= offset + block.size()) return;
-    block[flipped_.byte - offset] ^= flips_other_bits ? static_cast<char>(flipped_.times % 100 + 1) : 1;
+    char& byte = block[flipped_.byte - offset];
+    byte = static_cast<char>(byte ^ (flips_other_bits ? static_cast<int>(flipped_.times % 100) + 1 : 1));
     --flipped_.times;
   }
 

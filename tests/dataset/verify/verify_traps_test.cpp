@@ -189,7 +189,7 @@ TEST_CASE("duplicate_key, not split_sample: other files of a key in another shar
   ShardFolder folder;
   folder.write("a.tar", TarBuilder().sample("k", "i", "1").end());
   folder.write("b.tar", TarBuilder().file("k.json", "{}").file("k.txt", "x").end());
-  const Problem& found = problem(verify_path(folder.path()), "duplicate_key");
+  const Problem found = problem(verify_path(folder.path()), "duplicate_key");
   CHECK(found.shard == "b.tar");
   CHECK(found.key == "k");
   const auto whole = with([](TarBuilder& b) { b.sample("k", "i", "1").file("other.jpg", "i").file("k.json", "{}"); });
