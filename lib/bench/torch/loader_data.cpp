@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/timing/timed_run.hpp"
 #include "catalog/image_folder.hpp"
 #include "core/text.hpp"
 #include "formats/sample_name.hpp"
@@ -66,6 +67,9 @@ class Fields {
   std::set<std::string> images_;
 };
 
+/// For the headers of a shard on slow storage.
+constexpr double kMostSeconds = 0.5;
+
 void look_at_shards(const InputSet& input, Context& context, LoaderData& data) {
   for (const InputFile& file : input.files) data.shards.push_back(file.path);
   std::ranges::sort(data.shards);
@@ -74,11 +78,13 @@ void look_at_shards(const InputSet& input, Context& context, LoaderData& data) {
   formats::SampleGrouper grouper;
   formats::TarEntry entry;
   Fields fields(*source);
-  while (fields.samples() < kLookedAt && scanner.next(entry)) {
+  const Deadline end = moment_in(kMostSeconds);
+  const auto is_enough = [&] { return fields.samples() >= kLookedAt || (fields.samples() > 0 && is_over(end)); };
+  while (!is_enough() && scanner.next(entry)) {
     context.throw_if_stopped();
     if (const auto sample = grouper.add(entry)) fields.add(*sample);
   }
-  if (const auto last = grouper.finish(); last && fields.samples() < kLookedAt) fields.add(*last);
+  if (const auto last = grouper.finish(); last && !is_enough()) fields.add(*last);
   fields.describe(data);
 }
 
