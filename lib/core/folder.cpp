@@ -1,30 +1,35 @@
 #include "core/folder.hpp"
 
 #include <cerrno>
-#include <memory>
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 namespace shardkit {
 
-bool FolderEntry::is_folder() const {
-  if (type != DT_LNK && type != DT_UNKNOWN) return type == DT_DIR;
+unsigned char FolderEntry::followed_type() const {
+  if (type != DT_LNK && type != DT_UNKNOWN) return type;
   struct stat info {};
-  return ::stat(path().c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  if (::stat(path().c_str(), &info) != 0) return DT_UNKNOWN;
+  return IFTODT(info.st_mode);
 }
 
-std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_code& error) {
+std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_code& error, FolderId* id) {
   std::vector<FolderEntry> entries;
   error.clear();
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(folder.c_str()), &::closedir);
-  errno = opened ? 0 : errno;
-  while (opened) {
+  struct stat info {};
+  if (!opened || (id != nullptr && ::fstat(::dirfd(opened.get()), &info) != 0)) {
+    error = std::error_code(errno, std::generic_category());
+    return entries;
+  }
+  if (id != nullptr) *id = {info.st_dev, info.st_ino};
+  const auto shared = std::make_shared<const std::string>(folder);
+  while (true) {
     errno = 0;
     const dirent* const entry = ::readdir(opened.get());  // NOLINT: no other thread uses this folder
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") entries.push_back({folder, std::string(name), entry->d_type});
+    if (name != "." && name != "..") entries.push_back({shared, std::string(name), entry->d_type});
   }
   if (errno != 0) error = std::error_code(errno, std::generic_category());
   return entries;

@@ -1,25 +1,35 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
+
+#include <dirent.h>
+#include <sys/types.h>
 
 namespace shardkit {
 
+/// The same for all paths that lead to a folder.
+using FolderId = std::pair<dev_t, ino_t>;
+
 /// An entry of a folder.
 struct FolderEntry {
-  std::string folder;      ///< as it was given
-  std::string name;        ///< in it
-  unsigned char type = 0;  ///< DT_REG, DT_DIR, ... of readdir(3); DT_UNKNOWN where the file system has no types
+  std::shared_ptr<const std::string> folder;  ///< as it was given; the entries of a folder share it
+  std::string name;                           ///< in it
+  unsigned char type = DT_UNKNOWN;            ///< as readdir(3) gives it: not all file systems have types
 
-  std::string path() const { return folder.ends_with('/') ? folder + name : folder + '/' + name; }
-  /// Follows links. False for one that leads nowhere, or that this user may not follow.
-  bool is_folder() const;
+  std::string path() const { return folder->ends_with('/') ? *folder + name : *folder + '/' + name; }
+  /// DT_REG, DT_DIR, ... after following links, with a call where `type` does not tell. DT_UNKNOWN for what leads
+  /// nowhere, or this user may not follow.
+  unsigned char followed_type() const;
+  bool is_folder() const { return followed_type() == DT_DIR; }
 };
 
 /// The entries of `folder` except "." and "..", in the order of the file system. After an error those before it, or
-/// none. Where memory is short this throws std::bad_alloc, while the iterators of libstdc++ 12 end the program: they
-/// allocate in functions that are noexcept.
-std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_code& error);
+/// none. Sets `id`, if given, once the folder is open. Where memory is short this throws std::bad_alloc, while the
+/// iterators of libstdc++ 12 end the program: they allocate in functions that are noexcept.
+std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_code& error, FolderId* id = nullptr);
 
 }  // namespace shardkit

@@ -27,7 +27,7 @@ struct Repairs {
   bool mark_duplicates = false;  ///< duplicate keys, and duplicate extensions within a sample
   bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data
   bool merge_classes = false;    ///< labels that mean different classes in different folders
-  bool drop_large = false;      ///< samples that no plain header can describe, because of their size
+  bool drop_large = false;       ///< samples that no plain header can describe, because of their size
   std::string rename = {};       ///< "=jpg": members without an extension
   std::uint64_t shards = 0;      ///< to write; 0: as usual. Repairs nothing
 
@@ -77,8 +77,8 @@ std::string stage(const std::string& source, const std::string& folder, const st
 std::string with_merge_classes(const std::string& command);
 std::string with_mark_duplicates(const std::string& command);
 std::string with_salvage(const std::string& command);
-/// Leaves out bad files. `most`: value for --max-bad, or 0 if the given value or the default is enough.
 std::string with_drop_large(const std::string& command);
+/// Leaves out bad files. `most`: value for --max-bad, or 0 if the given value or the default is enough.
 std::string with_leave_out(const std::string& command, std::uint64_t most);
 std::string with_rename(const std::string& command, std::string_view extension, std::string_view to);
 

@@ -14,15 +14,12 @@
 #include "core/error.hpp"
 #include "core/folder.hpp"
 #include "io/file.hpp"
-#include "io/object_version.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::io {
 namespace {
 
 constexpr std::uint64_t kBlock = 1U << 20U;  // stays in the second-level cache between read, hash and write
-
-using FolderId = std::pair<dev_t, ino_t>;
 
 /// Size and modification time, as in rsync's quick check.
 std::string version_of(const struct stat& info) {

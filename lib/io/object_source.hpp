@@ -73,6 +73,10 @@ class ObjectSource {
                               const std::stop_token& stop) = 0;
 };
 
+/// Whether the source gives another version with each answer about an object of this size: then a version shows
+/// nothing. Throws the errors of the source.
+bool is_version_random(ObjectSource& source, const ObjectInfo& object);
+
 /// An object as bytes at offsets, always of the same version. Small adjacent reads use a read-ahead block of 64 KiB at
 /// first and of 8 MiB at most; large reads elsewhere request only their bytes. If the source sends objects only as a
 /// whole, small ones are kept in memory. Thread-safe.

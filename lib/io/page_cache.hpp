@@ -23,9 +23,8 @@ std::optional<std::uint64_t> cached_bytes(const File& file);
 inline constexpr std::string_view kNotDroppedRemedy = "; use --cache any or --cache warm";
 
 /// Writes dirty pages, waits for pages that are being read, and drops all of `file` from the page cache, then checks
-/// that it worked. Throws
-/// Error{unsupported} with the reason if it did not or if that is unknown: tmpfs, pages mapped by another process, or a
-/// state that this user may not see.
+/// that it worked. Throws Error{unsupported} with the reason if it did not or if that is unknown: tmpfs, pages mapped
+/// by another process, or a state that this user may not see.
 void drop_from_cache(const File& file);
 
 /// Reads `file` into the page cache, a quarter of a MiB at a time, while `go_on` returns true before each. True if all

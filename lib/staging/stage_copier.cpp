@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
-#include "io/object_version.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"

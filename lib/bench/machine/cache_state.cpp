@@ -94,6 +94,10 @@ std::string compressed_text(const std::string& path) {
 
 }  // namespace
 
+double asking_seconds(std::optional<double> limit, double share) {
+  return limit ? std::min(kMostAskingSeconds, share * *limit) : kMostAskingSeconds;
+}
+
 std::optional<double> residency(std::span<const InputFile> files, double seconds) {
   if (has_objects(files)) return std::nullopt;
   const auto some = some_of(files);

@@ -59,6 +59,8 @@ struct CacheReport {
 
 /// For asking a slow file system about its files.
 inline constexpr double kMostAskingSeconds = 0.5;
+/// A share of `limit`, the seconds of the work that asks, but no more than that. Empty: it has no limit.
+double asking_seconds(std::optional<double> limit, double share);
 
 /// Share of the files' bytes in the page cache, from at most 2000 files, evenly distributed, and as many as `seconds`
 /// allow, at least one. Empty if the system does not report it to this user. A stop does not end it: it takes

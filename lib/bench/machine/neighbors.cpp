@@ -66,20 +66,27 @@ NeighborMeter::NeighborMeter(const system::StorageFacts& storage, double cores, 
       probe_(probe),
       processors_(system::parse_cpu_list(system::read_cpu(probe).affinity_list)),
       start_(read()),
-      last_(start_) {}
+      last_(start_.disk) {}
+
+NeighborMeter::DiskUse NeighborMeter::disk_use(const std::optional<system::CpuTimes>& cpu) const {
+  DiskUse now;
+  if (cpu) now.seconds = cpu->total_seconds / static_cast<double>(std::max<std::size_t>(processors_.size(), 1));
+  if (const auto disk = system::read_disk_counters(device_, probe_)) {
+    now.bytes = static_cast<double>(disk->read_bytes + disk->written_bytes);
+  }
+  return now;
+}
 
 NeighborMeter::Counters NeighborMeter::read() const {
   Counters now;
-  if (const auto cpu = system::read_cpu_times(probe_, processors_)) {
-    now.seconds = cpu->total_seconds / static_cast<double>(std::max<std::size_t>(processors_.size(), 1));
+  const auto cpu = system::read_cpu_times(probe_, processors_);
+  now.disk = disk_use(cpu);
+  if (cpu) {
     now.others_cpu_seconds = cpu->busy_seconds - cpu->interrupt_seconds - process_cpu_seconds() -
                              system::kernel_cpu_seconds(probe_) - cpu_seconds_of(servers_, probe_);
   }
   if (const auto own = system::read_process_bytes(static_cast<std::uint64_t>(::getpid()), probe_)) {
     now.own_storage_bytes = static_cast<double>(own->from_storage + own->to_storage);
-  }
-  if (const auto disk = system::read_disk_counters(device_, probe_)) {
-    now.device_bytes = static_cast<double>(disk->read_bytes + disk->written_bytes);
   }
   return now;
 }
@@ -90,21 +97,21 @@ constexpr double kLeastSeconds = 0.5;
 /// Rates over less are those of a few requests, and the clock of /proc/stat is too coarse for them.
 constexpr double kLeastBetweenLooks = 0.2;
 
-void NeighborMeter::note_rate(const Counters& now) {
+void NeighborMeter::note_rate(const DiskUse& now) {
   const double seconds = now.seconds - last_.seconds;
   if (seconds < kLeastBetweenLooks) return;
-  device_most_ = std::max(device_most_, (now.device_bytes - last_.device_bytes) / seconds);
+  device_most_ = std::max(device_most_, (now.bytes - last_.bytes) / seconds);
   last_ = now;
 }
 
-void NeighborMeter::look() { note_rate(read()); }
+void NeighborMeter::look() { note_rate(disk_use(system::read_cpu_times(probe_, processors_))); }
 
 Neighbors NeighborMeter::so_far() {
   const Counters now = read();
-  note_rate(now);
-  const double seconds = now.seconds - start_.seconds;
+  note_rate(now.disk);
+  const double seconds = now.disk.seconds - start_.disk.seconds;
   const double own = now.own_storage_bytes - start_.own_storage_bytes;
-  const double device = now.device_bytes - start_.device_bytes;
+  const double device = now.disk.bytes - start_.disk.bytes;
   Neighbors found;
   found.cores = cores_;
   if (seconds < kLeastSeconds) return found;
@@ -121,14 +128,16 @@ Neighbors NeighborMeter::so_far() {
 }
 
 NeighborWatch::NeighborWatch(const system::StorageFacts& storage)
-    : meter_(storage, static_cast<double>(system::usable_threads()), system::live_probe()),
-      thread_([this](const std::stop_token& stop) {
-        constexpr std::chrono::milliseconds kBetweenLooks{500};
-        std::unique_lock lock(mutex_);
-        while (!never_.wait_for(lock, stop, kBetweenLooks, [] { return false; }) && !stop.stop_requested()) {
-          meter_.look();
-        }
-      }) {}
+    : meter_(storage, static_cast<double>(system::usable_threads()), system::live_probe()) {
+  if (storage.device.empty()) return;  // there is no disk to look at
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    constexpr std::chrono::milliseconds kBetweenLooks{500};
+    std::unique_lock lock(mutex_);
+    while (!never_.wait_for(lock, stop, kBetweenLooks, [] { return false; }) && !stop.stop_requested()) {
+      meter_.look();
+    }
+  });
+}
 
 Neighbors NeighborWatch::so_far() {
   const std::scoped_lock lock(mutex_);

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "system/cpu.hpp"
 #include "system/probe.hpp"
 #include "system/storage.hpp"
 
@@ -47,19 +49,24 @@ void warn_of_neighbors(const Neighbors& neighbors, Context& context);
 class NeighborMeter {
  public:
   NeighborMeter(const system::StorageFacts& storage, double cores, const system::Probe& probe);
-  /// Notes the rate of the disk since the last look.
+  /// Notes the rate of the disk since the last look; that is cheap enough for the time of a measurement.
   void look();
   Neighbors so_far();
 
  private:
+  /// Of the disk, by all processes.
+  struct DiskUse {
+    double seconds = 0;  ///< by the clock of /proc/stat
+    double bytes = 0;
+  };
   struct Counters {
-    double seconds = 0;
+    DiskUse disk;
     double others_cpu_seconds = 0;  ///< on the CPUs that this process may use
     double own_storage_bytes = 0;
-    double device_bytes = 0;
   };
+  DiskUse disk_use(const std::optional<system::CpuTimes>& cpu) const;
   Counters read() const;
-  void note_rate(const Counters& now);
+  void note_rate(const DiskUse& now);
 
   std::string device_;
   std::vector<std::uint64_t> servers_;  ///< processes of a FUSE mount
@@ -68,11 +75,11 @@ class NeighborMeter {
   const system::Probe& probe_;
   std::vector<unsigned> processors_;  ///< that this process may use
   Counters start_;
-  Counters last_;  ///< at the last look
+  DiskUse last_;  ///< at the last look
   double device_most_ = 0;
 };
 
-/// A meter of this machine that looks now and then, until it is asked.
+/// A meter of this machine that looks at the disk now and then.
 class NeighborWatch {
  public:
   /// For data on `storage`; without a device, only cores are counted.

@@ -71,7 +71,8 @@ class PipelineBench {
     if (options.trace)
       io::AtomicFile(*files_, io::published_path(*options.trace));  // that it can be written, before measuring
     setup_.loader.readers = readers_of(*source_, options);
-    check_on_disk(input.files, options.cache == CacheRequest::cold, false, context, asking_seconds(options.budget));
+    check_on_disk(input.files, options.cache == CacheRequest::cold, false, context,
+                  asking_seconds(options.budget, kShareForAsking));
   }
 
   PipelineResult measure() {

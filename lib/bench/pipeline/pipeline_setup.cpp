@@ -108,6 +108,11 @@ void describe_stages(FieldVisitor& v, PipelineOptions& options) {
   v.field({"seed", "seed for order, crops and flips", kMayDiffer}, options.seed);
 }
 
+/// Without a device if there are no files, or they are in a store.
+system::StorageFacts storage_of(std::span<const InputFile> files) {
+  return files.empty() || has_objects(files) ? system::StorageFacts() : system::storage_of(files.front().path);
+}
+
 }  // namespace
 
 void PipelineOptions::describe(FieldVisitor& v) {
@@ -215,16 +220,6 @@ std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_byt
   return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
 }
 
-double asking_seconds(std::optional<double> budget) {
-  constexpr double kShare = 0.03;
-  return std::min(kMostAskingSeconds, kShare * budget.value_or(kMostAskingSeconds / kShare));
-}
-
-/// Without a device if there are no files, or they are in a store.
-static system::StorageFacts storage_of(std::span<const InputFile> files) {
-  return files.empty() || has_objects(files) ? system::StorageFacts() : system::storage_of(files.front().path);
-}
-
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context) {
   if (!work.files.empty()) prepare_cache(work.files, work.cache, std::nullopt, context);
@@ -244,7 +239,7 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   PipelineRun run{settings, {}, StepLog(step.step_seconds), {}, {}, {}, {}};
   for (std::uint64_t epoch = 0; epoch < work.epochs; ++epoch) {
     if (epoch > 0 && (out_of_time() || context.stop_token().stop_requested())) break;
-    run.residency.push_back(residency(work.files, asking_seconds(work.budget)));
+    run.residency.push_back(residency(work.files, asking_seconds(work.budget, kShareForAsking)));
     if (!work.budget) {
       context.progress().start(work.phase, settings.flow.samples.value_or(0), 0, "images");
     }
@@ -256,7 +251,8 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   }
   run.out_of_time = out_of_time();
   run.neighbors = watch.so_far();
-  if (!context.stop_token().stop_requested()) run.residency_after = residency(work.files, asking_seconds(work.budget));
+  if (!context.stop_token().stop_requested())
+    run.residency_after = residency(work.files, asking_seconds(work.budget, kShareForAsking));
   run.tally = loader.tally();
   run.log = loop.log();
   run.epochs = loop.epochs();

@@ -70,8 +70,8 @@ struct PipelineWork {
   const char* phase = "running the pipeline";  ///< for progress; a literal
 };
 
-/// For each question about the state of the files, within this budget.
-double asking_seconds(std::optional<double> budget);
+/// Of the budget, for each question about the state of the files.
+inline constexpr double kShareForAsking = 0.03;
 
 /// Prepares the cache, then runs all epochs, or those until a stop. `checkpoints` and `trace` may be null. Throws
 /// Error{cancelled} on a stop before the first step, and the errors of the stages.

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include <fmt/format.h>
-#include <time.h>
 
+#include "bench/timing/timed_run.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::bench {
@@ -100,9 +100,8 @@ void TraceLog::write(io::FileSystem& files, const std::string& path, std::string
 }
 
 Moment Moment::now() {
-  timespec cpu{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-  return {std::chrono::steady_clock::now(), std::chrono::seconds(cpu.tv_sec) + std::chrono::nanoseconds(cpu.tv_nsec)};
+  const std::chrono::nanoseconds cpu = thread_cpu_time();
+  return {std::chrono::steady_clock::now(), cpu};
 }
 
 double ActivityTimes::total_wall() const { return std::accumulate(wall.begin(), wall.end(), 0.0); }

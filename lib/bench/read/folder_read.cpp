@@ -22,6 +22,26 @@ constexpr std::uint64_t kFileBlock = 256U << 10U;  // bytes per read
 /// Residency is checked for one file in so many: it needs a call that loaders do not make. It is not timed.
 constexpr std::uint64_t kAskOneIn = 16;
 
+/// Calls of one thread, or of all; the latency is that of all four of a file.
+struct FileCalls : ReadTally {
+  stats::LatencyHistogram open, stat, read, close;
+  /// Of the files whose share in the page cache was measured, after opening and before reading.
+  std::uint64_t asked_bytes = 0;
+  std::uint64_t cached_bytes = 0;  ///< cached bytes of these
+  bool residency_unknown = false;
+
+  void merge(const FileCalls& other) {
+    ReadTally::merge(other);
+    open.merge(other.open);
+    stat.merge(other.stat);
+    read.merge(other.read);
+    close.merge(other.close);
+    asked_bytes += other.asked_bytes;
+    cached_bytes += other.cached_bytes;
+    residency_unknown = residency_unknown || other.residency_unknown;
+  }
+};
+
 /// Opens, stats, reads and closes a file; in between, with `asks_residency`, looks how much of it is cached.
 void call_file(const std::string& path, bool asks_residency, MutableBytes buffer, FileCalls& calls,
                Progress& progress) {
@@ -56,6 +76,28 @@ void call_file(const std::string& path, bool asks_residency, MutableBytes buffer
   calls.close.record(closed - read);
   calls.latency.record((stated - begin) + (closed - asked));
   calls.bytes += done;
+}
+
+/// Opens, stats, reads and closes the first `most` files on `threads` threads, for at most `seconds`; empty: all of
+/// them, without limit. Adds the times to `calls`. Throws Error{cancelled} on a stop before the first file was read.
+Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
+                       std::optional<double> seconds, FileCalls& calls, Context& context) {
+  Turns turns(std::min<std::uint64_t>(most.value_or(files.size()), files.size()), {{}, seconds, 0});
+  std::vector<FileCalls> of_threads(threads);
+  const auto work = [&](unsigned thread, const std::stop_token& stop) {
+    turns.begin();
+    io::AlignedBuffer buffer;
+    while (!stop.stop_requested()) {
+      const auto turn = turns.next();
+      if (!turn) return;
+      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kFileBlock), of_threads[thread], context.progress());
+      context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  };
+  const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
+  for (const FileCalls& some : of_threads) calls.merge(some);
+  if (calls.close.count() == 0) context.throw_if_stopped();
+  return timing;
 }
 
 void check_folders(const std::vector<std::string>& paths) {
@@ -168,37 +210,6 @@ void add_hints(const ReadOptions& options, ReadResult& result) {
 }
 
 }  // namespace
-
-void FileCalls::merge(const FileCalls& other) {
-  ReadTally::merge(other);
-  open.merge(other.open);
-  stat.merge(other.stat);
-  read.merge(other.read);
-  close.merge(other.close);
-  asked_bytes += other.asked_bytes;
-  cached_bytes += other.cached_bytes;
-  residency_unknown = residency_unknown || other.residency_unknown;
-}
-
-Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
-                       std::optional<double> seconds, FileCalls& calls, Context& context) {
-  Turns turns(std::min<std::uint64_t>(most.value_or(files.size()), files.size()), {{}, seconds, 0});
-  std::vector<FileCalls> of_threads(threads);
-  const auto work = [&](unsigned thread, const std::stop_token& stop) {
-    turns.begin();
-    io::AlignedBuffer buffer;
-    while (!stop.stop_requested()) {
-      const auto turn = turns.next();
-      if (!turn) return;
-      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kFileBlock), of_threads[thread], context.progress());
-      context.progress().items.fetch_add(1, std::memory_order_relaxed);
-    }
-  };
-  const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
-  for (const FileCalls& some : of_threads) calls.merge(some);
-  if (calls.close.count() == 0) context.throw_if_stopped();
-  return timing;
-}
 
 ReadResult read_folders(const ReadOptions& options, Context& context) {
   check_folders(options.paths);

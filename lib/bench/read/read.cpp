@@ -256,11 +256,8 @@ void check_counting(const ReadOptions& options, const InputSet& input) {
       remedy::in_text(remedy::index(options.paths)));
 }
 
-/// For each question about the files: within a budget, as little as the preparation of caches allows.
-double asking_seconds(const ReadOptions& options) {
-  constexpr double kShare = 0.25;
-  return std::min(kMostAskingSeconds, kShare * options.prepare_seconds.value_or(kMostAskingSeconds / kShare));
-}
+/// Of the time for preparing caches, for each question about the files.
+constexpr double kShareForAsking = 0.25;
 
 ReadResult read_files(const ReadOptions& options, const InputSet& input, Context& context) {
   const bool random = options.mode == ReadMode::random;
@@ -269,7 +266,7 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
       {.direct = options.direct, .random = random, .depth = static_cast<unsigned>(depth_of(options))});
   check_counting(options, input);
   const bool disk_is_measured = options.direct || options.cache == CacheRequest::cold;
-  const double asking = asking_seconds(options);
+  const double asking = asking_seconds(options.prepare_seconds, kShareForAsking);
   const DataOnDisk on_disk = check_on_disk(input.files, disk_is_measured, options.direct, context, asking);
   std::unique_ptr<RandomOrder> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
@@ -295,7 +292,7 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   return result;
 }
 
-ReadResult judged(ReadResult result, Context& context) {
+ReadResult warned(ReadResult result, Context& context) {
   warn_of_neighbors(result.neighbors, context);
   return result;
 }
@@ -307,12 +304,12 @@ ReadResult read(const ReadOptions& options, Context& context) {
     const ReadOptions full = with_job(options);
     if (full.mode == ReadMode::imagefolder) {
       check_read_options(full);
-      return judged(read_folders(full, context), context);
+      return warned(read_folders(full, context), context);
     }
   }
   StoreReader reader(options, context);
   const InputSet input = reader.find();
-  return judged(has_objects(input.files) ? reader.read(input) : read(options, input, context), context);
+  return warned(has_objects(input.files) ? reader.read(input) : read(options, input, context), context);
 }
 
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {

@@ -242,22 +242,6 @@ void add_read_hints(const ReadOptions& options, const InputSet& input, const Rea
 /// Why reading `files` counted no sample, and what to do: nothing was read, no complete sample, or there are none.
 std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);
 
-/// Calls of one thread, or of all; the latency is that of all four of a file.
-struct FileCalls : ReadTally {
-  stats::LatencyHistogram open, stat, read, close;
-  /// Of the files whose share in the page cache was measured, after opening and before reading.
-  std::uint64_t asked_bytes = 0;
-  std::uint64_t cached_bytes = 0;  ///< cached bytes of these
-  bool residency_unknown = false;
-
-  void merge(const FileCalls& other);
-};
-
-/// Opens, stats, reads and closes the first `most` files on `threads` threads, for at most `seconds`; empty: all of
-/// them, without limit. Adds the times to `calls`. Throws Error{cancelled} on a stop before the first file was read.
-Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
-                       std::optional<double> seconds, FileCalls& calls, Context& context);
-
 /// `iobench read --mode imagefolder`: lists the folders of options.paths, then opens, stats, reads and closes each file
 /// once, in an order that depends on the seed, and reports the time of each kind of call. The options are checked.
 /// Throws Error{usage} for a path that is not a folder, Error{not_found} if there are no files.

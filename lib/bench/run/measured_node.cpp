@@ -113,11 +113,6 @@ double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequiremen
   return static_cast<double>(tensor_bytes) * pixels;
 }
 
-double read_cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  if (node.sample_bytes <= 0) return node.read_cpu_seconds;
-  return node.read_cpu_seconds * sample_bytes(node, requirement) / node.sample_bytes;
-}
-
 std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                                        std::uint64_t tensor_bytes) {
   const double bytes = decoded_bytes(node, requirement, tensor_bytes);

@@ -28,8 +28,7 @@ void warn_of_steps(std::span<const RunResult> repetitions, Context& context) {
 
 namespace {
 
-/// Shares of the budget: of what is left after listing, and for that; run_stages.cpp has those of the other stages.
-constexpr double kShareForTransfer = 0.04;
+/// Of the budget.
 constexpr double kShareForListing = 0.15;
 
 constexpr double kMostRepetitions = 1000;
@@ -124,16 +123,14 @@ double predicted_samples(const MeasuredNode& node, const RunOptions& options) {
 }
 
 /// With --python: in half of the budget, because importing torch alone takes seconds.
-std::optional<Calibration> calibration_of(const RunOptions& options, const InputSet& input, Context& context) {
+void measure_python(const RunOptions& options, const InputSet& input, Context& context, RunResult& result) {
   constexpr double kShare = 0.5;
-  if (!options.python) return std::nullopt;
-  const auto requirement = requirement_of(options);
-  const LoaderData data = look_at_loader_data(input, options.crop > 0, context);
-  LoaderBatches batches;
-  batches.batch = requirement ? requirement->job.batch : batches.batch;
-  batches.crop = options.crop;
-  batches.dtype = options.dtype;
-  return calibrate(python_of(*options.python), data, input, batches, options.budget * kShare, context);
+  if (!options.python) return;
+  result.loader_data = look_at_loader_data(input, options.crop > 0, context);
+  LoaderBatches batches = crop_batches(options.crop, options.dtype);
+  if (const auto requirement = requirement_of(options)) batches.batch = requirement->job.batch;
+  result.calibration =
+      calibrate(python_of(*options.python), *result.loader_data, input, batches, options.budget * kShare, context);
 }
 
 /// Called after the stages of the host are measured, which give the size of a sample.
@@ -167,7 +164,6 @@ void show_median_repetitions(std::vector<RunResult>& repetitions, RunResult& res
   result.pipeline = repetitions[pipeline].pipeline;
   result.transfer = repetitions[transfer].transfer;
   result.file_costs = std::move(repetitions.front().file_costs);
-  result.loader_data = std::move(repetitions.front().loader_data);
   result.more_readers = repetitions.front().more_readers;
   result.shown_repetitions = ShownRepetitions{read + 1, {}, {}, {}};
   if (result.decode) result.shown_repetitions->decode = decode + 1;
@@ -207,6 +203,7 @@ std::optional<MeasuredNode> measure(RunOptions options, double before_seconds, c
     RunResult& repetition = repetitions.emplace_back();
     repetition.environment = result.environment;
     repetition.calibration = result.calibration;
+    repetition.loader_data = result.loader_data;
     try {
       progress.stage = static_cast<unsigned>(nodes.size() * kStages);
       measure_stages(options, input, cores, context, repetition);
@@ -218,6 +215,7 @@ std::optional<MeasuredNode> measure(RunOptions options, double before_seconds, c
       if (!result.interrupted) result.failure = failed_repetition(error, repetitions.size(), options.repeat);
       break;
     }
+    result.loader_data = repetition.loader_data;
     nodes.push_back(measured_node(repetition, options));
     add_neighbors(repetition, neighbors);
     result.repetitions.push_back(repetition_of(repetition.read, repetition.decode, repetition.pipeline,
@@ -293,13 +291,13 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
       spread(find_input_within(options.budget * kShareForListing, options.paths, context, options.access));
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
-  result.calibration = calibration_of(options, input, context);
+  measure_python(options, input, context, result);
   const double before_seconds = -seconds_until(begin);
   const std::uint64_t cores = result.environment.usable_threads;
   if (auto node = measure(options, before_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors;
     LoaderOptions loader = loader_of(options);
-    loader.data = result.loader_data;
+    loader.data = result.loader_data.value_or(LoaderData{});
     loader.limits = loader_limits();
     loader.operands = input.operands;
     result.conclusion = conclude(*node, requirement, loader);

@@ -93,9 +93,6 @@ double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement
 double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                      std::uint64_t tensor_bytes);
 
-/// CPU time of reading one, which is proportional to its bytes.
-double read_cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
-
 /// Rate of copying to the job's GPUs, or to the measured ones without a job: each has its own link. Empty if it was not
 /// measured.
 std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
@@ -298,6 +295,9 @@ std::size_t median_repetition(std::span<const double> rates);
 /// without such an option is left out. Pure.
 std::vector<std::string> in_words_of_run(std::vector<std::string> advice);
 
+/// Of the budget after listing, which measure_stages() leaves for copying batches to the GPUs.
+inline constexpr double kShareForTransfer = 0.04;
+
 /// Measures the stages once, each within its share of options.budget, into `result`: reading, decoding and augmenting,
 /// reading like PyTorch's loader, then all as a pipeline. `input` is spread. `cores` are available. Throws
 /// Error{not_found} if there are no samples, or no JPEGs for a preset that needs them, Error{corrupt} if none of the
@@ -342,7 +342,7 @@ struct RunResult {
   std::optional<MoreReaders> more_readers;
   std::optional<FileCosts> file_costs;     ///< for files that are not shards
   std::optional<Calibration> calibration;  ///< with --python
-  LoaderData loader_data;                  ///< not in the result; `conclusion` has what follows
+  std::optional<LoaderData> loader_data;   ///< once looked at; not in the result, but `conclusion` has what follows
   SampleWork sample_work;
   LoaderReads loader_reads;
   TransferStage transfer;

@@ -41,7 +41,7 @@ bool is_foreign(const std::string& advice) {
                              [&](std::string_view option) { return advice.find(option) != std::string::npos; });
 }
 
-// Shares of the budget after listing; together 1. run.cpp takes that of transfer.
+// Shares of the budget after listing; together 1, with that of transfer (run.hpp).
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.22;
 constexpr double kShareForMoreReads = 0.06;
@@ -50,7 +50,6 @@ constexpr double kShareForDecoding = 0.08;  // and as long for augmenting
 constexpr double kShareForLoader = 0.03;    // each of decoding, and reading with one process and with many
 constexpr double kShareForLoaderImages = 0.04;
 constexpr double kShareForPipeline = 0.19;
-constexpr double kShareForLater = 0.04;  // transfer
 constexpr double kLongestDecode = 10;
 constexpr std::uint64_t kImages = 1000;
 /// Without --workers: a loader on storage with latency keeps more reads in flight than it has cores. On a disk with
@@ -90,7 +89,7 @@ class Shares {
  private:
   double seconds_;
   std::chrono::steady_clock::time_point end_;
-  double untaken_ = 1 - kShareForLater;
+  double untaken_ = 1 - kShareForTransfer;
 };
 
 /// For one measurement of reading.
@@ -280,18 +279,16 @@ SampleWork sample_work(Shares& shares, const InputSet& input, double cores, Cont
 /// What PyTorch's loader needs for a sample of this data.
 void measure_loader(const RunOptions& options, Shares& shares, const InputSet& input, double cores, Context& context,
                     RunResult& result) {
-  result.loader_data = look_at_loader_data(input, options.crop > 0, context);
-  if (result.decode || result.loader_data.kind != LoaderKind::none) {
+  if (!result.loader_data) result.loader_data = look_at_loader_data(input, options.crop > 0, context);
+  const LoaderData& data = *result.loader_data;
+  if (result.decode || data.kind != LoaderKind::none) {
     result.sample_work = sample_work(shares, input, cores, context, result.decode);
   }
   const double bytes = result.read.mean_sample.value_or(0);
   result.loader_reads = reads_past_the_cache(result);
   if (result.read.direct || has_objects(input.files)) return;
-  LoaderBatches batches;
-  batches.crop = std::max<std::uint64_t>(options.crop, 1);
-  batches.decoded_bytes = static_cast<double>(tensor_bytes(batches.crop, image::value_bytes(options.dtype)));
-  const LoaderCosts costs =
-      loader_costs(result.loader_data, result.sample_work, {}, batches, bytes, result.calibration);
+  const LoaderBatches batches = crop_batches(std::max<std::uint64_t>(options.crop, 1), options.dtype);
+  const LoaderCosts costs = loader_costs(data, result.sample_work, {}, batches, bytes, result.calibration);
   try {
     result.loader_reads = measure_loader_reads(input, bytes, costs.cpu_seconds, result.read.cache.requested,
                                                shares.take(2 * kShareForLoader) / 2, context);

@@ -34,14 +34,12 @@ void check_options(const SweepOptions& options) {
 struct PointWork {
   InputSet input;
   double seconds = 0;
-  double prepare_seconds = 0;         ///< limit for preparing caches
-  std::vector<Neighbors>& neighbors;  ///< of each point
+  double prepare_seconds = 0;  ///< limit for preparing caches
 };
 
 /// Shares the budget out among the points. Caches are dropped for every point, which half of its time is for, and
 /// warmed once for all, in a quarter of the budget; no more files are used than that is time for.
-PointWork share_out(const SweepOptions& options, std::uint64_t cores, const InputSet& input,
-                    std::vector<Neighbors>& neighbors, Context& context) {
+PointWork share_out(const SweepOptions& options, std::uint64_t cores, const InputSet& input, Context& context) {
   constexpr double kShareForDropping = 0.5;
   constexpr double kShareForWarming = 0.25;
   std::uint64_t points = 0;
@@ -59,11 +57,11 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
     prepare = options.budget * kShareForWarming;
     each *= 1 - kShareForWarming;
   }
-  return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare, neighbors};
+  return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare};
 }
 
 SweepRate measure_read(const SweepOptions& options, const PointWork& work, const SweepPoint& setting,
-                       Context& context) {
+                       std::vector<Neighbors>& neighbors, Context& context) {
   ReadOptions read_options;
   read_options.engine = setting.engine;
   read_options.threads = setting.threads;
@@ -76,12 +74,12 @@ SweepRate measure_read(const SweepOptions& options, const PointWork& work, const
   read_options.prepare_seconds = work.prepare_seconds;
   const ReadResult result = read(read_options, work.input, context);
   context.throw_if_stopped();
-  work.neighbors.push_back(result.neighbors);
+  neighbors.push_back(result.neighbors);
   return {result.bytes_per_second, result.bytes_per_second_interval};
 }
 
 SweepRate measure_load(const SweepOptions& options, const PointWork& work, const SweepPoint& setting,
-                       Context& context) {
+                       std::vector<Neighbors>& neighbors, Context& context) {
   constexpr std::uint64_t kUntilTheTimeIsOver = 1000;
   PipelineOptions load;
   load.batch = options.batch;
@@ -96,7 +94,7 @@ SweepRate measure_load(const SweepOptions& options, const PointWork& work, const
   load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
   const PipelineResult result = pipeline(load, work.input, context);
   context.throw_if_stopped();
-  work.neighbors.push_back(result.neighbors);
+  neighbors.push_back(result.neighbors);
   return {result.samples_per_second};
 }
 
@@ -130,11 +128,8 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
 
 /// PyTorch's loader needs more for a sample than iobench's, so its number of processes does not follow from the sweep.
 LoaderAdvice loader_for(const SweepOptions& options, const PointWork& work, const InputSet& input, Context& context) {
-  LoaderBatches batches;
+  LoaderBatches batches = crop_batches(options.crop, options.dtype);
   batches.batch = options.batch;
-  batches.crop = options.crop;
-  batches.dtype = options.dtype;
-  batches.decoded_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
   const LoaderLimits limits = loader_limits();
   const LoaderData data = look_at_loader_data(input, true, context);
   const SampleWork sample =
@@ -260,14 +255,15 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   }
   const std::uint64_t cores = system::usable_threads();
   std::vector<Neighbors> neighbors;
-  const PointWork work = share_out(options, cores, input, neighbors, context);
+  const PointWork work = share_out(options, cores, input, context);
   constexpr std::size_t kReadParameters = 3;
   constexpr std::size_t kLoadParameters = 2;
   context.progress().expect_stages((options.mode != SweepWhat::load ? kReadParameters : 0) +
                                    (options.mode != SweepWhat::read ? kLoadParameters : 0));
-  const SweepProbes probes{[&](const SweepPoint& setting) { return measure_read(options, work, setting, context); },
-                           [&](const SweepPoint& setting) { return measure_load(options, work, setting, context); },
-                           [&] { context.progress().next_stage(); }};
+  const SweepProbes probes{
+      [&](const SweepPoint& setting) { return measure_read(options, work, setting, neighbors, context); },
+      [&](const SweepPoint& setting) { return measure_load(options, work, setting, neighbors, context); },
+      [&] { context.progress().next_stage(); }};
   SweepOutcome outcome;
   SweepResult result;
   try {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <sys/resource.h>
+#include <time.h>
 
 #include "sync/task_group.hpp"
 
@@ -100,6 +101,12 @@ double process_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
+std::chrono::nanoseconds thread_cpu_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 Clock::time_point moment_in(double seconds) {

@@ -62,6 +62,9 @@ std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> oth
 /// Processor time of the whole process so far, user and system.
 double process_cpu_seconds();
 
+/// The same of the calling thread.
+std::chrono::nanoseconds thread_cpu_time();
+
 /// 95 % interval of a rate's median over slices of a tenth of a second; empty for a run shorter than a second, which is
 /// ten slices. Also empty if `rate`, the mean over the whole time, is outside: in a run that was fast at first and slow
 /// later, it is far from the median of the slices.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/requirement/requirement.hpp"
 #include "core/remedies.hpp"
 #include "system/limits.hpp"
 
@@ -113,6 +114,14 @@ double loader_rate(const LoaderCosts& costs, const LoaderLimits& limits, const L
   if (const double seconds = cpu + costs.wait_seconds + step; seconds > 0) rate = std::min(rate, processes / seconds);
   if (all_cpu > 0) rate = std::min(rate, limits.cores / all_cpu);
   return rate;
+}
+
+LoaderBatches crop_batches(std::uint64_t crop, image::TensorType dtype) {
+  LoaderBatches batches;
+  batches.crop = crop;
+  batches.dtype = dtype;
+  batches.decoded_bytes = static_cast<double>(tensor_bytes(crop, image::value_bytes(dtype)));
+  return batches;
 }
 
 LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits, const LoaderData& data,

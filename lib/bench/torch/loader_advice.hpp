@@ -60,6 +60,9 @@ struct LoaderBatches {
   double step_seconds = 0;   ///< that the training process does not load if it has no workers; 0: unknown
 };
 
+/// Batches of crops of `crop` * `crop` pixels, with the size of one in memory.
+LoaderBatches crop_batches(std::uint64_t crop, image::TensorType dtype);
+
 struct LoaderAdvice {
   std::string line;  ///< empty: no loader can read the data
   std::string code;

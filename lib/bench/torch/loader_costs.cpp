@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <thread>
 
 #include "bench/input/jpeg_store.hpp"
@@ -48,14 +47,6 @@ constexpr std::size_t kFirstRead = 4096;   // Python fills its buffer of a block
 constexpr std::size_t kFileRead = 65536;   // then PIL reads parts of this size
 constexpr std::size_t kShardRead = 10240;  // tarfile reads records of 20 blocks
 
-double thread_cpu_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-double elapsed_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 /// CPU seconds per image of decoding whole images on `threads` threads, for `seconds`.
 double decode_seconds(const JpegStore& store, unsigned threads, double seconds, Context& context) {
   std::atomic<std::uint64_t> images{0};
@@ -78,7 +69,7 @@ double decode_seconds(const JpegStore& store, unsigned threads, double seconds, 
   return timing.cpu_seconds / static_cast<double>(images.load());
 }
 
-/// One process of a loader: the times of its calls, without the pauses.
+/// The times of one process's calls, without the pauses, or those of several together.
 struct ReadTimes {
   double open = 0;
   double stat = 0;
@@ -87,6 +78,7 @@ struct ReadTimes {
   double cpu = 0;
   double samples = 0;
   std::uint64_t files = 0;
+  double elapsed = 0;  ///< of several that run at once: from their start to the end of the last one
 
   double all() const { return open + stat + read + close; }
 };
@@ -152,15 +144,14 @@ void read_shard(const ReadTask& job, const InputFile& file, MutableBytes buffer,
 
 /// Reads until all files are read or the time is over; each process takes the next file. Returns the processes' times
 /// together.
-ReadTimes read_as_processes(const ReadTask& job, unsigned processes, double& seconds, Context& context) {
+ReadTimes read_as_processes(const ReadTask& job, unsigned processes, Context& context) {
   std::atomic<std::size_t> next{0};
   std::vector<ReadTimes> all(processes);
-  const auto begin = Clock::now();
   const auto work = [&](unsigned process, const std::stop_token& stop) {
     io::AlignedBuffer memory;
     const MutableBytes buffer = memory.get(kFileRead);
     ReadTimes& times = all[process];
-    const double cpu = thread_cpu_seconds();
+    const auto cpu = thread_cpu_time();
     while (!stop.stop_requested() && Clock::now() < job.end) {
       const std::size_t file = next.fetch_add(1);
       if (file >= job.files.size()) break;
@@ -171,12 +162,11 @@ ReadTimes read_as_processes(const ReadTask& job, unsigned processes, double& sec
       }
       ++times.files;
     }
-    times.cpu = thread_cpu_seconds() - cpu;
+    times.cpu = std::chrono::duration<double>(thread_cpu_time() - cpu).count();
   };
-  timed_run(processes, work, context.progress().bytes, context.stop_token());
-  context.throw_if_stopped();
-  seconds = elapsed_since(begin);
   ReadTimes sum;
+  sum.elapsed = timed_run(processes, work, context.progress().bytes, context.stop_token()).seconds;
+  context.throw_if_stopped();
   for (const ReadTimes& times : all) {
     sum.open += times.open;
     sum.stat += times.stat;
@@ -256,19 +246,18 @@ LoaderReads measure_loader_reads(const InputSet& input, double sample_bytes, dou
   const std::span<const InputFile> files = std::span(input.files).last(count);
   context.progress().start_for("reading like a DataLoader", 2 * seconds, "files");
   ReadTask task{files, shards, std::max(sample_bytes, 1.0), pause_seconds, {}};
-  const auto measure = [&](unsigned processes, double& taken) {
+  const auto measure = [&](unsigned processes) {
     if (cache == CacheRequest::cold) task.files = files.first(prepare_cache(files, cache, seconds, context));
     task.end = moment_in(seconds);
-    return read_as_processes(task, processes, taken, context);
+    return read_as_processes(task, processes, context);
   };
-  double taken = 0;
-  const ReadTimes one = measure(1, taken);
+  const ReadTimes one = measure(1);
   if (!shards && one.files > 0) reads.file_costs = file_costs_of(one);
   if (one.samples <= 0 || cache == CacheRequest::warm) return reads;
   reads.wait_seconds = std::max(one.all() - one.cpu, 0.0) / one.samples;
   task.pause_seconds = 0;
-  const ReadTimes many = measure(static_cast<unsigned>(std::min<std::size_t>(kManyProcesses, count)), taken);
-  if (taken > 0 && many.samples > 0) reads.samples_per_second = many.samples / taken;
+  const ReadTimes many = measure(static_cast<unsigned>(std::min<std::size_t>(kManyProcesses, count)));
+  if (many.elapsed > 0 && many.samples > 0) reads.samples_per_second = many.samples / many.elapsed;
   return reads;
 }
 

@@ -20,7 +20,6 @@ struct FileCosts {
   double close_seconds = 0;
   double other_ratio = 0;  ///< share of opening, stat and closing, which shards avoid
 
-  double seconds() const { return open_seconds + stat_seconds + read_seconds + close_seconds; }
   void describe(FieldVisitor& v);
 };
 

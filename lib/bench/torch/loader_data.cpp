@@ -11,6 +11,7 @@
 
 #include "bench/timing/timed_run.hpp"
 #include "catalog/image_folder.hpp"
+#include "core/folder.hpp"
 #include "core/text.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
@@ -18,8 +19,6 @@
 
 namespace shardkit::bench {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Samples of a shard that are looked at: others are expected to have the same fields.
 constexpr std::size_t kLookedAt = 200;
@@ -100,7 +99,7 @@ std::string_view class_of(std::string_view path, std::string_view folder) {
 /// ImageFolder takes every folder below its root as a class, also a hidden one.
 void look_at_folder(const InputSet& input, LoaderData& data) {
   std::error_code error;
-  if (input.operands.size() != 1 || !fs::is_directory(input.operands.front(), error)) {
+  if (input.operands.size() != 1 || !std::filesystem::is_directory(input.operands.front(), error)) {
     data.why_none = "ImageFolder reads one folder";
     return;
   }
@@ -116,8 +115,8 @@ void look_at_folder(const InputSet& input, LoaderData& data) {
     data.why_none = "ImageFolder needs a folder of images for each class";
     return;
   }
-  for (const auto& entry : fs::directory_iterator(data.folder, error)) {
-    if (entry.is_directory(error) && !classes.contains(entry.path().filename().string())) data.has_empty_class = true;
+  for (const FolderEntry& entry : folder_entries(data.folder, error)) {
+    data.has_empty_class = data.has_empty_class || (entry.is_folder() && !classes.contains(entry.name));
   }
   data.kind = LoaderKind::image_folder;
 }
