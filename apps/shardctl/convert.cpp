@@ -12,12 +12,12 @@ namespace shardkit::apps {
 namespace {
 
 cli::Answer answer_convert(const dataset::ConvertOptions& options, const dataset::ConvertResult& result) {
-  cli::Answer answer = answer_of(result, options, options.target, command_to_run("shardctl convert", options));
+  const bool is_unchanged = result.samples == 0 && result.samples_before > 0;
+  dataset::WrittenSets written = result;
+  if (is_unchanged) written.resumed.reset();  // it says the same
+  cli::Answer answer = answer_of(written, options, options.target, command_to_run("shardctl convert", options));
+  if (is_unchanged) answer.headline = "nothing new";
   auto& facts = answer.facts;
-  if (result.samples == 0 && result.samples_before > 0) {
-    answer.headline = "nothing new";
-    std::erase_if(facts, [](const auto& fact) { return fact.first == "rate" || fact.first == "resumed"; });
-  }
   if (result.dry_run) {
     facts.emplace_back("not checked", options.sharding.resize ? "contents; images become smaller than counted here"
                                                               : "contents: a bad file is found by the convert");

@@ -75,7 +75,6 @@ struct ScanProblem {
 
 struct ImageFolderScan {
   bool listed = false;                ///< paths contain no class: from a list (image_list.hpp), or without labels
-  formats::KeyRule keys = {};         ///< set by choose_keys()
   std::vector<ScannedClass> classes;  ///< by name, bytewise, like torchvision; for a list with numbers by label
   std::vector<ScanProblem> problems;  ///< by path; these files are in no class
   IgnoredFiles ignored = {};          ///< files that belong to no sample
@@ -92,7 +91,7 @@ struct ImageFolderScan {
 
 struct ScanOptions {
   bool allow_empty = false;                ///< accept classes without images
-  unsigned cores = 1;                      ///< the number of threads follows the source's latency (AdaptiveWorkers)
+  unsigned cores = 1;                      ///< the number of threads follows the source's latency (LatencyPool)
   std::vector<std::string> sidecars = {};  ///< suffixes in addition to ".json" and ".txt", such as "_mask.png"
   std::vector<FieldTemplate> fields = {};
   std::vector<std::string> primary = {};  ///< extensions of files that start samples; empty: image extensions
@@ -119,11 +118,9 @@ bool is_image_name(std::string_view name);
 /// The key of the sample that a file starts. Requires choose_keys().
 std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file);
 
-/// Chooses how keys are made, and marks images whose keys would be equal. Keys are flat if no image is in a folder
-/// below its class and no two are equal; otherwise, or if `nested` is true, nested. Flat ones with marks are those of
-/// version 0.1.0, for its sets: if `nested` is false. Throws Error{conflict} if two marked keys are still equal, which
-/// happens once in four billion cases.
-void choose_keys(ImageFolderScan& scan, std::optional<bool> nested = std::nullopt);
+/// Marks images whose keys would be equal. Throws Error{conflict} if two marked keys are still equal, which happens
+/// once in four billion cases.
+void choose_keys(ImageFolderScan& scan);
 
 /// Calls `work` for each index below `count`, on as many threads as a slow source requires. Rethrows its first
 /// exception; throws Error{cancelled} on a stop.

@@ -99,16 +99,20 @@ struct OperandSlot {
 
 /// Binds every described option to a CLI::App, and collects the operands, which CLI11 would interpret (it reads "[a,b]"
 /// as two). The members outlive the parse.
-class Binder final : public FieldVisitor {
+class Binder {
  public:
-  explicit Binder(CLI::App& app) : app_(app) {}
+  Binder(CLI::App& app, const std::vector<FieldNode>& options) : app_(app) {
+    for (const FieldNode& option : options) {
+      std::visit([&](auto target) { bind(option.field, option.choices, target); }, option.target);
+    }
+  }
 
   const std::vector<OperandSlot>& operands() const { return operands_; }
 
   /// "--cache direct" for "--direct": the option that has this value, or that other verbs call so; empty for none.
   std::string meant_by(const std::string& flag) const {
     const std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
-    if (const auto known = elsewhere_.find(name); known != elsewhere_.end()) return known->second;
+    if (const auto known = misnomers_.find(name); known != misnomers_.end()) return known->second;
     const auto found = choices_.find(name);
     return found == choices_.end() ? std::string() : fmt::format("{} {}", found->second, found->first);
   }
@@ -132,14 +136,12 @@ class Binder final : public FieldVisitor {
     }
   }
 
- protected:
-  void scalar(const Field& field, FieldValue value) override {
-    std::visit([&](auto* member) { bind(field, *member); }, value);
-  }
+ private:
+  using Names = std::span<const std::string_view>;
 
-  void enumeration(const Field& field, Choice choice, Assign store, void* target) override {
-    for (const std::string_view name : choice.names) choices_.emplace(name, field.spelling());
-    bind_text(field, [this, option = field.spelling(), names = choice.names, store, target](const std::string& text) {
+  void bind(const Field& field, Names choices, ChoiceTarget target) {
+    for (const std::string_view name : choices) choices_.emplace(name, field.spelling());
+    bind_text(field, [this, option = field.spelling(), names = choices, target](const std::string& text) {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found == names.end()) {
         const bool is_flag = app_.get_option_no_throw("--" + text) != nullptr;  // --cache direct for --direct
@@ -147,75 +149,65 @@ class Binder final : public FieldVisitor {
         throw usage_error("{} must be {}, not '{}'{}", option, alternatives(names), text,
                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
       }
-      store(target, static_cast<std::size_t>(found - names.begin()));
+      target.assign(target.member, static_cast<std::size_t>(found - names.begin()));
     });
   }
 
-  void begin_group(const Field& field, bool) override { nested(field); }
-  void end_group() override {}
-  void null_group(const Field& field) override { nested(field); }
-  void begin_list(const Field& field, std::size_t) override { nested(field); }
-  void begin_item() override {}
-  void end_item() override {}
-  void end_list() override {}
-
- private:
   /// As CLI11 wants them: "-o,--output".
   static std::string names(const Field& field) {
-    return (field.short_name == 0 ? std::string() : fmt::format("-{},", field.short_name)) + field.spelling() +
-           (field.alias.empty() ? std::string() : fmt::format(",--{}", field.alias));
-  }
-
-  [[noreturn]] static void nested(const Field& field) {
-    throw std::logic_error("options hold no groups, lists or optional flags: " + std::string(field.name));
+    return (field.short_name == 0 ? std::string() : fmt::format("-{},", field.short_name)) + field.spelling();
   }
 
   void add_operand(const Field& field, bool repeated, std::function<void(const std::string&)> store) {
     operands_.push_back({std::string(field.name), field.role == Role::positional, repeated, std::move(store)});
   }
 
-  void note_elsewhere(const Field& field) {
-    for (const auto name : std::views::split(field.elsewhere, ' '))
-      elsewhere_.emplace(std::string(name.begin(), name.end()), field.spelling());
+  void note_misnomers(const Field& field) {
+    for (const auto name : std::views::split(field.misnomers, ' '))
+      misnomers_.emplace(std::string(name.begin(), name.end()), field.spelling());
   }
 
   void bind_text(const Field& field, std::function<void(const std::string&)> store) {
     if (field.is_operand()) return add_operand(field, false, std::move(store));
-    note_elsewhere(field);
+    note_misnomers(field);
     if (field.unit == Unit::bytes || field.unit == Unit::bytes_per_second) sizes_.insert(field.spelling());
     // All values are accepted, so that check_given_once() and not the library reports too many.
     single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
   }
 
-  void bind(const Field& field, bool& value) {
-    app_.add_flag_callback(names(field), [&value] { value = true; })->disable_flag_override();
+  void bind(const Field& field, Names, bool* value) {
+    app_.add_flag_callback(names(field), [value] { *value = true; })->disable_flag_override();
   }
 
-  static void bind(const Field& field, std::optional<bool>&) { nested(field); }
-
-  void bind(const Field& field, std::vector<std::string>& value) {
+  void bind(const Field& field, Names, std::vector<std::string>* value) {
     if (field.is_operand()) {
-      add_operand(field, true, [&value](const std::string& text) { value.push_back(text); });
+      add_operand(field, true, [value](const std::string& text) { value->push_back(text); });
     } else {
-      note_elsewhere(field);
-      app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
+      note_misnomers(field);
+      app_.add_option(names(field), *value)->delimiter(',')->allow_extra_args(false);
     }
   }
 
   template <class T>
-  void bind(const Field& field, T& value) {
-    bind_text(field, [field, &value](const std::string& text) {
+  void bind(const Field& field, Names, T* value) {
+    bind_text(field, [field, value](const std::string& text) {
       require_unit(field, text);
-      read_value(field.spelling(), field.unit, text, value);
+      read_value(field.spelling(), field.unit, text, *value);
     });
   }
 
   template <class T>
-  void bind(const Field& field, std::optional<T>& value) {
-    bind_text(field, [field, &value](const std::string& text) {
+  void bind(const Field& field, Names, std::optional<T>* value) {
+    bind_text(field, [field, value](const std::string& text) {
       require_unit(field, text);
-      read_value(field.spelling(), field.unit, text, value.emplace());
+      read_value(field.spelling(), field.unit, text, value->emplace());
     });
+  }
+
+  [[noreturn]] static void bind(const Field& field, Names, std::optional<bool>*) { nested(field); }
+  [[noreturn]] static void bind(const Field& field, Names, std::monostate) { nested(field); }
+  [[noreturn]] static void nested(const Field& field) {
+    throw std::logic_error("options hold no groups, lists or optional flags: " + std::string(field.name));
   }
 
   CLI::App& app_;
@@ -223,7 +215,7 @@ class Binder final : public FieldVisitor {
   std::vector<const CLI::Option*> single_;        ///< options of one value
   std::set<std::string> sizes_;                   ///< options in bytes
   std::map<std::string, std::string> choices_;    ///< the options with these values
-  std::map<std::string, std::string> elsewhere_;  ///< the options that other verbs call so
+  std::map<std::string, std::string> misnomers_;  ///< the options that other verbs call so
 };
 
 [[noreturn]] void reject_unknown_option(const CLI::App& app, const Binder& binder, const std::string& argument) {
@@ -283,9 +275,10 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
   app.set_help_flag("-h");
   app.set_help_all_flag("--help");
   app.allow_extras();
-  Binder binder(app);
-  common.describe(binder, &command);  // first, so that --json is known when a later option is wrong
-  invocation.describe_options(binder);
+  const Binder binder(app, field_tree([&](FieldList& v) {
+                        common.describe(v, &command);  // first, so that --json is known when a later option is wrong
+                        invocation.describe_options(v);
+                      }));
   const std::vector<std::string> literal = take_literal_operands(args);
   binder.check_sizes(args);
   std::reverse(args.begin(), args.end());  // as App::parse wants them
@@ -307,7 +300,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
   std::vector<std::string> operands = operand_texts(app, binder);
   operands.insert(operands.end(), literal.begin(), literal.end());
   store_operands(binder.operands(), operands);
-  check_ranges(field_tree([&](FieldVisitor& v) { invocation.describe_options(v); }));
+  check_ranges(field_tree([&](FieldList& v) { invocation.describe_options(v); }));
   return ParseOutcome::run;
 }
 

@@ -13,92 +13,10 @@ namespace shardkit {
 
 namespace {
 
-/// Whether `name` ("files_per_second", "per_second_max") contains `words` ("_per_second") as whole words.
-bool contains_words(const std::string& name, std::string_view words) {
-  return ("_" + name + "_").find(std::string(words) + "_") != std::string::npos;
-}
-
-template <class T>
-constexpr FieldKind kKindOf = FieldKind::texts;
-template <>
-constexpr FieldKind kKindOf<bool> = FieldKind::flag;
-template <>
-constexpr FieldKind kKindOf<std::uint64_t> = FieldKind::count;
-template <>
-constexpr FieldKind kKindOf<double> = FieldKind::number;
-template <>
-constexpr FieldKind kKindOf<std::string> = FieldKind::text;
-
-class FieldTreeBuilder final : public FieldVisitor {
- public:
-  explicit FieldTreeBuilder(bool prototype) : prototype_(prototype), open_{&root_} {}
-  FieldTreeBuilder(const FieldTreeBuilder&) = delete;
-  FieldTreeBuilder& operator=(const FieldTreeBuilder&) = delete;
-
-  std::vector<FieldNode> take() { return std::move(root_.children); }
-
-  void topic(std::string_view name) override { topic_ = name; }
-
- protected:
-  void scalar(const Field& field, FieldValue value) override {
-    std::visit([&](const auto* member) { store(field, *member); }, value);
-  }
-
-  void enumeration(const Field& field, Choice choice, Assign, void*) override {
-    FieldNode& node = add(field, FieldKind::choice, choice.optional);
-    if (choice.index) node.value = std::string(choice.names[*choice.index]);
-    node.choices = choice.names;
-  }
-
-  void begin_group(const Field& field, bool optional) override {
-    open_.push_back(&add(field, FieldKind::group, optional));
-  }
-  void end_group() override { open_.pop_back(); }
-  void null_group(const Field& field) override { add(field, FieldKind::group, true).absent = true; }
-
-  void begin_list(const Field& field, std::size_t count) override {
-    FieldNode& list = add(field, FieldKind::list);
-    list.children.reserve(count);
-    open_.push_back(&list);
-  }
-  void begin_item() override { open_.push_back(&add(Field{}, FieldKind::group)); }
-  void end_item() override { open_.pop_back(); }
-  void end_list() override { open_.pop_back(); }
-  bool wants_prototype() const override { return prototype_; }
-
- private:
-  FieldNode& add(const Field& field, FieldKind kind, bool optional = false) {
-    FieldNode& parent = *open_.back();
-    FieldNode& node = parent.children.emplace_back();
-    node.field = field;
-    node.topic = topic_;
-    node.name = json_name(field, parent.unit);
-    node.unit = field.unit == Unit::none ? parent.unit : field.unit;
-    node.kind = kind;
-    node.optional = optional;
-    return node;
-  }
-
-  template <class T>
-  void store(const Field& field, const T& value) {
-    add(field, kKindOf<T>).value = value;
-  }
-  template <class T>
-  void store(const Field& field, const std::optional<T>& value) {
-    FieldNode& node = add(field, kKindOf<T>, true);
-    if (value) node.value = *value;
-  }
-
-  bool prototype_;
-  std::string_view topic_;
-  FieldNode root_;
-  std::vector<FieldNode*> open_;  ///< from the root to the innermost group; each is its parent's last child
-};
-
-std::vector<FieldNode> built_tree(bool prototype, const std::function<void(FieldVisitor&)>& describe) {
-  FieldTreeBuilder builder(prototype);
-  describe(builder);
-  return builder.take();
+std::vector<FieldNode> built_tree(FieldList::Of of, const std::function<void(FieldList&)>& describe) {
+  FieldList fields(of);
+  describe(fields);
+  return fields.take();
 }
 
 struct TextOf {
@@ -126,23 +44,12 @@ bool contains(const Range& range, double value) {
 
 }  // namespace
 
-std::string json_name(const Field& field, Unit group) {
-  std::string name;
-  for (const char c : field.name) {
-    name += c == '-' ? '_' : lower_case(c);
-  }
-  if (field.unit == group) return name;
-  const std::string_view suffix = unit_suffix(field.unit);
-  if (!contains_words(name, suffix)) name += suffix;
-  return name;
+std::vector<FieldNode> field_tree(const std::function<void(FieldList&)>& describe) {
+  return built_tree(FieldList::Of::values, describe);
 }
 
-std::vector<FieldNode> field_tree(const std::function<void(FieldVisitor&)>& describe) {
-  return built_tree(false, describe);
-}
-
-std::vector<FieldNode> prototype_tree(const std::function<void(FieldVisitor&)>& describe) {
-  return built_tree(true, describe);
+std::vector<FieldNode> prototype_tree(const std::function<void(FieldList&)>& describe) {
+  return built_tree(FieldList::Of::types, describe);
 }
 
 std::string plain_text(const FieldNode& node) { return std::visit(TextOf{}, node.value); }

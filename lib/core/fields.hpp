@@ -22,13 +22,13 @@
 ///     struct ConvertOptions {
 ///       std::string source;
 ///       std::optional<std::uint64_t> size;
-///       void describe(FieldVisitor& v) {
+///       void describe(FieldList& v) {
 ///         v.field({"SRC", "folder with one sub-folder per class", Role::positional}, source);
 ///         v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
 ///       }
 ///     };
 ///
-/// The command line, the JSON, the text report, the JSON Schema and the reference page are visitors over that.
+/// The command line, the JSON, the text report, the JSON Schema and the reference page are functions of that.
 namespace shardkit {
 
 enum class Role {
@@ -49,18 +49,18 @@ struct Range {
 /// Direction in which a metric is better.
 enum class Better { higher, lower };
 
-/// Role of a field when two results are compared.
+/// What a field is when two results are compared.
+enum class CompareRole {
+  metric,         ///< of a result: it is compared; a group by its members that are `judged`
+  judged,         ///< has the role of its group, if that has one
+  condition,      ///< of a result: results that differ in it cannot be compared
+  own_condition,  ///< the same, but not if the result is a stage of another verb's
+  data,           ///< a condition if both name different data; else it depends on how far the budget went
+  circumstance,   ///< a condition if both request different ones; else results that differ in it have no verdict
+  free            ///< of an option: results that differ in it can be compared
+};
 struct Comparison {
-  enum class Part {
-    metric,         ///< of a result: it is compared; a group by its members that are Part::judged
-    judged,         ///< has the role of its group, if that has one
-    condition,      ///< of a result: results that differ in it cannot be compared
-    own_condition,  ///< the same, but not if the result is a stage of another verb's
-    data,           ///< a condition if both name different data; else it depends on how far the budget went
-    circumstance,   ///< a condition if both request different ones; else results that differ in it have no verdict
-    free            ///< of an option: results that differ in it can be compared
-  };
-  Part part = Part::metric;
+  CompareRole role = CompareRole::metric;
   Better better = Better::higher;
   double floor = 0;      ///< metric: values below count as this; 0: none
   bool derived = false;  ///< metric: follows from others of the same result
@@ -74,14 +74,14 @@ constexpr Range above(double least, double most = Range().most) { return {least,
 constexpr Comparison metric(Better better, double floor = 0) { return {.better = better, .floor = floor}; }
 constexpr Comparison derived_metric(Better better) { return {.better = better, .derived = true}; }
 constexpr Comparison condition_within(double tolerance) {
-  return {.part = Comparison::Part::condition, .tolerance = tolerance};
+  return {.role = CompareRole::condition, .tolerance = tolerance};
 }
-constexpr Comparison data_within(double tolerance) { return {.part = Comparison::Part::data, .tolerance = tolerance}; }
-inline constexpr Comparison kCondition{Comparison::Part::condition};
-inline constexpr Comparison kOwnCondition{Comparison::Part::own_condition};
-inline constexpr Comparison kCircumstance{Comparison::Part::circumstance};
-inline constexpr Comparison kJudged{Comparison::Part::judged};
-inline constexpr Comparison kMayDiffer{Comparison::Part::free};
+constexpr Comparison data_within(double tolerance) { return {.role = CompareRole::data, .tolerance = tolerance}; }
+inline constexpr Comparison kCondition{CompareRole::condition};
+inline constexpr Comparison kOwnCondition{CompareRole::own_condition};
+inline constexpr Comparison kCircumstance{CompareRole::circumstance};
+inline constexpr Comparison kJudged{CompareRole::judged};
+inline constexpr Comparison kMayDiffer{CompareRole::free};
 
 /// Marks an option that affects the written bytes: it is stored in the plan, and another value gives another plan.
 struct Planned {};
@@ -106,18 +106,14 @@ enum class Output {
 inline constexpr Output kOutputFolder = Output::own;
 inline constexpr Output kSharedOutput = Output::shared;
 
-/// A second name of an option, for command lines of earlier releases; help and completion do not list it.
-struct Alias {
-  std::string_view name;
-};
 /// Names that options of this purpose have in other verbs, separated by blanks: a wrong one is answered with this
 /// option.
-struct Elsewhere {
+struct Misnomers {
   std::string_view names;
 };
 
 /// Name and meaning of a member. After name, unit and help come, in any order and if they apply, a Role, an Output, a
-/// Range, a Comparison, kPlanned, kLabel, a placeholder for the value in help ("SEED"), kOfTrainingStep, an Alias, and
+/// Range, a Comparison, kPlanned, kLabel, a placeholder for the value in help ("SEED"), kOfTrainingStep, and
 /// a letter as alias ('o'). The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
@@ -128,8 +124,7 @@ struct Field {
   Output output = Output::none;
   std::string_view value_name;  ///< empty: from role, unit and type
   char short_name = 0;          ///< 0: none
-  std::string_view alias;       ///< another long option; empty: none
-  std::string_view elsewhere;   ///< see Elsewhere
+  std::string_view misnomers;   ///< see Misnomers
   std::optional<Range> range;   ///< for a number: accepted by check_ranges(); none: any
   std::optional<Comparison> comparison;
   double needs_unit_above = std::numeric_limits<double>::infinity();
@@ -156,8 +151,7 @@ struct Field {
   constexpr void add(Output meaning) { output = meaning; }
   constexpr void add(std::string_view meaning) { value_name = meaning; }
   constexpr void add(char meaning) { short_name = meaning; }
-  constexpr void add(Alias meaning) { alias = meaning.name; }
-  constexpr void add(Elsewhere meaning) { elsewhere = meaning.names; }
+  constexpr void add(Misnomers meaning) { misnomers = meaning.names; }
   constexpr void add(const Range& meaning) { range = meaning; }
   constexpr void add(const Comparison& meaning) { comparison = meaning; }
   constexpr void add(NeedsUnit meaning) { needs_unit_above = meaning.above; }
@@ -187,48 +181,95 @@ constexpr std::string_view enum_name(E value) {
   return kEnumNames<E>.at(static_cast<std::size_t>(value));
 }
 
-/// An enum as index and names, for visitors.
-struct Choice {
-  std::optional<std::size_t> index;  ///< empty: an optional one without a value
-  std::span<const std::string_view> names;
-  bool optional = false;
-};
-
-class FieldVisitor;
+class FieldList;
 
 template <class T>
-concept Describable = std::is_class_v<T> && requires(T& value, FieldVisitor& visitor) {
-  value.describe(visitor);
+concept Describable = std::is_class_v<T> && requires(T& value, FieldList& fields) {
+  value.describe(fields);
 };
 
-/// A member that is not a group, list or enum. Only results have an optional flag: an option is given or not.
-using FieldValue =
-    std::variant<bool*, std::optional<bool>*, std::uint64_t*, std::optional<std::uint64_t>*, double*,
-                 std::optional<double>*, std::string*, std::optional<std::string>*, std::vector<std::string>*>;
+/// The members that describe() may name, but for groups, lists and enums. Only results have an optional flag: an option
+/// is given or not.
+template <class T>
+concept FieldValue =
+    std::same_as<T, bool> || std::same_as<T, std::uint64_t> || std::same_as<T, double> || std::same_as<T, std::string>;
 
-/// Called once per member by describe(). Members are passed by reference so that a visitor may read or bind them. An
-/// empty std::optional is null in JSON and "not given" on the command line.
-class FieldVisitor {
+enum class FieldKind { flag, count, number, text, texts, choice, group, list };
+
+/// An enum member: `assign(member, index)` stores the value with this index in `choices`.
+struct ChoiceTarget {
+  void* member = nullptr;
+  void (*assign)(void* member, std::size_t index) = nullptr;
+};
+
+/// The described member itself, for a parser that fills it. Valid as long as the described struct.
+using FieldTarget = std::variant<std::monostate, bool*, std::optional<bool>*, std::uint64_t*,
+                                 std::optional<std::uint64_t>*, double*, std::optional<double>*, std::string*,
+                                 std::optional<std::string>*, std::vector<std::string>*, ChoiceTarget>;
+
+/// A described struct as a tree of values. Parsing and every rendering (JSON, schema, report, help, manual, completion,
+/// metrics) are functions of it, so that describe() is used in one place only.
+struct FieldNode {
+  Field field;
+  std::string_view topic;  ///< of an option; empty: none
+  std::string name;        ///< its name in JSON
+  Unit unit = Unit::none;  ///< the field's own, or if it has none that of its group
+  FieldKind kind = FieldKind::group;
+  bool optional = false;  ///< may be absent: null in JSON, without default
+  /// A copy. monostate if absent and for groups and lists; a choice is the text of its name.
+  std::variant<std::monostate, bool, std::uint64_t, double, std::string, std::vector<std::string>> value;
+  FieldTarget target;  ///< monostate for groups and lists
+  std::span<const std::string_view> choices;
+  std::vector<FieldNode> children;  ///< members of a group; items of a list, each a group without name
+  bool absent = false;              ///< an absent optional group
+};
+
+/// The members of a struct, as describe() lists them: it calls field() once for each. An empty std::optional is null in JSON and "not given" on
+/// the command line.
+class FieldList {
  public:
-  virtual ~FieldVisitor() = default;
+  enum class Of {
+    values,
+    types,  ///< for documents: one item in every list, and every optional group present
+  };
+  explicit FieldList(Of of) : of_(of), open_{&root_} {}
+  FieldList(const FieldList&) = delete;
+  FieldList& operator=(const FieldList&) = delete;
+
+  std::vector<FieldNode> take() { return std::move(root_.children); }
 
   /// The heading under which help shows the options that follow, such as "Shards"; it may come again later.
-  virtual void topic(std::string_view) {}
+  void topic(std::string_view name) { topic_ = name; }
 
-  template <class T>
-  requires std::constructible_from<FieldValue, T*>
-  void field(const Field& field, T& value) { scalar(field, &value); }
+  template <FieldValue T>
+  void field(const Field& field, T& value) {
+    FieldNode& node = add(field, kKindOf<T>);
+    node.value = value;
+    node.target = &value;
+  }
+
+  template <FieldValue T>
+  void field(const Field& field, std::optional<T>& value) {
+    FieldNode& node = add(field, kKindOf<T>, true);
+    if (value) node.value = *value;
+    node.target = &value;
+  }
+
+  void field(const Field& field, std::vector<std::string>& value);
 
   template <NamedEnum E>
   void field(const Field& field, E& value) {
-    enumeration(field, {static_cast<std::size_t>(value), kEnumNames<E>}, &assign<E, E>, &value);
+    const auto assign = [](void* member, std::size_t index) { *static_cast<E*>(member) = static_cast<E>(index); };
+    add_choice(field, static_cast<std::size_t>(value), kEnumNames<E>, {&value, assign});
   }
 
   template <NamedEnum E>
   void field(const Field& field, std::optional<E>& value) {
-    Choice choice{std::nullopt, kEnumNames<E>, true};
-    if (value) choice.index = static_cast<std::size_t>(*value);
-    enumeration(field, choice, &assign<E, std::optional<E>>, &value);
+    const auto assign = [](void* member, std::size_t index) {
+      *static_cast<std::optional<E>*>(member) = static_cast<E>(index);
+    };
+    const auto index = value ? std::optional(static_cast<std::size_t>(*value)) : std::nullopt;
+    add_choice(field, index, kEnumNames<E>, {&value, assign}).optional = true;
   }
 
   template <Describable T>
@@ -241,63 +282,50 @@ class FieldVisitor {
   void field(const Field& field, std::optional<T>& value) {
     if (value) {
       group(field, *value, true);
-    } else if (wants_prototype()) {
+    } else if (of_ == Of::types) {
       T prototype{};
       group(field, prototype, true);
     } else {
-      null_group(field);
+      add(field, FieldKind::group, true).absent = true;
     }
   }
 
   template <Describable T>
   void field(const Field& field, std::vector<T>& value) {
-    begin_list(field, value.size());
-    if (wants_prototype()) {
+    FieldNode& list = add(field, FieldKind::list);
+    list.children.reserve(value.size());
+    open_.push_back(&list);
+    if (of_ == Of::types) {
       T prototype{};
-      item(prototype);
+      group({}, prototype, false);
     } else {
-      for (T& element : value) item(element);
+      for (T& item : value) group({}, item, false);
     }
-    end_list();
+    open_.pop_back();
   }
-
- protected:
-  virtual void scalar(const Field& field, FieldValue value) = 0;
-  /// `assign(target, index)` stores a new value: for visitors that bind.
-  using Assign = void (*)(void* target, std::size_t index);
-  virtual void enumeration(const Field& field, Choice choice, Assign assign, void* target) = 0;
-
-  /// `optional`: the group may be absent, although this one is present.
-  virtual void begin_group(const Field& field, bool optional) = 0;
-  virtual void end_group() = 0;
-  virtual void null_group(const Field& field) = 0;
-  virtual void begin_list(const Field& field, std::size_t count) = 0;
-  virtual void begin_item() = 0;
-  virtual void end_item() = 0;
-  virtual void end_list() = 0;
-
-  /// True for visitors that document types, not values: they see one element of every list and every absent group.
-  virtual bool wants_prototype() const { return false; }
 
  private:
-  template <class E, class Target>
-  static void assign(void* target, std::size_t index) {
-    *static_cast<Target*>(target) = static_cast<E>(index);
-  }
+  template <class T>
+  static constexpr FieldKind kKindOf = std::same_as<T, bool>            ? FieldKind::flag
+                                       : std::same_as<T, std::uint64_t> ? FieldKind::count
+                                       : std::same_as<T, double>        ? FieldKind::number
+                                                                        : FieldKind::text;
+
+  FieldNode& add(const Field& field, FieldKind kind, bool optional = false);
+  FieldNode& add_choice(const Field& field, std::optional<std::size_t> index, std::span<const std::string_view> names,
+                        ChoiceTarget target);
 
   template <class T>
   void group(const Field& field, T& value, bool optional) {
-    begin_group(field, optional);
+    open_.push_back(&add(field, FieldKind::group, optional));
     value.describe(*this);
-    end_group();
+    open_.pop_back();
   }
 
-  template <class T>
-  void item(T& element) {
-    begin_item();
-    element.describe(*this);
-    end_item();
-  }
+  Of of_;
+  std::string_view topic_;
+  FieldNode root_;
+  std::vector<FieldNode*> open_;  ///< from the root to the innermost group; each is its parent's last child
 };
 
 }  // namespace shardkit

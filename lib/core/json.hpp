@@ -34,7 +34,7 @@ std::string json_file_text(const nlohmann::ordered_json& json);
 /// A file of our own state: json_file_text() of the object `json` with a last member "checksum", the XXH3-128 of its
 /// text without it.
 std::string sealed_json_text(nlohmann::ordered_json json);
-/// False if `json` has a checksum of other content. Removes it. Files of earlier versions have none.
+/// False if `json` has a checksum of other content. Removes it. Files of other programs have none.
 bool unseal(nlohmann::ordered_json& json);
 
 /// Like Python's json.dumps(json, indent=2): only ASCII, without a line end. Throws nlohmann's type_error if a string

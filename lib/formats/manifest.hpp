@@ -16,7 +16,7 @@ struct ManifestShard {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;
   Hash128 xxh3_128;
-  std::vector<Hash128> parts = {};  ///< of each part (shard_hash.hpp); empty in manifests of earlier releases
+  std::vector<Hash128> parts = {};  ///< of each part (shard_hash.hpp); empty in manifests of other programs
   bool operator==(const ManifestShard&) const = default;
 };
 

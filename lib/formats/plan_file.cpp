@@ -15,9 +15,6 @@ namespace shardkit::formats {
 namespace {
 
 constexpr std::uint64_t kTailBytes = 256;  // contains the closing line
-constexpr std::string_view kOldObjectMagic = "shardkit-plan\t2";
-constexpr std::array<std::string_view, 6> kOldMagics{"shardkit-plan\t1", kOldObjectMagic,       "shardkit-plan\t3",
-                                                     "shardkit-plan\t4", "shardkit-reshard\t1", "shardkit-reshard\t2"};
 
 /// The extension, a colon and the state.
 bool parse_file(std::string_view column, PlannedFile& file) {
@@ -44,7 +41,7 @@ bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& 
     return false;
   }
   std::uint64_t mark = 0;
-  if (!parse_number(columns[2], mark) || mark > (head.keys == KeyRule::nested ? 2U : 1U)) return false;
+  if (!parse_number(columns[2], mark) || mark > 2) return false;
   sample.mark = static_cast<KeyMark>(mark);
   if (!unescape(columns[3], sample.stem) || !parse_file(columns[image], sample.image)) return false;
   if (head.grouped && !parse_hex(columns[4], sample.group)) return false;
@@ -87,15 +84,11 @@ void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
   if (!lines.next(line)) damaged(0, "it is empty or incomplete");
-  has_blocks_ = line == kPlanMagic || line == kReshardMagic;
-  if (!has_blocks_ && std::ranges::find(kOldMagics, line) == kOldMagics.end())
-    damaged(0, "it is not a shardkit plan of version 1 to 5");
-  head_.objects = line == kOldObjectMagic;
+  if (line != kPlanMagic && line != kReshardMagic) damaged(0, "it is not a shardkit plan of version 1");
   std::vector<std::string_view> columns;
   while (lines.next(line)) {
     split_columns(line, columns);
     if (columns[0] == "samples") {
-      if (head_.options.contains("keys")) head_.keys = KeyRule::nested;
       head_bytes_ = lines.next_offset();
       return;
     }
@@ -136,8 +129,8 @@ void PlanReader::read_head() {
   damaged(lines.next_offset(), "it is incomplete");
 }
 
-/// The closing line: "end", offset and lines of the table, plan hash, with blocks the checksum of the head, and the
-/// checksum of everything before it or with blocks of the table and this line.
+/// The closing line: "end", offset and lines of the table, plan hash, checksum of the head, and that of the table and this
+/// line.
 void PlanReader::read_table() {
   const std::uint64_t size = source_.size();
   const std::string tail = read_text(source_, size - std::min(size, kTailBytes), kTailBytes);
@@ -148,17 +141,14 @@ void PlanReader::read_table() {
   std::uint64_t count = 0;
   Hash128 head;
   const std::uint64_t end_offset = size - tail.size() + end;
-  if (columns.size() != (has_blocks_ ? 6 : 5) || !parse_number(columns[1], table_offset_) ||
+  if (columns.size() != 6 || !parse_number(columns[1], table_offset_) ||
       !parse_number(columns[2], count) || !parse_hex(columns[3], hash_) || !parse_hex(columns.back(), end_) ||
-      (has_blocks_ && !parse_hex(columns[4], head)) || table_offset_ > end_offset || head_bytes_ > table_offset_) {
+      !parse_hex(columns[4], head) || table_offset_ > end_offset || head_bytes_ > table_offset_) {
     damaged(end_offset, "the closing line is not readable");
   }
   const std::uint64_t covered = size - 1 - columns.back().size() - 1;
-  if (!has_blocks_) {
-    if (!(hash_of(0, covered) == end_)) damaged(0, "its bytes have changed since it was written");
-  } else if (!(hash_of(0, head_bytes_) == head) || !(hash_of(table_offset_, covered) == end_)) {
+  if (!(hash_of(0, head_bytes_) == head) || !(hash_of(table_offset_, covered) == end_))
     damaged(0, "its bytes have changed since it was written");
-  }
   parse_table(count, end_offset);
 }
 
@@ -168,9 +158,9 @@ void PlanReader::parse_table(std::uint64_t count, std::uint64_t end) {
   for (std::string_view line; lines.next(line);) {
     split_columns(line, columns);
     PlanShard& shard = shards_.emplace_back();
-    if (columns.size() != (has_blocks_ ? 5 : 4) || columns[0] != "shard" || !parse_number(columns[1], shard.offset) ||
+    if (columns.size() != 5 || columns[0] != "shard" || !parse_number(columns[1], shard.offset) ||
         !parse_number(columns[2], shard.samples) || !parse_number(columns[3], shard.bytes) ||
-        (has_blocks_ && !parse_hex(columns[4], shard.lines)) || shard.offset > table_offset_) {
+        !parse_hex(columns[4], shard.lines) || shard.offset > table_offset_) {
       damaged(lines.line_offset(), "the line is not readable");
     }
   }
@@ -186,7 +176,6 @@ Hash128 PlanReader::hash_of(std::uint64_t begin, std::uint64_t end) const {
 
 /// The lines of a shard end where those of the next begin.
 void PlanReader::check_lines(std::size_t shard) const {
-  if (!has_blocks_) return;
   const std::uint64_t end = shard + 1 < shards_.size() ? shards_[shard + 1].offset : table_offset_;
   if (shards_[shard].offset > end) damaged(table_offset_, "its table of shards is not in order");
   Xxh3Stream hash;
@@ -288,7 +277,7 @@ std::string sample_key(const PlanHead& head, const PlannedSample& sample) {
   std::size_t longest = 0;
   for (const PlannedFile& file : sample.sidecars)
     longest = std::max(longest, portable_extension(file.extension).size());
-  return image_key(head.keys, name, path, sample.mark, longest);
+  return image_key(name, path, sample.mark, longest);
 }
 
 std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits) {
@@ -306,7 +295,6 @@ std::vector<std::size_t> label_digits(const PlanHead& head) {
 }
 
 std::string_view planned_value(std::string_view name, std::string_view value) {
-  if (name == "stratify") return {};  // an option of 0.1.0 without effect on shards
   return name == "on_bad" && value == "skip" ? "fail" : value;
 }
 

@@ -15,15 +15,15 @@
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
-/// The plan file (docs/explain/formats.md, "Plan", versions 1 to 5): which source file becomes which member of which
+/// The plan file (docs/explain/formats.md, "Plan", version 1): which source file becomes which member of which
 /// shard. Lines of tab-separated text in shard order, then a table with the start and the checksum of each shard's
 /// lines, so that a part reads and checks only its shards, and only one line is in memory.
 namespace shardkit::formats {
 
 /// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples
-/// are in tars. Plans of lower versions have one checksum of all bytes, and are read completely before use.
-inline constexpr std::string_view kPlanMagic = "shardkit-plan\t5";
-inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t3";
+/// are in tars.
+inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
+inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 
 /// How a source file is recognized: by size and modification time, or in a store by its version.
 struct FileState {
@@ -82,7 +82,6 @@ struct PlanHead {
   std::vector<PlanInput> inputs = {};          ///< for a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders
   bool objects = false;                        ///< its images are objects of a store and have versions
-  KeyRule keys = KeyRule::flat;                ///< as the option "keys" says
   bool paths = false;                          ///< indexes contain the paths of members
   bool grouped = false;                        ///< its samples have groups
   std::optional<PlanStart> start = {};         ///< of a plan that --append made
@@ -149,9 +148,8 @@ class PlanReader {
   std::uint64_t bytes() const;
   /// Reads the whole file and throws Error{corrupt} if its bytes differ from those written.
   void check_bytes() const;
-  /// Whether both were written with the same bytes, by the checksums at their ends. False for plans without those of
-  /// blocks.
-  bool is_copy_of(const PlanReader& other) const { return has_blocks_ && other.has_blocks_ && end_ == other.end_; }
+  /// Whether both were written with the same bytes, by the checksums at their ends.
+  bool is_copy_of(const PlanReader& other) const { return end_ == other.end_; }
   /// Number of the first shard; not 0 in a plan that adds to a set.
   std::uint64_t first_shard() const { return head_.start ? head_.start->shards : 0; }
   /// "<prefix>-000007.tar"; `shard` counts from 0 within the plan.
@@ -199,7 +197,6 @@ class PlanReader {
   std::string name_;
   PlanHead head_;
   std::vector<PlanShard> shards_;
-  bool has_blocks_ = false;  ///< checksums of its blocks
   std::uint64_t head_bytes_ = 0;
   std::uint64_t table_offset_ = 0;
   Hash128 hash_;

@@ -66,19 +66,8 @@ bool is_carried_key(std::string_view key) {
   return carried;
 }
 
-std::string flat_key(std::string_view class_name, std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  if (class_name.empty() && slash != std::string_view::npos) {
-    class_name = path.substr(0, slash);
-    class_name.remove_prefix(class_name.rfind('/') + 1);  // npos + 1 is 0
-  }
-  const std::string folder = class_name.empty() ? std::string() : portable_component(class_name) + '/';
-  return folder + portable_component(split_extension(name).stem);
-}
-
-/// A list may give an image of any folder any class; the class's own folder is not written twice.
-std::string nested_key(std::string_view class_name, std::string_view path, bool with_extension) {
+/// The key before it is cut or marked by a hash. A list may give an image of any folder any class; the class's own folder is not written twice.
+std::string whole_key(std::string_view class_name, std::string_view path, bool with_extension) {
   std::string_view below = path;
   if (below.size() > class_name.size() && below.starts_with(class_name) && below[class_name.size()] == '/') {
     below.remove_prefix(class_name.size() + 1);
@@ -106,10 +95,8 @@ std::string portable_component(std::string_view component) {
   return out;
 }
 
-std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark,
-                      std::size_t longest_field) {
-  const std::string whole =
-      rule == KeyRule::flat ? flat_key(class_name, path) : nested_key(class_name, path, mark == KeyMark::extension);
+std::string image_key(std::string_view class_name, std::string_view path, KeyMark mark, std::size_t longest_field) {
+  const std::string whole = whole_key(class_name, path, mark == KeyMark::extension);
   const std::size_t of_mark = mark == KeyMark::hash ? kCollisionMark : 0;
   const auto cut_to = [&](std::size_t longest) {
     const std::string key = shortened(whole, longest, path);
@@ -124,12 +111,9 @@ std::string image_key(KeyRule rule, std::string_view class_name, std::string_vie
 std::string uncut_key(std::string_view key, std::string_view path) {
   const std::size_t mark = key.rfind('-' + to_hex(xxh3_64(as_bytes(path))));
   if (mark == std::string_view::npos) return std::string(key);
-  // Folders in the path may be the class, be below another class, or be left out of flat keys.
-  const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  const std::string_view first = key.substr(0, key.find('/'));
-  const std::string below = nested_key({}, path, false);
-  for (const std::string& whole :
-       {below, fmt::format("{}/{}", first, below), fmt::format("{}/{}", first, nested_key({}, name, false))}) {
+  // The first folder of the path is the class, or it is below another class.
+  const std::string below = whole_key({}, path, false);
+  for (const std::string& whole : {below, fmt::format("{}/{}", key.substr(0, key.find('/')), below)}) {
     if (whole.starts_with(key.substr(0, mark))) return whole;
   }
   return std::string(key);

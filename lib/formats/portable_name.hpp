@@ -16,18 +16,14 @@ inline constexpr std::size_t kLongestKey = 80;
 /// "__", which readers treat as metadata, becomes "~5F_"; an empty component becomes "~".
 std::string portable_component(std::string_view component);
 
-/// How the key of an image is made from its path (docs/explain/formats.md, "Names"). `flat` leaves out the folders
-/// below the class, like version 0.1.0; in trees without such folders both rules give the same keys.
-enum class KeyRule : std::uint8_t { flat, nested };
-/// What distinguishes images with equal keys: the extension (nested keys only), or a hash of the path.
-enum class KeyMark : std::uint8_t { none, hash, extension };
+/// What distinguishes images with equal keys: the extension, or where that is not enough a hash of the path.
+enum class KeyMark : std::uint8_t { none, extension, hash };
 
-/// The key of the image at `path` (relative to the source), from portable components. Flat: class and name without the
-/// last dot and extension; without a class the image's folder instead, if there is one. Nested: class, folders below
-/// it, and name without extension. A key over kLongestKey is cut and ends with '-' and 16 hexadecimal digits of XXH3-64
-/// over `path`, which is also in the index. A key that leaves too little space in a tar for `longest_field`, the bytes
-/// of the sample's longest extension, is cut too, unless less than 30 bytes would be left.
-std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark = KeyMark::none,
+/// The key of the image at `path` (relative to the source), from portable components: class, folders below it, and name
+/// without extension. A key over kLongestKey is cut and ends with '-' and 16 hexadecimal digits of XXH3-64 over `path`,
+/// which is also in the index. A key that leaves too little space in a tar for `longest_field`, the bytes of the
+/// sample's longest extension, is cut too, unless less than 30 bytes would be left.
+std::string image_key(std::string_view class_name, std::string_view path, KeyMark mark = KeyMark::none,
                       std::size_t longest_field = 0);
 
 /// The key of the image at `path` without marks, as it was before image_key() or portable_moved_key() cut it; `key` if

@@ -18,8 +18,7 @@ namespace shardkit::formats {
 namespace {
 
 constexpr std::string_view kIndexMagic = "shardkit-index";
-constexpr std::string_view kVersion = "4";
-constexpr std::array<std::string_view, 3> kOldVersions{"1", "2", "3"};
+constexpr std::string_view kVersion = "1";
 constexpr std::uint64_t kFirstLine = 4096;  // a shard's name
 constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 120 parts; longer ones are read again
 
@@ -28,20 +27,16 @@ constexpr std::uint64_t kLastLine = 4096;   // numbers, and the hashes of about 
               "shard index '{}' is damaged at byte {}: {}; run the command that created it again", name, offset, why);
 }
 
-/// Returns whether the closing line has a checksum of itself and this line.
-bool parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {
+void parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {
   std::vector<std::string_view> columns;
   split_columns(line, columns);
   if (columns.size() != 4 || columns[0] != kIndexMagic) damaged(name, 0, "the first line is not that of a shard index");
-  const bool is_old = std::ranges::find(kOldVersions, columns[1]) != kOldVersions.end();
-  if (columns[1] != kVersion && !is_old) {
+  if (columns[1] != kVersion) {
     throw Error(ErrorCode::unsupported, At{name, 0},
-                "shard index '{}' has version {}; this program reads versions {} to {}", name, columns[1],
-                kOldVersions.front(), kVersion);
+                "shard index '{}' has version {}; this program reads version {}", name, columns[1], kVersion);
   }
   if (!unescape(columns[2], summary.name)) damaged(name, 0, "invalid escape in the shard's name");
   summary.plan = columns[3];
-  return !is_old;
 }
 
 std::uint64_t summary_checksum(std::string_view head, std::string_view end) {
@@ -57,16 +52,17 @@ struct End {
   std::string_view covered;  ///< by `checksum`
 };
 
-/// Columns: "end" samples skipped bytes xxh3_128 [parts] [checksum of first and last line] checksum. True if `line` is
+/// Columns: "end" samples skipped bytes xxh3_128 [parts], checksum of first and last line, checksum. True if `line` is
 /// the closing line of an index whose first line is `head`; then `summary` and `end` have its values.
-bool parse_end(std::string_view line, std::string_view head, bool has_own_checksum, ShardSummary& summary, End& end) {
+bool parse_end(std::string_view line, std::string_view head, ShardSummary& summary, End& end) {
   end.covered = line.substr(0, line.rfind('\t'));
-  end.summary = has_own_checksum ? end.covered.substr(0, end.covered.rfind('\t')) : end.covered;
+  end.summary = end.covered.substr(0, end.covered.rfind('\t'));
   std::uint64_t own = 0;
-  if (!parse_hex(line.substr(end.covered.size() + 1), end.checksum)) return false;
-  if (has_own_checksum &&
-      (!parse_hex(end.covered.substr(end.summary.size() + 1), own) || own != summary_checksum(head, end.summary)))
+  if (end.covered.size() == line.size() || end.summary.size() == end.covered.size() ||
+      !parse_hex(line.substr(end.covered.size() + 1), end.checksum) ||
+      !parse_hex(end.covered.substr(end.summary.size() + 1), own) || own != summary_checksum(head, end.summary)) {
     return false;
+  }
   std::vector<std::string_view> columns;
   split_columns(end.summary, columns);
   return (columns.size() == 5 || columns.size() == 6) && columns[0] == "end" &&
@@ -211,7 +207,7 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
   std::string_view line;
   ShardSummary summary;
   if (!lines.next(line)) damaged(name, 0, "it is empty or incomplete");
-  const bool has_own_checksum = parse_head(line, name, summary);
+  parse_head(line, name, summary);
   const std::string head(line);
 
   Xxh3Stream hash;
@@ -238,8 +234,7 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
     }
   }
   End end;
-  if (!parse_end(line, head, has_own_checksum, summary, end))
-    damaged(name, lines.line_offset(), "the line is not readable");
+  if (!parse_end(line, head, summary, end)) damaged(name, lines.line_offset(), "the line is not readable");
   hash.update(as_bytes(end.covered));
   if (!(hash.digest() == end.checksum)) damaged(name, lines.line_offset(), "its checksum does not match its content");
   if (samples != summary.samples || skipped != summary.skipped) {
@@ -259,7 +254,7 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
   std::string_view line;
   LineReader first(source, 0, std::min(size, kFirstLine));
   if (!first.next(line)) damaged(name, 0, "it is empty or incomplete");
-  if (!parse_head(line, name, summary)) return read_shard_index(source, name, {});
+  parse_head(line, name, summary);
   const std::string head(line);
 
   std::string tail;
@@ -272,7 +267,7 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
     begin = tail.substr(0, tail.size() - 1).rfind('\n') + 1;  // npos + 1 is 0
   }
   End end;
-  if (!parse_end(std::string_view(tail).substr(begin, tail.size() - 1 - begin), head, true, summary, end))
+  if (!parse_end(std::string_view(tail).substr(begin, tail.size() - 1 - begin), head, summary, end))
     damaged(name, tail_offset + begin, "the closing line is missing or has changed");
   return summary;
 }

@@ -13,7 +13,7 @@
 #include "core/hash.hpp"
 #include "formats/manifest.hpp"
 
-/// The per-shard sample index `.shardkit/<shard>.index` (docs/explain/formats.md, "Shard index", versions 1 to 4).
+/// The per-shard sample index `.shardkit/<shard>.index` (docs/explain/formats.md, "Shard index", version 1).
 ///
 /// Lines of tab-separated text, so that cut, grep and a five-line script can read it. Both sides stream it with one
 /// line in memory.
@@ -57,7 +57,7 @@ struct IndexSkip {
   std::string reason;
   bool operator==(const IndexSkip&) const = default;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"path", "relative to the source"}, path);
     v.field({"reason", "why it is in no shard"}, reason);
   }
@@ -102,7 +102,7 @@ struct ShardIndexVisitor {
 ShardSummary read_shard_index(ByteSource& source, const std::string& name, const ShardIndexVisitor& visitor);
 
 /// Reads only the first line and the last, with their checksum: a few kilobytes, whatever the number of samples. Damage
-/// between them goes unnoticed. Indexes of versions 1 to 3 are read completely.
+/// between them goes unnoticed.
 ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
 
 /// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".

@@ -20,7 +20,7 @@ namespace shardkit::staging {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;  // stays in the second-level cache between read and hash
-constexpr std::string_view kPartsFormat = "shardkit-parts 2";
+constexpr std::string_view kPartsFormat = "shardkit-parts 1";
 constexpr std::uint64_t kLongestLog = 64ULL << 20U;
 
 std::string head_line(const PartialOf& of) {
@@ -115,7 +115,7 @@ void PartLog::remove() {
   files_.remove(path_);
 }
 
-void DiskGate::pass(sync::LoanPool<Turn>& turns, const std::function<void()>& action) {
+void DiskGate::pass(sync::LoanPool<Permit>& turns, const std::function<void()>& action) {
   const auto turn = turns.borrow();
   if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
   action();
@@ -210,7 +210,7 @@ bool FileCopy::release(ByteRange claim, std::uint64_t reached) {
   return settling_;
 }
 
-void FileCopy::tend(const std::stop_token& stop) {
+void FileCopy::hash_and_save(const std::stop_token& stop) {
   if (!has_parts()) catch_up(stop);
   bool due = false;
   {

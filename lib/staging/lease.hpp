@@ -84,11 +84,11 @@ std::string job_lease_id(const system::EnvironmentLookup& environment);
 /// "lease-" and twelve random digits.
 std::string random_lease_id();
 
-/// The option of verbs that take a lease; --owner is its name in earlier releases.
+/// The option of verbs that take a lease.
 inline constexpr Field kLeaseIdOption{
     "lease-id",
     "id of the job that the lease belongs to; default: the pod (POD_UID, POD_NAME or its HOSTNAME), the Slurm job "
     "(slurm-<id>), or a random id, which is printed",
-    "ID", Alias{"owner"}, Elsewhere{"purpose"}};
+    "ID", Misnomers{"owner purpose"}};
 
 }  // namespace shardkit::staging

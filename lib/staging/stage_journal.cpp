@@ -31,7 +31,7 @@ std::string write_staged_marker(const StagedMarker& marker) {
   root["version"] = kMarkerVersion;
   root["source"] = marker.source;
   root["verified"] = marker.verified;
-  if (!marker.verified_at.empty()) root["verified_at"] = marker.verified_at;
+  root["verified_at"] = marker.verified_at;
   root["manifest_xxh3_128"] = to_hex(marker.manifest);
   root["files"] = marker.files;
   root["bytes"] = marker.bytes;
@@ -57,7 +57,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
     }
     root.at("source").get_to(marker.source);
     root.at("verified").get_to(marker.verified);
-    if (root.contains("verified_at")) root.at("verified_at").get_to(marker.verified_at);
+    root.at("verified_at").get_to(marker.verified_at);
     marker.files = count("files");
     marker.bytes = count("bytes");
     if (root.contains("subsets")) root.at("subsets").get_to(marker.subsets);
@@ -82,70 +82,46 @@ std::optional<StagedMarker> find_staged_marker(const std::string& folder) {
 
 namespace {
 
-constexpr std::string_view kHead = "shardkit-journal\t2";  // the first line; there is none in version 1
-constexpr const char* kUnknown = "unknown";                // in place of seen_at()
+constexpr std::string_view kHead = "shardkit-journal\t1";  // the first line
 constexpr std::string_view kSet = "set";
 constexpr std::string_view kFile = "file";
 constexpr std::string_view kFound = "found";
-constexpr std::string_view kSeen = "seen";
 
 std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& hash, std::string_view pin,
-                    std::string_view name) {
-  std::string line = fmt::format("{}\t{}\t{}\t", kind, bytes, to_hex(hash));
-  formats::append_escaped(line, pin);
-  line += '\t';
-  formats::append_escaped(line, name);
+                    std::string_view seen, std::string_view name) {
+  std::string line = fmt::format("{}\t{}\t{}", kind, bytes, to_hex(hash));
+  for (const std::string_view text : {pin, seen, name}) {
+    line += '\t';
+    formats::append_escaped(line, text);
+  }
+  formats::seal_line(line);
   return line;
 }
 
-std::string line_of(const StagedSetId& set) { return line_of(kSet, set.bytes, set.hash, "", set.source); }
+std::string line_of(const StagedSetId& set) { return line_of(kSet, set.bytes, set.hash, "", "", set.source); }
 
-/// One or two: the state of the file when it was seen has its own.
-std::vector<std::string> lines_of(const std::string& name, const StagedFile& file) {
-  std::vector<std::string> lines{line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, name)};
-  if (!file.seen.empty()) lines.push_back(line_of(kSeen, file.bytes, file.hash, file.seen, name));
-  return lines;
-}
-
-/// `lines` as they are in the journal.
-std::string text_of(std::vector<std::string> lines, bool sealed) {
-  std::string text;
-  for (std::string& line : lines) {
-    if (sealed) {
-      formats::seal_line(line);
-    } else {
-      line += '\n';
-    }
-    text += line;
-  }
-  return text;
+std::string line_of(const std::string& name, const StagedFile& file) {
+  return line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, file.seen, name);
 }
 
 void take_line(std::string_view line, StageJournal::State& state, std::vector<std::string_view>& columns) {
   if (line.empty()) return;
-  const std::string before = std::exchange(state.last_file, {});
-  if (state.sealed && !formats::unseal_line(line)) {
-    for (auto& [name, file] : state.files) file.seen = kUnknown;
+  if (!formats::unseal_line(line)) {
+    for (auto& [name, file] : state.files) file.seen.clear();
     return;
   }
   formats::split_columns(line, columns);
   StagedFile file;
   std::string name;
-  if (columns.size() != 5 || !parse_number(columns[1], file.bytes) || !parse_hex(columns[2], file.hash) ||
-      !formats::unescape(columns[3], file.pin) || !formats::unescape(columns[4], name)) {
+  if (columns.size() != 6 || !parse_number(columns[1], file.bytes) || !parse_hex(columns[2], file.hash) ||
+      !formats::unescape(columns[3], file.pin) || !formats::unescape(columns[4], file.seen) ||
+      !formats::unescape(columns[5], name)) {
     return;
   }
   if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, name};
-  if (columns[0] == kSeen) {
-    const auto known = state.files.find(name);
-    const bool belongs = known != state.files.end() && name == before && known->second.hash == file.hash;
-    if (belongs) known->second.seen = std::move(file.pin);
-    return;
-  }
   file.found = columns[0] == kFound;
   if (!file.found && columns[0] != kFile) return;
   state.files[name] = std::move(file);
-  state.last_file = std::move(name);
 }
 
 }  // namespace
@@ -179,18 +155,14 @@ std::string seen_at(const std::string& path) {
 bool StagedFile::is_unchanged_at(const std::string& path) const {
   if (is_damaged()) return false;
   const auto info = regular_file_at(path);
-  return info && static_cast<std::uint64_t>(info->st_size) == bytes && (seen.empty() || seen == text_of(*info));
+  return info && static_cast<std::uint64_t>(info->st_size) == bytes && seen == text_of(*info);
 }
 
 void StageJournal::take(std::string_view text, State& state) {
   std::vector<std::string_view> columns;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     const std::string_view line = text.substr(0, end);
-    if (state.read == 0 && line == kHead) {
-      state.sealed = true;
-    } else {
-      take_line(line, state, columns);
-    }
+    if (state.read > 0 || line != kHead) take_line(line, state, columns);
     state.read += end + 1;
     text.remove_prefix(end + 1);
   }
@@ -208,8 +180,8 @@ StageJournal::State StageJournal::read(const std::string& path) {
 
 void StageJournal::rewrite(io::FileSystem& files, const std::string& path, const State& state) {
   std::string text = fmt::format("{}\n", kHead);
-  if (state.set) text += text_of({line_of(*state.set)}, true);
-  for (const auto& [name, file] : state.files) text += text_of(lines_of(name, file), true);
+  if (state.set) text += line_of(*state.set);
+  for (const auto& [name, file] : state.files) text += line_of(name, file);
   io::publish(files, path, as_bytes(text));
 }
 
@@ -243,19 +215,18 @@ void StageJournal::announce(std::uint64_t bytes) {
   take_news();
   if (!state_.set || bytes <= state_.set->bytes) return;
   state_.set->bytes = bytes;
-  append({line_of(*state_.set)});
+  append(line_of(*state_.set));
 }
 
 void StageJournal::record(const std::string& name, const StagedFile& file) {
   const std::scoped_lock lock(mutex_);
-  append(lines_of(name, file));
+  append(line_of(name, file));
   state_.files[name] = file;
 }
 
-/// After its own line end: on a full disk another process may have left half a line, which must not damage ours.
-void StageJournal::append(std::vector<std::string> lines) {
-  file_->write(as_bytes("\n" + text_of(std::move(lines), state_.sealed)));
-}
+/// Between line ends of its own: on a full disk another process may have left half a line before it, which must not
+/// damage ours; and without the second one behind it, a change of its line end would look as if it was never written.
+void StageJournal::append(const std::string& line) { file_->write(as_bytes("\n" + line + "\n")); }
 
 void StageJournal::sync() {
   const std::scoped_lock lock(mutex_);

@@ -42,7 +42,7 @@ inline constexpr std::array<std::string_view, 3> kVerifiedLevels{"size", "store_
 struct StagedMarker {
   std::string source = {};       ///< source of the files
   std::string verified = {};     ///< one of kVerifiedLevels
-  std::string verified_at = {};  ///< RFC 3339: when the last bytes were compared; empty in earlier releases
+  std::string verified_at = {};  ///< RFC 3339: when the last bytes were compared
   Hash128 manifest = {};         ///< XXH3-128 of manifest.json; without one, of the list of names, sizes and versions
   std::uint64_t files = 0;       ///< number of files in the folder
   std::uint64_t bytes = 0;
@@ -79,7 +79,7 @@ struct StagedFile {
   Hash128 hash;     ///< XXH3-128 of the bytes
   /// It existed before with the correct bytes: it belongs to others, is used and never removed.
   bool found = false;
-  /// seen_at() when its bytes were known to be these; empty: unknown, as in journals of earlier releases.
+  /// seen_at() when its bytes were known to be these; empty: they have to be read to know.
   std::string seen = {};
 
   /// `cache check` found other bytes: the next stage fetches it again.
@@ -103,8 +103,6 @@ class StageJournal {
     std::optional<StagedSetId> set;
     std::map<std::string, StagedFile> files;  ///< by name
     std::uint64_t read = 0;                   ///< bytes of the journal that this state reflects
-    bool sealed = false;                      ///< its lines have checksums
-    std::string last_file = {};               ///< that the last line describes; only then a line "seen" follows
   };
 
   /// Adds whole lines of a journal to `state`.
@@ -130,7 +128,7 @@ class StageJournal {
 
  private:
   void take_news();
-  void append(std::vector<std::string> lines);
+  void append(const std::string& line);
 
   const std::string path_;
   mutable std::mutex mutex_;

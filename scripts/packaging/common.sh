@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 DIST=$ROOT/dist
 PORTABLE=$ROOT/build/portable
 STATIC=$ROOT/build/static
-VERSION=$(sed -n 's/^project(shardkit VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt")
+VERSION=$(sed -n 's/^set(SHARDKIT_VERSION \([^)]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
 # Archives carry this time, so that the same commit gives the same bytes.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct)}
 # ccache must not shorten paths: the same source would have another name in __FILE__.

@@ -26,7 +26,7 @@ def options_of(description):
 
 def version():
     text = (ROOT / "CMakeLists.txt").read_text()
-    return re.search(r"^project\(shardkit VERSION ([0-9.]+)", text, re.MULTILINE)[1]
+    return re.search(r"^set\(SHARDKIT_VERSION ([^)]+)\)", text, re.MULTILINE)[1]
 
 
 @functools.cache

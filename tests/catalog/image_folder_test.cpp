@@ -200,12 +200,12 @@ TEST_CASE("an empty class is an error unless it is allowed; it keeps its label t
 namespace {
 
 /// The keys of a tree with these files, in the scan's order.
-std::vector<std::string> keys_of(const std::vector<std::string>& files, std::optional<bool> nested = std::nullopt) {
+std::vector<std::string> keys_of(const std::vector<std::string>& files) {
   const TempDir dir;
   for (const std::string& name : files) write_file(dir.path("src/" + name), "x");
   Context ctx;
   ImageFolderScan result = scan_image_folder(dir.path("src"), {false, 2}, ctx);
-  choose_keys(result, nested);
+  choose_keys(result);
   std::vector<std::string> keys;
   for (const ScannedClass& owner : result.classes) {
     for (const ScannedFile& file : owner.files) keys.push_back(image_key(result, owner, file));
@@ -227,19 +227,8 @@ TEST_CASE("names that differ only in the extension keep it in the key, whatever 
   CHECK(keys_of({"c/a.jpg", "c/a.jpg.png", "c/a.png"}) == Keys{"c/a~2Ejpg", "c/a~2Ejpg~2Epng", "c/a~2Epng"});
 }
 
-TEST_CASE("keys of a tree without folders below classes are class and name, as those of 0.1.0") {
+TEST_CASE("keys of a tree without folders below classes are class and name") {
   CHECK(keys_of({"c/a.jpg", "d/a.png"}) == Keys{"c/a", "d/a"});
-  CHECK(keys_of({"c/a.jpg", "d/a.png"}, true) == Keys{"c/a", "d/a"});
-}
-
-TEST_CASE("sets of 0.1.0 have keys without folders, and a hash where these are equal") {
-  const Keys keys = keys_of({"c/a.jpg", "c/a.png", "c/b.jpg", "c/sub/a.jpg", "c/sub/d.jpg"}, false);
-  CHECK(keys[2] == "c/b");
-  CHECK(keys[4] == "c/d");
-  for (const std::size_t marked : {0, 1, 3}) {
-    CHECK(keys[marked].starts_with("c/a-"));
-    CHECK(keys[marked].size() == std::string("c/a-12345678").size());
-  }
 }
 
 TEST_CASE("odd names are kept byte for byte") {

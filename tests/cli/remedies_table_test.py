@@ -427,7 +427,7 @@ class Table(RemedyTest):
     def staged(self):
         self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
         self.shardctl("index", self.shards)
-        self.shardctl("stage", self.shards, f"cache/set {AWKWARD}", "--owner", "another's job")
+        self.shardctl("stage", self.shards, f"cache/set {AWKWARD}", "--lease-id", "another's job")
         return self.folder / f"cache/set {AWKWARD}"
 
     def test_row_merge_classes_for_labels_that_conflict(self):

@@ -248,7 +248,7 @@ class Caching(RemedyTest):
         return result_of(finished)["result"]["remedies"]
 
     def test_wrong_bytes_are_gone_after_the_commands_in_their_order(self):
-        for options in ((), ("--owner", "an other's $job"), ("--lease", "0"), ("--manifest", "none")):
+        for options in ((), ("--lease-id", "an other's $job"), ("--lease", "0"), ("--manifest", "none")):
             with self.subTest(options):
                 shutil.rmtree(self.target, ignore_errors=True)
                 self.shardctl("stage", self.source, self.target, *options)
@@ -272,11 +272,11 @@ class Caching(RemedyTest):
 
     def test_a_lease_of_another_ends_by_the_command_that_the_message_names(self):
         cache = self.folder / "cache"
-        self.shardctl("stage", self.source, cache / "first", "--owner", "job 1")
+        self.shardctl("stage", self.source, cache / "first", "--lease-id", "job 1")
         collect = ("shardctl", "cache", "gc", cache, "--limit", "0")
         self.follow(self.advised(self.call(*collect), 5)[0])
         self.assertEqual(self.call(*collect).returncode, 0)
-        self.shardctl("stage", self.source, cache / "first", "--owner", "job 1")
+        self.shardctl("stage", self.source, cache / "first", "--lease-id", "job 1")
         second = ("shardctl", "stage", self.source, cache / "second", "--cache", cache, "--limit", "500KB")
         self.follow(self.advised(self.call(*second), 5)[0])
         self.assertEqual(self.call(*second).returncode, 0)

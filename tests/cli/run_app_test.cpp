@@ -224,7 +224,7 @@ fake VERB -h shows the main options of a verb, fake VERB --help all.
 TEST_CASE("--version names the program, its version and its commit") {
   const Ran ran = run_fake(succeed, {"--version"});
   CHECK(ran.exit_code == 0);
-  CHECK(ran.out.starts_with("fake 0."));
+  CHECK(ran.out.starts_with("fake 1."));
   CHECK(ran.out.ends_with(")\n"));
 }
 

@@ -44,7 +44,7 @@ std::string changed(const std::function<void(Manifest&)>& change) {
   return write_manifest(manifest);
 }
 
-/// As earlier versions and other programs write it.
+/// As other programs write it.
 std::string without_checksum(std::string text) {
   const std::size_t begin = text.rfind(",\n \"checksum\"");
   return text.erase(begin, text.rfind("\n}") - begin);
@@ -71,7 +71,7 @@ TEST_CASE("shards of several parts have the hashes of these") {
   CHECK(failure(cut.erase(digits, 1)).find("shards[0].parts is not 32") != std::string::npos);
 }
 
-TEST_CASE("a manifest without other readers' indexes, as of earlier releases, is read") {
+TEST_CASE("a manifest without other readers' indexes is read") {
   Manifest manifest = example();
   manifest.files.clear();
   const std::string text = write_manifest(manifest);

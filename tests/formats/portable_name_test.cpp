@@ -21,7 +21,7 @@ bool is_portable_key(const std::string& key) {
 }  // namespace
 
 TEST_CASE("names that every reader carries stay as they are") {
-  CHECK(image_key(KeyRule::flat, "n01440764", "n01440764_10026.JPEG") == "n01440764/n01440764_10026");
+  CHECK(image_key("n01440764", "n01440764_10026.JPEG") == "n01440764/n01440764_10026");
   CHECK(portable_component("ILSVRC2012_val-00000001") == "ILSVRC2012_val-00000001");
 }
 
@@ -47,8 +47,8 @@ TEST_CASE("different components never become equal") {
 
 TEST_CASE("a long key is cut and distinguished by its path") {
   const std::string stem(300, 'x');
-  const std::string one = image_key(KeyRule::flat, "c", "c/one/" + stem);
-  const std::string other = image_key(KeyRule::flat, "c", "c/other/" + stem);
+  const std::string one = image_key("c", "c/one/" + stem);
+  const std::string other = image_key("c", "c/other/" + stem);
   CHECK(one != other);
   CHECK(one.size() == kLongestKey);
   CHECK(marked_key(one, "c/one.jpg").size() + 1 + 10 == 100);
@@ -56,23 +56,22 @@ TEST_CASE("a long key is cut and distinguished by its path") {
 
 TEST_CASE("the whole of a key that was cut is known from its path") {
   const std::string name = "clip_with_a_long_name_" + std::string(70, 'x') + "_0042";
-  for (const KeyRule rule : {KeyRule::flat, KeyRule::nested}) {
-    for (const KeyMark mark : {KeyMark::none, KeyMark::hash}) {
-      CHECK(uncut_key(image_key(rule, "c", "c/" + name + ".jpg", mark), "c/" + name + ".jpg") == "c/" + name);
-      CHECK(uncut_key(image_key(rule, "c", "other/" + name + ".jpg", mark), "other/" + name + ".jpg") ==
-            (rule == KeyRule::flat ? "c/" + name : "c/other/" + name));
+  for (const KeyMark mark : {KeyMark::none, KeyMark::hash}) {
+    for (const std::string folder : {"c/", "other/"}) {
+      const std::string path = folder + name + ".jpg";
+      CHECK(uncut_key(image_key("c", path, mark), path) == (folder == "c/" ? "c/" : "c/other/") + name);
     }
   }
   CHECK(uncut_key("c/short", "c/short.jpg") == "c/short");
   CHECK(uncut_key("elsewhere", "") == "elsewhere");
-  const std::string cut = image_key(KeyRule::flat, "c", "c/" + name + ".jpg");
+  const std::string cut = image_key("c", "c/" + name + ".jpg");
   CHECK(uncut_key(cut, "another/path.jpg") == cut);
 }
 
 TEST_CASE("a key is portable whatever the bytes of the name") {
   for (int c = 1; c < 256; ++c) {
     const std::string name(3, static_cast<char>(c));
-    CHECK(is_portable_key(image_key(KeyRule::flat, name, name)));
+    CHECK(is_portable_key(image_key(name, name)));
   }
 }
 
@@ -107,42 +106,29 @@ TEST_CASE("a moved extension keeps its dots and its spelling but for case") {
   CHECK(portable_moved_extension("a b") == "a~20b");
 }
 
-TEST_CASE("an image's key is class and stem; without a class its folder stands there") {
-  CHECK(image_key(KeyRule::flat, "cat", "pool/0/a.b.jpg") == "cat/a~2Eb");
-  CHECK(image_key(KeyRule::flat, "", "pool/0/a.jpg") == "0/a");
-  CHECK(image_key(KeyRule::flat, "", "pool/a.jpg") == "pool/a");
-  CHECK(image_key(KeyRule::flat, "", "a.jpg") == "a");
-  CHECK(image_key(KeyRule::flat, "", "a") == "a");
-}
-
-TEST_CASE("a nested key has all folders, but the class's own only once") {
-  const auto key = [](std::string_view name, std::string_view path, KeyMark mark = KeyMark::none) {
-    return image_key(KeyRule::nested, name, path, mark);
-  };
-  CHECK(key("cat", "cat/0/a.b.jpg") == "cat/0/a~2Eb");
-  CHECK(key("cat", "pool/0/a.jpg") == "cat/pool/0/a");
-  CHECK(key("", "pool/0/a.jpg") == "pool/0/a");
-  CHECK(key("", "a") == "a");
-  CHECK(key("cat", "cat/a.JPG", KeyMark::extension) == "cat/a~2EJPG");
-  CHECK(key("cat", "cat/__x/.jpg") == "cat/~5F_x/~");
+TEST_CASE("a key has the class, if there is one, and all folders, but the class's own only once") {
+  CHECK(image_key("cat", "cat/0/a.b.jpg") == "cat/0/a~2Eb");
+  CHECK(image_key("cat", "pool/0/a.jpg") == "cat/pool/0/a");
+  CHECK(image_key("", "pool/0/a.jpg") == "pool/0/a");
+  CHECK(image_key("", "a") == "a");
+  CHECK(image_key("cat", "cat/a.JPG", KeyMark::extension) == "cat/a~2EJPG");
+  CHECK(image_key("cat", "cat/__x/.jpg") == "cat/~5F_x/~");
   const std::string longest = "cat/" + std::string(40, 'f') + "/" + std::string(40, 'n') + ".jpg";
-  CHECK(key("cat", longest).size() == kLongestKey);
-  CHECK(key("cat", longest, KeyMark::hash).size() == kLongestKey + 9);
+  CHECK(image_key("cat", longest).size() == kLongestKey);
+  CHECK(image_key("cat", longest, KeyMark::hash).size() == kLongestKey + 9);
 }
 
 TEST_CASE("a key leaves room for the sample's longest field, and one that fits is as it was") {
   const std::string stem(120, 's');
-  for (const KeyRule rule : {KeyRule::flat, KeyRule::nested}) {
-    for (const KeyMark mark : {KeyMark::none, KeyMark::extension, KeyMark::hash}) {
-      for (std::size_t stem_size = 1; stem_size < stem.size(); stem_size += 7) {
-        const std::string path = "a_class_of_20_letter/" + stem.substr(0, stem_size) + ".jpg";
-        const std::string before = image_key(rule, "a_class_of_20_letter", path, mark);
-        for (std::size_t field = 1; field <= 60; ++field) {
-          const std::string key = image_key(rule, "a_class_of_20_letter", path, mark, field);
-          REQUIRE(key.size() + 1 + field <= 100);
-          REQUIRE(is_portable_key(key));
-          if (before.size() + 1 + field <= 100) REQUIRE(key == before);
-        }
+  for (const KeyMark mark : {KeyMark::none, KeyMark::extension, KeyMark::hash}) {
+    for (std::size_t stem_size = 1; stem_size < stem.size(); stem_size += 7) {
+      const std::string path = "a_class_of_20_letter/" + stem.substr(0, stem_size) + ".jpg";
+      const std::string before = image_key("a_class_of_20_letter", path, mark);
+      for (std::size_t field = 1; field <= 60; ++field) {
+        const std::string key = image_key("a_class_of_20_letter", path, mark, field);
+        REQUIRE(key.size() + 1 + field <= 100);
+        REQUIRE(is_portable_key(key));
+        if (before.size() + 1 + field <= 100) REQUIRE(key == before);
       }
     }
   }
@@ -151,7 +137,7 @@ TEST_CASE("a key leaves room for the sample's longest field, and one that fits i
 TEST_CASE("keys that are cut for a field stay apart") {
   const std::string stem(70, 's');
   const auto key = [&](const std::string& end, KeyMark mark) {
-    return image_key(KeyRule::flat, "c", "c/" + stem + end + ".jpg", mark, 50);
+    return image_key("c", "c/" + stem + end + ".jpg", mark, 50);
   };
   CHECK(key("1", KeyMark::none).size() == 49);
   CHECK(key("1", KeyMark::none) != key("2", KeyMark::none));
@@ -161,5 +147,5 @@ TEST_CASE("keys that are cut for a field stay apart") {
 
 TEST_CASE("for a field that no tar has room for no key is cut") {
   const std::string path = "c/" + std::string(70, 's') + ".jpg";
-  CHECK(image_key(KeyRule::flat, "c", path, KeyMark::none, 90) == image_key(KeyRule::flat, "c", path));
+  CHECK(image_key("c", path, KeyMark::none, 90) == image_key("c", path));
 }

@@ -52,7 +52,7 @@ TEST_CASE("hashes of parts are read back from their text, for a shard of that si
   CHECK(parse_part_hashes(text, 3 * kPartBytes, read));
   CHECK(read == parts);
   CHECK(parse_part_hashes("", kPartBytes, read));
-  CHECK(parse_part_hashes("", 3 * kPartBytes, read));  // of an earlier release
+  CHECK(parse_part_hashes("", 3 * kPartBytes, read));  // of another program
   CHECK_FALSE(parse_part_hashes(text, 3 * kPartBytes + 1, read));
   CHECK_FALSE(parse_part_hashes(text, 2 * kPartBytes, read));
   CHECK_FALSE(parse_part_hashes(std::string(96, 'x'), 3 * kPartBytes, read));

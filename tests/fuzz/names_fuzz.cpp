@@ -11,10 +11,10 @@ using namespace shardkit::formats;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::bytes_of(data, size));
-  const std::string key = image_key(KeyRule::flat, "class", text);
+  const std::string key = image_key("class", text);
   fuzz::promise(key.size() <= kLongestKey);
   const auto mark = static_cast<KeyMark>(size % 3);
-  fuzz::promise(image_key(KeyRule::nested, "class", text, mark, 60).size() + 1 + 60 <= 100);
+  fuzz::promise(image_key("class", text, mark, 60).size() + 1 + 60 <= 100);
   for (const char c : marked_key(key, text) + portable_extension(text)) fuzz::promise(c > ' ' && c < 0x7f);
   if (const auto name = split_sample_name(text)) {
     fuzz::promise(name->key.size() + 1 + name->extension.size() == text.size());

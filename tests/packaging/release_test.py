@@ -13,7 +13,7 @@ from installed import made_by  # noqa: E402
 from program import CHECKOUT, FolderTest, run  # noqa: E402
 
 VERSION = run("shardctl", "--version").stdout.split()[1]
-MOST_BYTES = {f"shardkit-{VERSION}-py3-none-manylinux_2_28_x86_64.whl": 12_000_000, f"shardkit-{VERSION}-x86_64.tar.gz": 15_000_000}
+MOST_BYTES = {f"shardkit-{VERSION.replace('-', '')}-py3-none-manylinux_2_28_x86_64.whl": 12_000_000, f"shardkit-{VERSION}-x86_64.tar.gz": 15_000_000}
 
 
 def release(checkout, **environment):

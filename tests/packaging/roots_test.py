@@ -20,7 +20,7 @@ from program import CHECKOUT, run  # noqa: E402
 from root_folder import Root, need_debootstrap  # noqa: E402
 
 VERSION = run("shardctl", "--version").stdout.split()[1]
-WHEEL = CHECKOUT / f"dist/shardkit-{VERSION}-py3-none-manylinux_2_28_x86_64.whl"
+WHEEL = CHECKOUT / f"dist/shardkit-{VERSION.replace('-', '')}-py3-none-manylinux_2_28_x86_64.whl"
 TARBALL = CHECKOUT / f"dist/shardkit-{VERSION}-x86_64.tar.gz"
 
 # name, arguments after the folder of the programs, exit code, what it prints. Each builds on those before it.

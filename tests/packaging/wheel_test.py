@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
 from installed import class_folder, install_tree, packed  # noqa: E402
 from program import CHECKOUT, FolderTest, run  # noqa: E402
 
-VERSION = run("shardctl", "--version").stdout.split()[1]
+VERSION = run("shardctl", "--version").stdout.split()[1].replace("-", "")  # as Python spells it
 
 
 def files_of(folder):

@@ -233,13 +233,6 @@ TEST_CASE("a holder that renews its lease is seen running at every moment") {
   }
 }
 
-TEST_CASE("a lease of release 0.1.0 has no holder") {
-  const Lease lease = read_lease(R"({"format":"shardkit-lease","version":1,"owner":"anna@node","purpose":"",)"
-                                 R"("taken_at":"2026-01-01T00:00:00Z","expires_at":"2026-01-01T01:00:00Z"})",
-                                 "x");
-  CHECK(lease == Lease{"anna@node", kNow, kNow + 1h});
-}
-
 TEST_CASE("a changed byte makes a lease damaged, or does not matter") {
   const Lease lease{"job-7", kNow, kNow + 1h, "holder"};
   const std::string text = write_lease(lease);

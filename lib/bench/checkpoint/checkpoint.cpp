@@ -236,7 +236,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   return result;
 }
 
-void CheckpointOptions::describe(FieldVisitor& v) {
+void CheckpointOptions::describe(FieldList& v) {
   v.field({"DIR", "folder on the storage to measure; all files written there are removed at the end", Role::positional,
            kMayDiffer, kSharedOutput},
           directory);
@@ -244,16 +244,16 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
   v.field({"job", "like fio's sequential write: 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s", "seq-write"},
           job);
-  v.field(
-      {"preset", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b|llama3-1t", Alias{"model"}},
-      preset);
+  v.field({"preset", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b|llama3-1t",
+           Misnomers{"model"}},
+          preset);
   v.field({"scale", "share of the model's checkpoint, or of the files of the job, to write, such as 0.01", "SHARE",
            above(0, 1)},
           scale);
   v.field({"bytes", Unit::bytes, "size of a checkpoint, sum of all writers; default: 1GiB"}, bytes);
   v.field({"threads", Unit::count,
            "files written in parallel, one per rank; default: 1, with --preset the 8 ranks of a node", 'j',
-           between(1, 512), Alias{"writers"}},
+           between(1, 512), Misnomers{"writers"}},
           threads);
   v.topic("How it is written");
   v.field({"block", Unit::bytes, "bytes per write", between(4096, 1U << 30U)}, block);
@@ -261,23 +261,23 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.topic("Measurement");
   v.field({"repeat", Unit::count, "number of checkpoints in each mode", kMayDiffer, between(1, 1000)}, repeat);
   v.field({"budget", Unit::seconds, "time limit for writing each checkpoint", kMayDiffer, above(0),
-           Elsewhere{"min-seconds min-time seconds duration"}},
+           Misnomers{"min-seconds min-time seconds duration"}},
           budget);
   v.field({"drain-to", "also copy a checkpoint to this folder on slower storage, and time it", "DIR", kSharedOutput},
           drain_to);
-  v.field(
-      {"recheck", "also read the last checkpoint, from disk if possible, and compare every byte", Alias{"read-back"}},
-      recheck);
+  v.field({"recheck", "also read the last checkpoint, from disk if possible, and compare every byte",
+           Misnomers{"read-back"}},
+          recheck);
   v.topic("Training job");
   v.field({"step-time", Unit::seconds,
            "time of a training step; with --checkpoint-every, the share of training that checkpoints take is reported",
            above(0), kOfTrainingStep},
           step_time);
-  v.field({"checkpoint-every", Unit::count, "training steps between two checkpoints", at_least(1), Alias{"every"}},
+  v.field({"checkpoint-every", Unit::count, "training steps between two checkpoints", at_least(1), Misnomers{"every"}},
           checkpoint_every);
 }
 
-void CheckpointRow::describe(FieldVisitor& v) {
+void CheckpointRow::describe(FieldList& v) {
   v.field({"mode", "sync or background"}, mode);
   v.field({"repetitions", Unit::count, "checkpoints written; all values are medians over them"}, repetitions);
   v.field({"bytes", Unit::bytes, "bytes per checkpoint"}, bytes);
@@ -302,7 +302,7 @@ void CheckpointRow::describe(FieldVisitor& v) {
           headroom_ratio);
 }
 
-void CheckpointDrain::describe(FieldVisitor& v) {
+void CheckpointDrain::describe(FieldList& v) {
   v.field({"directory", "target folder"}, directory);
   v.field({"drain_seconds", Unit::seconds, "time until the copy is durable there"}, drain_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
@@ -310,7 +310,7 @@ void CheckpointDrain::describe(FieldVisitor& v) {
   v.field({"storage", "storage of that folder"}, storage);
 }
 
-void CheckpointRestore::describe(FieldVisitor& v) {
+void CheckpointRestore::describe(FieldList& v) {
   v.field({"directory", "source folder"}, directory);
   v.field({"bytes", Unit::bytes, "bytes compared, all equal to what was written"}, bytes);
   v.field({"read_seconds", Unit::seconds, "time to read and compare"}, read_seconds);
@@ -318,7 +318,7 @@ void CheckpointRestore::describe(FieldVisitor& v) {
   v.field({"cache_state", "cold, or unknown if the page cache could not be emptied"}, cache_state);
 }
 
-void CheckpointResult::describe(FieldVisitor& v) {
+void CheckpointResult::describe(FieldList& v) {
   v.field({"model", "model whose checkpoint was written"}, model);
   v.field({"writers", Unit::count, "files written in parallel", kCondition}, writers);
   v.field({"bytes", Unit::bytes, "planned size of a checkpoint"}, bytes);

@@ -163,9 +163,9 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
     const auto other = base.values.find(name_in_base(metric, base, changed));
     if (other == base.values.end()) continue;
     Pair& pair = pairs.emplace_back(Pair{&metric,
-                                         {.better = metric.role.better,
+                                         {.better = metric.comparison.better,
                                           .threshold = thresholds.of(metric.name()),
-                                          .floor = metric.role.floor,
+                                          .floor = metric.comparison.floor,
                                           .paired = options.ab}});
     select_samples(other->second, found->second, selection, pair.samples);
   }
@@ -178,7 +178,7 @@ void set_what_counts(const CompareOptions& options, std::vector<Pair>& pairs) {
   const Thresholds thresholds(options.threshold);
   for (Pair& pair : pairs) {
     const std::string name = pair.metric->name();
-    pair.counts = !pair.metric->role.derived || !options.include.empty() || thresholds.names(name);
+    pair.counts = !pair.metric->comparison.derived || !options.include.empty() || thresholds.names(name);
   }
   if (std::ranges::any_of(pairs, &Pair::counts)) return;
   for (Pair& pair : pairs) pair.counts = true;
@@ -236,7 +236,7 @@ std::string measured_only_in(const Measurements& one, const Measurements& other,
   std::vector<std::string> names;
   for (const ComparedField& metric : compare_metrics()) {
     const std::string name = metric.name();
-    if (!metric.role.derived && is_wanted(metric, options) && one.values.contains(name) && !other.values.contains(name))
+    if (!metric.comparison.derived && is_wanted(metric, options) && one.values.contains(name) && !other.values.contains(name))
       names.push_back(name);
   }
   constexpr std::size_t kShown = 3;
@@ -365,7 +365,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   return result;
 }
 
-void CompareOptions::describe(FieldVisitor& v) {
+void CompareOptions::describe(FieldList& v) {
   v.field({"BASE",
            "reference: a result, a folder with a result per run, or a baseline file; optional with --gate and "
            "--save-baseline. With --ab a command",
@@ -374,7 +374,7 @@ void CompareOptions::describe(FieldVisitor& v) {
   v.field({"NEW", "what to check: a result, or a folder with a result per run; with --ab a command", Role::positional},
           changed);
   v.field({"ab", "BASE and NEW are commands: run both alternately, in random order in each pair"}, ab);
-  v.field({"repeat", Unit::count, "with --ab: how often to run both commands", between(2, 1000), Alias{"pairs"}},
+  v.field({"repeat", Unit::count, "with --ab: how often to run both commands", between(2, 1000), Misnomers{"pairs"}},
           repeat);
   v.field({"seed", "with --ab: seed of the order; default: from the clock", "SEED"}, seed);
   v.field({"threshold",
@@ -382,12 +382,12 @@ void CompareOptions::describe(FieldVisitor& v) {
            "separated by commas",
            "LIST"},
           threshold);
-  v.field({"include", "compare only these metrics", "LIST", Alias{"metric"}}, include);
+  v.field({"include", "compare only these metrics", "LIST", Misnomers{"metric"}}, include);
   v.field({"allow-different",
            "compare even if these differ: a key as shown in the report, or its first or last part: host, engine, verb",
            "LIST"},
           allow_different);
-  v.field({"strict", "also exit 3 if the result is inconclusive", Alias{"fail-on-inconclusive"}}, strict);
+  v.field({"strict", "also exit 3 if the result is inconclusive", Misnomers{"fail-on-inconclusive"}}, strict);
   v.field({"gate", "requirements that NEW must meet, independent of BASE", Role::input_file}, gate);
   v.field({"save-baseline", "save NEW in FILE as baseline of its machine class, unless it misses the gate",
            Role::output_file, kSharedOutput},
@@ -395,7 +395,7 @@ void CompareOptions::describe(FieldVisitor& v) {
   v.field({"class", "name of the machine class, for baselines; default: derived from the host", "NAME"}, machine_class);
 }
 
-void ComparedSide::describe(FieldVisitor& v) {
+void ComparedSide::describe(FieldList& v) {
   v.field({"source", "file or folder"}, source);
   v.field({"verb", "program and verb that measured it"}, verb);
   v.field({"machine_class", "machine class"}, machine_class);
@@ -406,7 +406,7 @@ void ComparedSide::describe(FieldVisitor& v) {
   v.field({"disturbance", "why the first of them cannot be judged"}, disturbance);
 }
 
-void CompareRow::describe(FieldVisitor& v) {
+void CompareRow::describe(FieldList& v) {
   v.field({"metric", "name of the metric"}, metric);
   v.field({"base", "median in BASE, in the metric's unit"}, base);
   v.field({"new", "median in NEW"}, changed);
@@ -426,7 +426,7 @@ void CompareRow::describe(FieldVisitor& v) {
   v.field({"text", "the verdict in words"}, text);
 }
 
-void CompareResult::describe(FieldVisitor& v) {
+void CompareResult::describe(FieldList& v) {
   v.field({"verdict", "verdict over all metrics; empty without BASE"}, verdict);
   v.field({"text", "the verdict in one line"}, text);
   v.field({"ab", "how --ab ran both commands"}, ab);

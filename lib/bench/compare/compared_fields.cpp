@@ -26,13 +26,11 @@
 namespace shardkit::bench {
 namespace {
 
-using Part = Comparison::Part;
-
 /// The fields of samples/pytorch/loader_probe.py that have a role in a comparison.
 struct LoaderProbeOptions {
   std::string text;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     for (const char* name : {"data", "node", "seconds", "batches", "turns"}) {
       v.field({name, "", kMayDiffer}, text);
     }
@@ -44,7 +42,7 @@ struct LoaderProbeResult {
   BatchLatency batch_latency;
   CacheReport cache;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"samples_per_second", Unit::per_second, "", metric(Better::higher)}, samples_per_second);
     v.field({"batch_latency", Unit::seconds, "", metric(Better::lower, kUnfeltWait)}, batch_latency);
     // It does not name the cache state it used; a requested state was used, or it failed.
@@ -61,7 +59,7 @@ struct Verb {
 template <Describable T>
 std::vector<FieldNode> prototype() {
   T value{};
-  return prototype_tree([&](FieldVisitor& v) { value.describe(v); });
+  return prototype_tree([&](FieldList& v) { value.describe(v); });
 }
 
 template <class Options, class Result>
@@ -88,12 +86,12 @@ void collect(std::string_view verb, const std::vector<FieldNode>& nodes, const s
              const std::optional<Comparison>& group, std::vector<ComparedField>& fields) {
   for (const FieldNode& node : nodes) {
     if (node.kind == FieldKind::list || (node.kind == FieldKind::group && is_stage(node))) continue;
-    std::optional<Comparison> role = node.field.comparison;
-    if (role && role->part == Part::judged) role = group;
+    std::optional<Comparison> comparison = node.field.comparison;
+    if (comparison && comparison->role == CompareRole::judged) comparison = group;
     if (node.kind == FieldKind::group) {
-      collect(verb, node.children, prefix + node.name + ".", role, fields);
-    } else if (role) {
-      fields.push_back({verb, prefix + node.name, node.unit, *role});
+      collect(verb, node.children, prefix + node.name + ".", comparison, fields);
+    } else if (comparison) {
+      fields.push_back({verb, prefix + node.name, node.unit, *comparison});
     }
   }
 }
@@ -101,7 +99,7 @@ void collect(std::string_view verb, const std::vector<FieldNode>& nodes, const s
 std::vector<ComparedField> fields_of(std::string_view verb, const std::vector<FieldNode>& result) {
   std::vector<ComparedField> fields;
   collect(verb, result, "", {}, fields);
-  std::ranges::stable_partition(fields, [](const ComparedField& f) { return f.role.better == Better::higher; });
+  std::ranges::stable_partition(fields, [](const ComparedField& f) { return f.comparison.better == Better::higher; });
   return fields;
 }
 
@@ -109,7 +107,7 @@ std::set<std::string, std::less<>> free_options() {
   std::set<std::string, std::less<>> names;
   for (const Verb& verb : verbs()) {
     for (const FieldNode& option : verb.options) {
-      if (option.field.comparison && option.field.comparison->part == Part::free) names.insert(option.name);
+      if (option.field.comparison && option.field.comparison->role == CompareRole::free) names.insert(option.name);
     }
   }
   return names;
@@ -141,9 +139,9 @@ void flatten(const std::string& key, const Json& value, Conditions& conditions) 
 /// only the request.
 void take_stage(std::string_view verb, bool own, const Json& measured, Conditions& conditions) {
   for (const ComparedField& fact : compared_fields()) {
-    const Part part = fact.role.part;
-    const bool matters = part == Part::condition || part == Part::data || part == Part::circumstance ||
-                         (own && part == Part::own_condition);
+    const CompareRole role = fact.comparison.role;
+    const bool matters = role == CompareRole::condition || role == CompareRole::data ||
+                         role == CompareRole::circumstance || (own && role == CompareRole::own_condition);
     if (fact.verb != verb || !matters) continue;
     const Json* value = member(measured, fact.path);
     if (value == nullptr || value->is_object()) continue;
@@ -183,13 +181,13 @@ bool differ_in(const std::string& key, const Conditions& base, const Conditions&
 
 bool is_circumstance(std::string_view key) {
   const ComparedField* const field = field_of(key);
-  return field != nullptr && field->role.part == Part::circumstance;
+  return field != nullptr && field->comparison.role == CompareRole::circumstance;
 }
 
 bool is_decisive(std::string_view key, const Conditions& base, const Conditions& changed) {
   if (key.starts_with("tool.")) return false;
   if (is_circumstance(key)) return differ_in("options.cache", base, changed);
-  if (const ComparedField* const field = field_of(key); field != nullptr && field->role.part == Part::data)
+  if (const ComparedField* const field = field_of(key); field != nullptr && field->comparison.role == CompareRole::data)
     return differ_in("options.path", base, changed);
   if (key.starts_with("host.")) return field_of(key) != nullptr;
   return !key.starts_with("options.") || !is_free_option(last_name(key));
@@ -201,7 +199,7 @@ bool is_same(std::string_view key, const std::string& base, const std::string& c
   if (field == nullptr) return false;
   const auto a = parse_decimal(base);
   const auto b = parse_decimal(changed);
-  return a && b && std::abs(*a - *b) <= field->role.tolerance * std::max(std::abs(*a), std::abs(*b));
+  return a && b && std::abs(*a - *b) <= field->comparison.tolerance * std::max(std::abs(*a), std::abs(*b));
 }
 
 bool fits(std::string_view key, std::string_view allowed) {
@@ -235,7 +233,7 @@ std::span<const ComparedField> compare_metrics() {
   static const std::vector<ComparedField> metrics = [] {
     std::vector<ComparedField> all;
     for (const ComparedField& field : compared_fields()) {
-      if (field.role.part == Comparison::Part::metric) all.push_back(field);
+      if (field.comparison.role == CompareRole::metric) all.push_back(field);
     }
     return all;
   }();

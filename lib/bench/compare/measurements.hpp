@@ -24,7 +24,7 @@ struct ComparedField {
   std::string_view verb;
   std::string path;  ///< within what that verb measured: "latency_seconds.p99"
   Unit unit = Unit::none;
-  Comparison role;
+  Comparison comparison;
 
   /// "read.latency_seconds.p99"
   std::string name() const { return std::string(verb) + "." + path; }
@@ -58,7 +58,7 @@ struct Difference {
   bool allowed = false;   ///< the user wants to compare them anyway
   bool disturbs = false;  ///< no verdict: the same was requested, and something else was found
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"key", "key of the difference"}, key);
     v.field({"base", "value in BASE"}, base);
     v.field({"new", "value in NEW"}, changed);

@@ -109,13 +109,6 @@ void EarlierSamples::add_shard(const formats::PlanReader& plan, std::size_t shar
   const Deviations found = deviations_of(target, plan.shard_name(shard));
   formats::PlanReader::ShardReader reader = plan.read_shard(shard);
   for (formats::PlannedSample sample; reader.next(sample);) {
-    const bool is_nested = !head.listed && sample.stem.find('/') != std::string::npos;
-    if (head.keys == formats::KeyRule::flat && (is_nested || sample.mark != formats::KeyMark::none)) {
-      throw Error(
-          ErrorCode::conflict, At{target.folder()},
-          "'{}' was made by shardkit 0.1.0, which gave nested files other keys; convert all files into an empty folder",
-          target.folder());
-    }
     const std::string path = formats::image_path(head, sample);
     const bool is_left_out =
         found.left_out.contains(path) || std::ranges::any_of(sample.sidecars, [&](const formats::PlannedFile& side) {
@@ -157,8 +150,8 @@ const EarlierSamples::Entry* EarlierSamples::find(const std::string& path) const
   return found != entries_.end() && found->path == hash ? &*found : nullptr;
 }
 
-void EarlierSamples::settle(ScannedSource& source, const std::string& folder, std::vector<std::string> classes,
-                            bool class_map, Context& ctx) const {
+void EarlierSamples::complete(ScannedSource& source, const std::string& folder, std::vector<std::string> classes,
+                              bool class_map, Context& ctx) const {
   std::erase_if(source.scan.problems, [&](const catalog::ScanProblem& problem) {
     return left_out_.contains(problem.path) || find(folder + problem.path) != nullptr;
   });

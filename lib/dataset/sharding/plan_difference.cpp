@@ -1,3 +1,5 @@
+#include "dataset/sharding/plan_difference.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -15,7 +17,6 @@
 #include "core/hash.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "dataset/sharding/shard_target.hpp"
 
 namespace shardkit::dataset {
 
@@ -38,13 +39,12 @@ std::string as_typed(std::string name, std::string value) {
   if (name == "shuffle" && value == "none") return "--no-shuffle";
   if (name == "order")
     return value == "key" ? "--sort" : value == "shuffled" ? "--shuffle" : "neither --sort nor --shuffle";
-  if (name == "split_by") name = "group_by";
   if (name == "fields") return fields_as_typed(value);
   if (name.ends_with("_bytes")) {
     name.resize(name.rfind('_'));
     if (const auto bytes = parse_count(value)) value = exact_size(*bytes);
   }
-  const bool is_option = name != "order" && name != "source_folder" && name != "set" && name != "keys";
+  const bool is_option = name != "order" && name != "source_folder" && name != "set";
   if (is_option) std::ranges::replace(name.insert(0, "--"), '_', '-');
   if (value.empty()) return "no " + name;
   return value == "yes" ? name : fmt::format("{} {}", name, value);
@@ -71,10 +71,7 @@ std::string class_difference(const formats::PlanHead& before, const formats::Pla
   for (const formats::ManifestClass& was : before.classes) gone.emplace(was.name, &was);
   for (const formats::ManifestClass& is : now.classes) {
     const auto found = gone.find(is.name);
-    if (found == gone.end()) {
-      if (is.samples == 0) continue;  // of a class map: earlier versions listed only classes with samples
-      return fmt::format("class '{}' is new", is.name);
-    }
+    if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
     const formats::ManifestClass& was = *found->second;
     if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
     if (was.samples != is.samples)
@@ -102,8 +99,26 @@ bool is_same(const formats::PlannedSample& one, const formats::PlannedSample& ot
   return reduced(one) == reduced(other);
 }
 
-std::string sample_difference(const formats::PlanReader& before, const formats::PlanReader& now,
-                              FileIdentity identity) {
+/// The difference between two samples that are not the same.
+PlanDifference sample_difference(const formats::PlanReader& before, formats::PlannedSample was,
+                                 const formats::PlanReader& now, formats::PlannedSample is, FileIdentity identity) {
+  const std::string path = formats::image_path(now.head(), is);
+  if (formats::image_path(before.head(), was) != path)
+    return {Difference::samples, fmt::format("'{}' is at the position of another file", path)};
+  if (was.image.size != is.image.size) {
+    return {Difference::content, fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size)};
+  }
+  reduce(was.image, identity);
+  reduce(is.image, identity);
+  if (was.image != is.image) return {Difference::times, fmt::format("'{}' was modified since", path)};
+  if (was.group != is.group) return {Difference::content, fmt::format("'{}' belongs to another group", path)};
+  if (was.json != is.json)
+    return {Difference::content, fmt::format("the .json of '{}' is different: its row has changed", path)};
+  return {Difference::content, fmt::format("the side-cars of '{}' are different", path)};
+}
+
+PlanDifference first_other_sample(const formats::PlanReader& before, const formats::PlanReader& now,
+                                  FileIdentity identity) {
   formats::PlannedSample was;
   formats::PlannedSample is;
   for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
@@ -112,21 +127,9 @@ std::string sample_difference(const formats::PlanReader& before, const formats::
     while (true) {
       const bool had = old_samples.next(was);
       const bool has = new_samples.next(is);
-      if (had != has) return fmt::format("shard {} has a different number of samples", shard);
+      if (had != has) return {Difference::samples, fmt::format("shard {} has a different number of samples", shard)};
       if (!had) break;
-      if (is_same(was, is, identity)) continue;
-      const std::string path = formats::image_path(now.head(), is);
-      if (formats::image_path(before.head(), was) != path)
-        return fmt::format("'{}' is at the position of another file", path);
-      if (was.image.size != is.image.size) {
-        return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
-      }
-      reduce(was.image, identity);
-      reduce(is.image, identity);
-      if (was.image != is.image) return fmt::format("'{}' was modified since", path);
-      if (was.group != is.group) return fmt::format("'{}' belongs to another group", path);
-      if (was.json != is.json) return fmt::format("the .json of '{}' is different: its row has changed", path);
-      return fmt::format("the side-cars of '{}' are different", path);
+      if (!is_same(was, is, identity)) return sample_difference(before, was, now, is, identity);
     }
   }
   return {};
@@ -205,20 +208,19 @@ std::string option_difference(const formats::PlanHead& before, const formats::Pl
 
 PlanDifference plan_difference(const formats::PlanReader& before, const formats::PlanReader& now,
                                FileIdentity identity) {
-  std::string text = option_difference(before.head(), now.head());
-  if (text.empty()) text = input_difference(before.head(), now.head());
-  if (!text.empty()) return {text};
-  text = class_difference(before.head(), now.head());
-  if (!now.head().inputs.empty()) return {text.empty() ? "an input's index has changed" : text};
-  if (!text.empty()) return with_gone_files({text}, before, now);
+  if (const auto text = option_difference(before.head(), now.head()); !text.empty()) return {Difference::options, text};
+  if (const auto text = input_difference(before.head(), now.head()); !text.empty()) return {Difference::inputs, text};
+  const std::string classes = class_difference(before.head(), now.head());
+  if (!now.head().inputs.empty())
+    return {Difference::inputs, classes.empty() ? "an input's index has changed" : classes};
+  if (!classes.empty()) return with_gone_files({Difference::classes, classes}, before, now);
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
   // Files that were left out may be deleted.
   if (!std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
-    return with_gone_files({"other files cannot be read", SourceFiles::added}, before, now);
-  text = sample_difference(before, now, identity);
-  const bool other_files = text.ends_with("another file") || text.ends_with("number of samples");
-  return other_files ? with_gone_files({text}, before, now) : PlanDifference{text};
+    return with_gone_files({Difference::left_out, "other files cannot be read", SourceFiles::added}, before, now);
+  const PlanDifference other = first_other_sample(before, now, identity);
+  return other.kind == Difference::samples ? with_gone_files(other, before, now) : other;
 }
 
 }  // namespace shardkit::dataset

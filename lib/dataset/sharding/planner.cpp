@@ -100,8 +100,6 @@ class Planner {
     }
     head_.listed = scan_.listed;
     head_.grouped = !source_.groups.empty();
-    head_.keys = scan_.keys;
-    if (head_.keys == formats::KeyRule::nested) head_.options["keys"] = "nested";
     head_.objects = std::ranges::any_of(scan_.classes, [](const auto& item) { return !item.versions.empty(); });
     for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
       const std::optional<std::uint64_t> label = source_.labels[c];
@@ -294,7 +292,7 @@ PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& optio
   return Planner(source, options, scope, ctx).write(sink);
 }
 
-void PlanSummary::describe(FieldVisitor& v) {
+void PlanSummary::describe(FieldList& v) {
   v.field({"samples", Unit::count, "images that become samples"}, samples);
   v.field({"shards", Unit::count, "shards to be written"}, shards);
   v.field({"bytes", Unit::bytes, "bytes of all shards together"}, bytes);

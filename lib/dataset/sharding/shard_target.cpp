@@ -13,6 +13,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/sharding/bad_files.hpp"
+#include "dataset/sharding/plan_difference.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/wids_index.hpp"
 
@@ -227,25 +228,24 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
     refuse_runs_besides(to_hex(now.hash()));
     throw;
   }
-  const auto& [difference, source_files] = found;
-  if (difference.empty()) return plan_->check_bytes();
-  refuse_runs_besides(to_hex(now.hash()), difference);
+  if (found.kind == Difference::none) return plan_->check_bytes();
+  refuse_runs_besides(to_hex(now.hash()), found.text);
   const bool is_finished = now.head().inputs.empty() && this->is_finished(*plan_);
   if (plan_->head().start && is_finished) throw append_ended(folder_);
   if (plan_->head().start) {
     throw Error(ErrorCode::conflict, At{folder_},
                 "another --append into '{}' is not finished: {}; run it with the original source, or add --discard to "
                 "this command, which removes what the other one wrote",
-                folder_, difference);
+                folder_, found.text);
   }
-  const bool only_times = difference.ends_with("was modified since") && now.head().inputs.empty() &&
-                          plan_difference(*plan_, now, FileIdentity::size).text.empty();
-  const bool may_append = is_finished && source_files == SourceFiles::added;
+  const bool only_times =
+      found.kind == Difference::times && plan_difference(*plan_, now, FileIdentity::size).kind == Difference::none;
+  const bool may_append = is_finished && found.files == SourceFiles::added;
   throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder",
-              folder_, is_finished ? "a finished set" : "shards", difference,
+              folder_, is_finished ? "a finished set" : "shards", found.text,
               only_times   ? "sizes are equal: if only times differ, add --identity size, or "
               : may_append ? "add new files with --append, or "
-              : source_files == SourceFiles::gone
+              : found.files == SourceFiles::gone
                   ? "restore the missing images, which no option removes from shards, or "
                   : "");
 }
@@ -433,10 +433,8 @@ void ShardTarget::refuse_other_options(formats::PlanHead head) const {
   if (!start_) return;
   io::FileSource file(earlier_plans().back());
   formats::PlanHead before = formats::PlanReader(file, earlier_plans().back()).head();
-  for (formats::PlanHead* plan : {&before, &head}) {
-    plan->options.erase("keys");           // one rule for names that need no other
-    plan->options.erase("source_folder");  // follows from where the files are
-  }
+  for (formats::PlanHead* plan : {&before, &head})
+    plan->options.erase("source_folder");  // where the files are tells it
   const std::string difference = option_difference(before, head);
   if (difference.empty()) return;
   throw Error(ErrorCode::conflict, At{folder_}, "--append needs the options that '{}' was made with: {}", folder_,

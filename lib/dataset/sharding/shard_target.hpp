@@ -154,26 +154,4 @@ class ShardTarget {
 /// Adds the files that a shard left out, as its index lists them.
 void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped);
 
-/// All options in which two plans differ, such as "the earlier run used --size 256MiB, but this one asks for --size
-/// 64MiB"; empty if they agree.
-std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now);
-
-/// Which files a source has now, compared with those of a plan.
-enum class SourceFiles {
-  same,
-  added,  ///< some are new, which --append may add
-  gone,   ///< some are gone, which --append cannot remove
-};
-
-/// The first difference between two plans.
-struct PlanDifference {
-  std::string text;  ///< empty: they agree
-  SourceFiles files = SourceFiles::same;
-};
-
-/// One line that describes how two plans differ, options first. Empty if only the reasons differ for which files were
-/// left out. Throws Error{io} if only class folders of `before` are missing, because the source may be mounted again.
-PlanDifference plan_difference(const formats::PlanReader& before, const formats::PlanReader& now,
-                               FileIdentity identity);
-
 }  // namespace shardkit::dataset

@@ -107,12 +107,12 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
   return shares;
 }
 
-void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
+void SplitOptions::describe(FieldList& v, bool of_shards) {
   v.topic("Training and validation sets");
   v.field({"split",
            "divide the samples into folders NAME of the target with a manifest each, such as train=0.9,val=0.1; chosen "
            "by a hash of the key (or its group) and --seed",
-           "NAME=RATIO,...", kPlanned, Elsewhere{"val"}},
+           "NAME=RATIO,...", kPlanned, Misnomers{"val"}},
           split);
   v.field({"group-by",
            of_shards ? "keep samples of one group in one set: dir (folder of the file) or key:REGEX (first (group) of "
@@ -142,7 +142,6 @@ std::map<std::string, std::string> split_texts(const SplitOptions& options, cons
   if (options.split.empty()) return {};
   std::map<std::string, std::string> texts = planned_texts(options);
   texts.emplace("set", name);
-  texts.emplace("split_by", options.group_by.empty() ? "key" : options.group_by);  // 0.1.0 cut at exact shares
   return texts;
 }
 

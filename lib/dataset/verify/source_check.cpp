@@ -71,7 +71,6 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest, const std::stri
   facts.listed = facts.listed || options.contains("list");
   facts.resized = facts.resized || options.contains("resize");
   facts.noted = facts.noted || options.contains("metadata");
-  facts.nested_keys = facts.nested_keys || options.contains("keys");
   facts.skipped_bad = facts.skipped_bad || (on_bad != options.end() && on_bad->second == "skip");
   const auto add_new = [](std::vector<std::string>& known, std::string_view text) {
     if (std::ranges::find(known, text) == known.end()) known.emplace_back(text);
@@ -152,7 +151,7 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
   if (facts_.skipped_bad) {
     for (const catalog::ScanProblem& problem : scan_.problems) left_out_.emplace(problem.path, "");
   }
-  catalog::choose_keys(scan_, facts_.nested_keys);
+  catalog::choose_keys(scan_);
   labels_ = labels_of(scan_, facts_.labels);
   facts_.noted = facts_.noted || facts_.listed;  // labels, or rows, of images that have several
   seen_ = std::vector<std::atomic<bool>>(scan_.images());

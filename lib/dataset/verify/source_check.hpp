@@ -24,7 +24,6 @@ struct ConvertFacts {
   bool resized = false;        ///< images were changed on purpose
   bool noted = false;          ///< .json members hold rows of tables
   bool skipped_bad = false;    ///< files that cannot be read were left out
-  bool nested_keys = false;    ///< keys have the folders below the class
   bool part_of_split = false;  ///< other images of the source are in sets that are not among these
   /// A class map numbered the classes, so that numbers in a list may be names.
   bool class_map = false;

@@ -257,30 +257,27 @@ class Verification {
 
   void describe_checks() {
     const auto count = [&](auto matches) {
-      return format_count(static_cast<std::uint64_t>(std::ranges::count_if(expected_, matches)), "shard");
+      return static_cast<std::uint64_t>(std::ranges::count_if(expected_, matches));
     };
+    const std::uint64_t listed = count([](const ExpectedShard& e) { return e.manifest != nullptr; });
     auto& checked = result_.checked;
     checked.push_back(fmt::format("headers, names, samples and labels of {}, keys across them",
                                   format_count(set_.shards.size(), "shard")));
     if (set_.manifest) {
-      checked.push_back(fmt::format("sizes and counts of {} against {}",
-                                    count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
-                                    set_.manifest_path));
+      checked.push_back(
+          fmt::format("sizes and counts of {} against {}", format_count(listed, "shard"), set_.manifest_path));
     }
     if (manifests_.size() > 1)
       checked.push_back(fmt::format("manifests of {} folders: {}", manifests_.size(), compare_labels(manifests_).text));
     if (staged_) {
       checked.push_back(fmt::format("{} of the {} of the set, staged by {}",
-                                    count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
-                                    set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
+                                    format_count(listed, "shard"), set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
     }
-    if (const std::string indexed = count([](const ExpectedShard& e) { return !e.index_path.empty(); });
-        !indexed.starts_with("0 ")) {
-      checked.push_back("indexes of " + indexed);
-    }
-    const std::string hashed = count([](const ExpectedShard& e) { return e.hash().has_value(); });
-    if (result_.depth != VerifyDepth::structure && !hashed.starts_with("0 "))
-      checked.push_back(fmt::format("every byte of {} by XXH3-128", hashed));
+    if (const auto indexed = count([](const ExpectedShard& e) { return !e.index_path.empty(); }); indexed > 0)
+      checked.push_back("indexes of " + format_count(indexed, "shard"));
+    const std::uint64_t hashed = count([](const ExpectedShard& e) { return e.hash().has_value(); });
+    if (result_.depth != VerifyDepth::structure && hashed > 0)
+      checked.push_back(fmt::format("every byte of {} by XXH3-128", format_count(hashed, "shard")));
     if (result_.depth == VerifyDepth::decode) checked.push_back(images_checked());
     if (image_ends_ > 0) checked.push_back("first and last bytes of " + format_count(image_ends_, "image"));
     if (source_) {

@@ -287,12 +287,12 @@ TEST_CASE("what a field means for a comparison comes from the verb that describe
   const auto field = [](std::string_view name) {
     return *std::ranges::find(compared_fields(), name, &ComparedField::name);
   };
-  CHECK(field("read.latency_seconds.p99").role.better == Better::lower);
-  CHECK(field("pipeline.batch_latency_seconds.p99").role.floor == 0.001);
-  CHECK(field("read.cache.state").role.part == Comparison::Part::circumstance);
-  CHECK(field("read.mean_sample_bytes").role.tolerance == 0.05);
-  CHECK(field("host.memory_bytes").role.tolerance == 0.1);
-  CHECK(field("pipeline.gpus").role.part == Comparison::Part::own_condition);
+  CHECK(field("read.latency_seconds.p99").comparison.better == Better::lower);
+  CHECK(field("pipeline.batch_latency_seconds.p99").comparison.floor == 0.001);
+  CHECK(field("read.cache.state").comparison.role == CompareRole::circumstance);
+  CHECK(field("read.mean_sample_bytes").comparison.tolerance == 0.05);
+  CHECK(field("host.memory_bytes").comparison.tolerance == 0.1);
+  CHECK(field("pipeline.gpus").comparison.role == CompareRole::own_condition);
   CHECK(is_free_option("seed"));
   CHECK_FALSE(is_free_option("threads"));
 }
@@ -301,11 +301,11 @@ TEST_CASE("docs/explain/comparing.md lists every metric, and in which direction 
   const std::string page = io::read_text_file(CHECKOUT "/docs/explain/comparing.md");
   CHECK(compare_metrics().size() > 5);
   for (const ComparedField& metric : compare_metrics()) {
-    const char* better = metric.role.better == Better::higher ? "higher" : "lower";
+    const char* better = metric.comparison.better == Better::higher ? "higher" : "lower";
     const std::string row = fmt::format("| `{}` | {} | ", metric.name(), better);
     CAPTURE(row);
     CHECK(page.find(row) != std::string::npos);
-    CHECK((page.find(row + "| derived |") != std::string::npos) == metric.role.derived);
+    CHECK((page.find(row + "| derived |") != std::string::npos) == metric.comparison.derived);
   }
 }
 

@@ -82,7 +82,7 @@ class Listing(CacheTest):
         self.assertEqual(found["evictions"], "1")
 
     def test_text_has_a_line_for_each_set_with_its_leases_and_totals(self):
-        self.stage_well("a", "--owner", "job-7")
+        self.stage_well("a", "--lease-id", "job-7")
         self.stage_well("b", "--lease", "0")
         finished = self.verb("ls", "--long")
         self.assertEqual(finished.returncode, 0, finished.stderr)
@@ -105,7 +105,7 @@ class Listing(CacheTest):
         self.assert_error(finished, 0, "the set is complete", "--lease 0")
 
     def test_names_cannot_steer_the_terminal(self):
-        self.stage_well("a", "--owner", "\x1b[31mred")
+        self.stage_well("a", "--lease-id", "\x1b[31mred")
         self.assertNotIn("\x1b", self.verb("ls").stdout)
 
 
@@ -138,11 +138,11 @@ class Room(CacheTest):
         self.assertEqual(sorted(self.listed()), ["a", "c"])
 
     def test_leased_sets_are_exit_5_with_who_holds_them_until_when_and_release_makes_room(self):
-        self.stage_well("a", "--owner", "job-1")
-        self.stage_well("b", "--owner", "job-2")
+        self.stage_well("a", "--lease-id", "job-1")
+        self.stage_well("b", "--lease-id", "job-2")
         self.assert_error(self.limited("c"), 5, "leased by job-1 until", "leased by job-2 until", "cache release")
         self.assertFalse((self.cache / "c").exists())
-        finished = self.verb("release", "--owner", "job-1", "--json", "-")
+        finished = self.verb("release", "--lease-id", "job-1", "--json", "-")
         self.assertEqual(result_of(finished)["result"]["released"], 1)
         self.assertEqual(self.limited("c").returncode, 0)
         self.assertEqual(sorted(self.listed()), ["b", "c"])
@@ -248,7 +248,7 @@ class Collecting(CacheTest):
         self.assertEqual(sorted(path.name for path in (self.cache / "a").iterdir()), [".shardkit", "1.bin", "2.bin"])
 
     def test_gc_ends_with_5_when_leases_hold_more_than_the_limit(self):
-        self.stage_well("a", "--owner", "job-1")
+        self.stage_well("a", "--lease-id", "job-1")
         self.stage_well("b", "--lease", "0")
         self.assert_error(self.verb("gc", "--limit", "1MiB"), 5, "leased by job-1")
         self.assertEqual(sorted(self.listed()), ["a"])
@@ -377,7 +377,7 @@ class Releasing(CacheTest):
         self.assertEqual(self.listed()["a"]["live_leases"], 2)
         replacing = ["stage", self.folder / "src/b", self.cache / "a", "--manifest", "none", "--limit", "1GB"]
         self.assert_error(run("shardctl", *replacing, env=self.PLAIN), 5, "leased by lease-")
-        self.assertEqual(self.verb("release", "--owner", ids[0]).returncode, 0)
+        self.assertEqual(self.verb("release", "--lease-id", ids[0]).returncode, 0)
         self.assert_error(self.verb("gc", "--limit", "0"), 5, f"leased by {ids[1]}")
         self.assertEqual(self.verb("renew", "--lease-id", ids[1], "--lease", "30d").returncode, 0)
         self.assertEqual(self.verb("release", "--lease-id", ids[1]).returncode, 0)
@@ -470,8 +470,8 @@ class Sharing(CacheTest):
 
     def test_users_of_one_group_share_sets_room_and_leases(self):
         limit = ("--cache", self.cache, "--limit", "4MiB")
-        self.stage_as(self.ANNA, "a", *limit, "--owner", "anna")
-        self.stage_as(self.BERT, "a", *limit, "--owner", "bert")
+        self.stage_as(self.ANNA, "a", *limit, "--lease-id", "anna")
+        self.stage_as(self.BERT, "a", *limit, "--lease-id", "bert")
         self.stage_as(self.BERT, "b", *limit, "--lease", "0")
         self.assertEqual({lease["owner"] for lease in self.listed()["a"]["leases"]}, {"anna", "bert"})
         (self.cache / "a/1.bin").unlink()
@@ -518,8 +518,8 @@ class Sharing(CacheTest):
         self.assert_error(self.run_as(self.BERT, *self.command("b", *limit, "3MiB")), 5, "is not accessible to this user")
 
     def test_leases_that_may_not_be_removed_are_named_after_the_others_have_ended(self):
-        self.stage_as(self.ANNA, "a", "--owner", "anna", umask=0o022)
-        self.stage_as(self.BERT, "b", "--owner", "bert")
+        self.stage_as(self.ANNA, "a", "--lease-id", "anna", umask=0o022)
+        self.stage_as(self.BERT, "b", "--lease-id", "bert")
         self.assert_error(self.verb_as(self.BERT, "release", "--all"), 4, "1 lease ended", "a/.shardkit/leases")
         self.assertEqual([len(self.listed()[name]["leases"]) for name in "ab"], [1, 0])
 

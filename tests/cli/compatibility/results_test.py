@@ -1,4 +1,4 @@
-"""Results and baselines that iobench 0.1.0 wrote, read by the programs of this build.
+"""Results and baselines that iobench 1.0 wrote, read by the programs of this build.
 
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/compatibility/results_test.py
 """

@@ -131,8 +131,7 @@ TEST_CASE("the bytes are the same for 1, 2 and 7 threads and for 1 and 3 parts")
   CHECK(f.content("parts") == expected);
 }
 
-TEST_CASE(
-    "a plan whose reasons for files left out are worded otherwise is continued, as 0.1.0 put the source's path there") {
+TEST_CASE("a plan whose reasons for files left out are worded otherwise is continued") {
   const Fixture f;
   ConvertOptions options = f.options("out");
   options.sharding.on_bad = OnBad::skip;

@@ -1,0 +1,299 @@
+#include "dataset/sharding/convert_job.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "system/limits.hpp"
+#include "system/storage.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+constexpr std::size_t kMostListed = 1000;
+
+/// If the scheduler gives a number but not the count, the plan may have it.
+std::optional<PartClaim> claim_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
+  if (!options.in_parts()) return std::nullopt;
+  const bool automatic = options.part.empty() || options.part == "auto";
+  if (automatic && options.parts && planned && *options.parts != *planned) {
+    throw usage_error("--plan has {}, but --parts asks for {}; leave out --parts", format_count(*planned, "part"),
+                      *options.parts);
+  }
+  const std::optional<std::uint64_t> parts = options.parts || !automatic ? options.parts : planned;
+  return parse_part(automatic ? "auto" : options.part, parts, system::process_environment());
+}
+
+/// The free space at `folder`. Throws Error{no_space} if it is less than `bytes` of shards in addition to unpacked
+/// inputs.
+std::uint64_t require_space(const std::string& folder, std::uint64_t bytes, std::uint64_t unpacked, bool dry_run) {
+  const std::uint64_t free = system::free_bytes(folder);
+  const std::uint64_t left = dry_run ? free - std::min(free, unpacked) : free;  // without it they lie there already
+  if (bytes <= left) return free;
+  const std::string beside =
+      unpacked == 0 ? std::string()
+                    : fmt::format(" in addition to the {} of unpacked inputs that stay there until the end",
+                                  format_size(unpacked));
+  throw Error(ErrorCode::no_space, At{folder},
+              "'{}' has {} free, but the shards need {}{}; free space or work in parts", folder, format_size(free),
+              format_size(bytes), beside);
+}
+
+/// Those that are asked for, and those that the set has already.
+IndexKinds kinds_of_set(const IndexKinds& asked, const std::string& folder,
+                        const std::optional<formats::Manifest>& earlier) {
+  if (!earlier) return asked;
+  IndexKinds kinds;  // both in the order of all kinds, which lie in one array
+  std::ranges::set_union(asked, index_kinds_of(folder, earlier->shards), std::back_inserter(kinds));
+  return kinds;
+}
+
+}  // namespace
+
+ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
+                       io::FileSystem& files, Context& ctx)
+    : target_(std::move(target)),
+      kinds_(parse_index_kinds(options.index)),
+      claim_(claim_part(options, parts)),
+      recheck_(options.recheck),
+      dry_run_(options.dry_run),
+      cores_(system::thread_count(options.threads)),
+      files_(files),
+      ctx_(ctx),
+      start_(std::chrono::steady_clock::now()) {}
+
+OutputSet& ConvertJob::add_set(const std::string& name) {
+  if (name.empty()) return sets_.emplace_back(files_, name, target_, dry_run_);
+  const ShardTarget whole(files_, target_);
+  if (std::filesystem::exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
+    throw Error(ErrorCode::conflict, At{target_},
+                "'{}' is the folder of one set of shards; choose another folder for several sets", target_);
+  }
+  return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
+}
+
+void ConvertJob::prepare(OutputSet& set) {
+  require_part();
+  set.prepare();
+  // Before there is a plan, so that nobody finds a plan of parts whose division is not known.
+  if (const Part* part = claim_ ? std::get_if<Part>(&*claim_) : nullptr) set.announce_part(*part);
+}
+
+void ConvertJob::require_part() {
+  const ArrayTask* claimed = claim_ ? std::get_if<ArrayTask>(&*claim_) : nullptr;
+  if (claimed == nullptr) return;
+  const ArrayTask task = with_planned_parts(*claimed);
+  const auto is_recorded = [](const OutputSet& set) { return set.division().has_value(); };
+  if (std::ranges::none_of(sets_, is_recorded)) division_of(task);
+}
+
+/// The task with the number of parts that a plan in the target has.
+ArrayTask ConvertJob::with_planned_parts(ArrayTask task) {
+  for (OutputSet& set : sets_) {
+    if (!set.is_plan_open() && set.has_plan()) set.open_plan();
+    if (!set.is_plan_open()) continue;
+    const std::optional<std::uint64_t> planned = set.plan().head().parts;
+    if (planned && task.parts && *planned != *task.parts) {
+      throw usage_error("the plan of '{}' has {}, but --parts asks for {}; leave out --parts", set.folder(),
+                        format_count(*planned, "part"), *task.parts);
+    }
+    if (planned) task.parts = planned;
+  }
+  return task;
+}
+
+void ConvertJob::settle_part() {
+  if (!claim_) return;
+  const ArrayTask* task = std::get_if<ArrayTask>(&*claim_);
+  part_ = task != nullptr ? part_of_task(with_planned_parts(*task)) : std::get<Part>(*claim_);
+  for (OutputSet& set : sets_) set.announce_part(*part_);
+}
+
+/// One division for all sets: the first that is recorded, or what this task knows.
+Part ConvertJob::part_of_task(const ArrayTask& task) {
+  std::optional<Division> recorded;
+  for (const OutputSet& set : sets_) {
+    if (!recorded) recorded = set.division();
+  }
+  const Division division = recorded ? *recorded : division_of(task);
+  const Part part = part_of(task, division, target_);
+  for (OutputSet& set : sets_) {
+    if (!(set.record_division(division) == division)) {
+      throw Error(ErrorCode::conflict, At{set.folder()},
+                  "another array job divides '{}' into other parts than this one; use --part I/N", set.folder());
+    }
+  }
+  return part;
+}
+
+std::uint64_t ConvertJob::find_finished() {
+  std::uint64_t bytes = 0;
+  ctx_.progress().next_stage();
+  for (OutputSet& set : sets_) {
+    const std::vector<formats::PlanShard>& planned = set.plan().shards();
+    const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
+    ctx_.progress().start("check", end - begin);
+    for (std::size_t shard = begin; shard < end; ++shard) {
+      ctx_.throw_if_stopped();
+      if (!set.shards.emplace_back(set.finished(shard, recheck_))) bytes += planned[shard].bytes;
+      ++ctx_.progress().items;
+    }
+  }
+  return bytes;
+}
+
+void ConvertJob::resume(WrittenSets& result, std::uint64_t unpacked) {
+  result.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const std::uint64_t missing = find_finished();
+  std::size_t kept = 0;
+  std::size_t all = 0;
+  for (const OutputSet& set : sets_) {
+    for (const auto& shard : set.shards) kept += shard ? 1 : 0;
+    all += set.shards.size();
+  }
+  if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
+  if (dry_run_) system::require_writable(target_);
+  const std::uint64_t free = require_space(target_, missing, unpacked, dry_run_);
+  if (!dry_run_) return;
+  const std::size_t shards = all - kept;
+  std::size_t files = 2 * shards + sets_.size();  // an index for each shard, a manifest for each set
+  for (const formats::IndexKind* kind : kinds_)
+    files += (kind->shard_file == nullptr ? 0 : shards) + kind->set_files.size() * sets_.size();
+  result.dry_run = DryRun{files, shards, missing, free};
+}
+
+void ConvertJob::reopen(OutputSet& set, const std::vector<std::size_t>& shards) {
+  const auto [begin, end] = shards_of(part_.value_or(Part{}), set.plan().shards().size());
+  for (const std::size_t shard : shards) {
+    if (shard >= begin && shard < end) set.reopen(shard);
+  }
+}
+
+std::uint64_t ConvertJob::planned_samples(const OutputSet& set) const {
+  const std::vector<formats::PlanShard>& planned = set.plan().shards();
+  const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
+  std::uint64_t samples = 0;
+  for (std::size_t shard = begin; shard < end; ++shard) samples += planned[shard].samples;
+  return samples;
+}
+
+/// Fills in the summaries that the set lacks.
+WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bool md5, WrittenSets& result,
+                                        std::uint64_t may_skip) {
+  const std::vector<formats::PlanShard>& planned = set.plan().shards();
+  const std::size_t begin = shards_of(part_.value_or(Part{}), planned.size()).first;
+  std::vector<std::size_t> missing;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;  // less when samples are left out
+  for (std::size_t i = 0; i < set.shards.size(); ++i) {
+    if (set.shards[i]) continue;
+    missing.push_back(begin + i);
+    samples += planned[begin + i].samples;
+    bytes += planned[begin + i].bytes;
+  }
+  // Resized images have fewer bytes than planned, so progress counts only samples.
+  ctx_.progress().next_stage();
+  const bool resizes = set.plan().head().options.contains("resize");
+  ctx_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
+  const auto start = std::chrono::steady_clock::now();
+  WriteResult written = write_shards(
+      {set.plan(), source, set.folder(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, ctx_);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  samples_written_ += samples;
+  bytes_written_ += ctx_.progress().bytes;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (written.summaries[i]) ++result.shards_written;
+    set.shards[missing[i] - begin] = std::move(written.summaries[i]);
+  }
+  result.shards_reused += set.shards.size() - missing.size();
+  return written;
+}
+
+SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
+  const std::optional<formats::Manifest> earlier = set.earlier_manifest();
+  const IndexKinds kinds = kinds_of_set(kinds_, set.folder(), earlier);
+  WriteResult written =
+      write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
+  SetOutcome outcome{{}, std::move(written.bad)};
+  if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
+  const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
+  const formats::Manifest published = part_ ? manifest : set.whole_manifest(earlier, manifest);
+  write_reader_indexes(files_, set.folder(), published.shards, kinds, !part_, cores_, ctx_,
+                       published.shards.size() - manifest.shards.size());
+  const std::string path = publish(set, published);
+
+  result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
+  result.samples += manifest.samples;
+  result.shards += manifest.shards.size();
+  result.bytes += manifest.bytes;
+  result.phases_seconds.read += written.seconds.read;
+  result.phases_seconds.write += written.seconds.write;
+  result.phases_seconds.sync += written.seconds.sync;
+  result.reads_in_flight = std::max<std::uint64_t>(result.reads_in_flight, written.in_flight);
+  const double elapsed = std::max(seconds_, 1e-9);
+  result.files_per_second = static_cast<double>(samples_written_) / elapsed;
+  result.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
+  return outcome;
+}
+
+void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& manifest) {
+  // What was discarded may be in the indexes of the whole set.
+  const IndexKinds kinds = set.has_discarded() ? kinds_of_set(kinds_, set.folder(), manifest) : kinds_;
+  if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, ctx_);
+}
+
+std::string ConvertJob::publish(const OutputSet& set, const formats::Manifest& manifest) {
+  set.require_run();
+  set.refuse_superseded();
+  if (!part_) return publish_manifest(files_, set.folder(), manifest);
+  const std::string path = set.state_path(part_file_name(*part_));
+  formats::Manifest of_part = manifest;
+  of_part.classes.clear();  // the plan has them once for all parts
+  io::publish(files_, path, as_bytes(formats::write_manifest(of_part)));
+  return path;
+}
+
+void list_skipped(std::vector<formats::IndexSkip>& listed, const std::vector<formats::IndexSkip>& skipped,
+                  const std::string& folder) {
+  for (const formats::IndexSkip& skip : skipped) {
+    if (listed.size() == kMostListed) break;
+    listed.push_back({folder + skip.path, skip.reason});
+  }
+}
+
+void WritePhases::describe(FieldList& v) {
+  v.field({"scan", Unit::seconds, "time for listing the source and planning"}, scan);
+  v.field({"read", Unit::seconds, "time for reading the source, sum of all threads"}, read);
+  v.field({"write", Unit::seconds, "time for hashing and writing shards, sum of all threads"}, write);
+  v.field({"sync", Unit::seconds, "time for making shards durable, in parallel with the other phases"}, sync);
+}
+
+void WrittenSet::describe(FieldList& v) {
+  v.field({"name", "name of the set, such as train; empty if the target is the only one"}, name);
+  v.field({"samples", Unit::count, "samples in its shards of this part"}, samples);
+  v.field({"shards", Unit::count, "shards of this part, including those that were already finished"}, shards);
+  v.field({"bytes", Unit::bytes, "bytes of those shards"}, bytes);
+  v.field({"manifest", "manifest of the shards"}, manifest);
+  v.field({"plan_hash", "hash of the plan"}, plan_hash);
+}
+
+void WrittenSets::describe(FieldList& v) {
+  v.field({"resumed", "what an earlier run had finished, such as 4 of 9 shards kept; null if nothing"}, resumed);
+  v.field({"samples", Unit::count, "samples in the shards of this part"}, samples);
+  v.field({"shards", Unit::count, "shards of this part, including those that were already finished"}, shards);
+  v.field({"bytes", Unit::bytes, "bytes of those shards"}, bytes);
+  v.field({"files_per_second", Unit::per_second, "samples written divided by the time since the end of the plan"},
+          files_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "tar bytes written divided by the same time"}, bytes_per_second);
+  v.field({"phases_seconds", Unit::seconds, "time by phase"}, phases_seconds);
+  v.field({"shards_written", Unit::count, "shards written in this run"}, shards_written);
+  v.field({"shards_reused", Unit::count, "shards that were already finished"}, shards_reused);
+  v.field({"sets", "the target, or each of its sets"}, sets);
+  v.field(kDryRunResult, dry_run);
+}
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,266 @@
+#include "dataset/stage/cache_reservation.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/error.hpp"
+#include "core/field_tree.hpp"
+#include "core/remedies.hpp"
+#include "io/publish.hpp"
+#include "staging/lease.hpp"
+#include "staging/node_cache.hpp"
+#include "system/storage.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLookEvery = 2;  // seconds
+
+/// Folders from the cache to the target; -1 when it is not found there.
+int depth_in(const std::string& cache, const std::string& target) {
+  const fs::path way = fs::weakly_canonical(target).lexically_relative(fs::weakly_canonical(cache));
+  int depth = 0;
+  for (const fs::path& step : way) {
+    if (step == "." || step.empty()) continue;
+    if (step.native().starts_with('.')) return -1;
+    ++depth;
+  }
+  return way.empty() || depth > staging::kDeepestStagedFolder ? -1 : depth;
+}
+
+/// Others of the group of a shared cache could neither evict nor update what this process creates there.
+void warn_of_umask(const std::string& cache, Context& ctx) {
+  struct stat info {};
+  constexpr mode_t kShared = S_ISGID | S_IWGRP;
+  if (::stat(cache.c_str(), &info) != 0 || (info.st_mode & kShared) != kShared) return;
+  const mode_t mask = ::umask(077);
+  ::umask(mask);
+  if ((mask & S_IWGRP) == 0) return;
+  ctx.warn("not_shared",
+           "'{}' is shared by a group, but with umask {:03o} its members can neither evict "
+           "nor update this set; use umask 002",
+           cache, mask);
+}
+
+}  // namespace
+
+std::uint64_t final_bytes(const staging::StageTarget& target, const staging::StagedSetId& set,
+                          const std::vector<staging::StageFile>& wanted,
+                          const std::vector<staging::ManifestSet>& manifests) {
+  std::uint64_t bytes = 0;
+  std::set<std::string> counted;
+  for (const staging::ManifestSet& manifest : manifests) {
+    counted.insert(manifest.name());
+    bytes += manifest.text.size();
+  }
+  for (const staging::StageFile& file : wanted) {
+    if (counted.insert(file.object.name).second) bytes += file.object.size;
+  }
+  const staging::StageJournal::State journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
+  if (!journal.set || !journal.set->is(set)) return bytes;
+  for (const auto& [name, file] : journal.files) {
+    if (!counted.contains(name)) bytes += file.bytes;
+  }
+  return bytes;
+}
+
+std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
+  std::uint64_t missing = 0;
+  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_arrived(file, journal);
+  return missing;
+}
+
+std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
+  std::uint64_t need = 0;  // space that is reserved for partial files is not needed a second time
+  for (const staging::StageFile& file : wanted) need += file.object.size - target.bytes_on_disk(file, journal);
+  const std::uint64_t free = system::free_bytes(target.folder());
+  if (need <= free) return free;
+  throw Error(ErrorCode::no_space, At{target.folder()},
+              "{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
+              "a larger disk, or evict old sets with --cache",
+              format_size(need), target.folder(), format_size(free));
+}
+
+void CacheShareOptions::describe(FieldList& v) {
+  v.topic("Node cache");
+  v.field({"limit", Unit::bytes,
+           "maximum size of DST, or with --cache of all sets there; evicts sets without a lease, least recently used "
+           "first; fails before copying if that is not enough"},
+          limit);
+  v.field({"cache",
+           "folder of all staged folders that share the limit and the disk; DST must be inside, at most 4 levels down",
+           "DIR", kSharedOutput},
+          cache);
+  v.field({"lease", Unit::seconds,
+           "time from now that DST is protected from eviction and replacement, unless `shardctl cache release` ends it "
+           "earlier; 0: only while it is being staged",
+           between(0, staging::kLongestLease)},
+          lease);
+  v.field(staging::kLeaseIdOption, lease_id);
+  v.field({"wait", Unit::seconds,
+           "if there is no space, wait up to this long until leases end or other stages finish; then exit 5"},
+          wait);
+}
+
+void check(const CacheShareOptions& options, const std::string& target) {
+  check_ranges(options);
+  if (!options.cache.empty() && depth_in(options.cache, target) == 0) {
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is the cache itself; give a folder for the set in it, such as '{}'", target,
+                io::join_path(target, "train"));
+  }
+  if (!options.cache.empty() && depth_in(options.cache, target) < 0) {
+    throw Error(ErrorCode::usage, At{target},
+                "the target '{}' is not inside the cache '{}' at most {} levels down without hidden "
+                "folders, so --limit could not count it",
+                target, options.cache, staging::kDeepestStagedFolder);
+  }
+}
+
+CacheReservation::CacheReservation(io::FileSystem& files, staging::StageTarget& target,
+                                   const CacheShareOptions& options, system::Clock& clock, Context& ctx)
+    : files_(files),
+      target_(target),
+      options_(options),
+      clock_(clock),
+      ctx_(ctx),
+      job_id_(options.lease_id.empty() ? staging::job_lease_id(system::process_environment()) : options.lease_id),
+      id_(job_id_.empty() ? staging::random_lease_id() : job_id_) {}
+
+bool CacheReservation::keep(const std::function<bool()>& still_holds) {
+  try {
+    if (options_.lease > 0 && !keep_by_lease(still_holds)) return false;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::denied && error.code() != ErrorCode::no_space) throw;
+    if (!lease_)
+      ctx_.warn("not_leased",
+                "the set is complete, but it may be evicted, because no lease could be taken "
+                "or renewed (--lease 0 takes none): {}",
+                error.what());
+  }
+  staging::mark_used(target_.folder());
+  return true;
+}
+
+bool CacheReservation::keep_by_lease(const std::function<bool()>& still_holds) {
+  io::FolderLock lock(target_.path_of(staging::kStageLockPath));  // no process evicts while it is shared
+  if (!lock.try_take(io::LockMode::shared) || !still_holds()) return false;
+  take_lease();
+  files_.open_append(target_.path_of(staging::kHitsPath))->write(as_bytes("\n"));
+  return true;
+}
+
+void CacheReservation::await_space(const std::function<void()>& attempt) {
+  const system::Seconds deadline = clock_.monotonic() + system::Seconds(options_.wait);
+  bool is_waiting = false;
+  while (true) {
+    try {
+      return attempt();
+    } catch (const staging::NeverFits&) {
+      drop_lease();
+      throw;
+    } catch (const Error& error) {
+      const system::Seconds left = deadline - clock_.monotonic();
+      if (error.code() != ErrorCode::no_space) throw;
+      drop_lease();
+      if (left.count() <= 0) throw;
+      target_.release();
+      if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
+      ctx_.progress().start_for("wait for space", left.count());
+      clock_.sleep(std::min(left, system::Seconds(kLookEvery)), ctx_.stop_token());
+    }
+  }
+}
+
+void CacheReservation::check_limit(std::uint64_t need) const {
+  if (need <= options_.limit.value_or(need)) return;
+  throw Error(ErrorCode::no_space, At{target_.folder()},
+              "{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
+              typed_size(*options_.limit));
+}
+
+void CacheReservation::check_space(std::uint64_t need) const {
+  if (options_.cache.empty()) return;
+  staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
+}
+
+void CacheReservation::take_space(std::uint64_t need) {
+  std::optional<io::FolderLock> lock;
+  if (!options_.cache.empty()) {
+    lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
+    staging::evict_for(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
+                       ctx_.stop_token(), [&](const staging::StagedFolder& folder) {
+                         report_evicted(folder.path, folder.removable_bytes(), folder.source);
+                       });
+  }
+  warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, ctx_);
+  if (!job_id_.empty()) take_lease();
+  target_.journal().announce(need);
+}
+
+void CacheReservation::check_replace(const Replacement& replacement) const {
+  const bool is_newer = replacement.found.source == replacement.asked.source;
+  const std::string what = fmt::format(
+      "'{}' contains {} copy of {} (from '{}', manifest {}; requested is {})", target_.folder(),
+      replacement.finished ? "a finished" : "an unfinished", is_newer ? "another version of the set" : "another set",
+      replacement.found.source, to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
+  const bool needs_eviction = replacement.finished && !replacement.is_update && !options_.limit;
+  const std::string evict = needs_eviction ? remedy::evict(target_.folder()) : "";
+  std::string release;
+  for (const staging::LeaseFile& lease : staging::read_leases(target_.folder())) {
+    if (!lease.lives_at(clock_.now())) continue;
+    if (lease.lease && lease.lease->owner == id_) {
+      release = remedy::release(target_.folder(), id_) + " && ";
+      continue;
+    }
+    throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
+                fmt::format("{}, {}; choose another folder, or when it is no longer in use {}{}", what,
+                            staging::describe(lease), staging::how_to_end(lease, target_.folder()),
+                            needs_eviction ? fmt::format(", then `{}`", evict) : ""),
+                target_.folder());
+  }
+  if (!needs_eviction) return;
+  throw Error(ErrorCode::conflict, At{target_.folder()},
+              "{}; choose another folder, or when it is no longer in use evict it with `{}{}`; with "
+              "--limit, a set without leases of others is replaced",
+              what, release, evict);
+}
+
+void CacheReservation::replace(const Replacement& replacement) {
+  check_replace(replacement);
+  if (replacement.is_update) return;
+  const auto found = staging::look_at_staged(target_.folder());
+  report_evicted(target_.folder(), found ? found->removable_bytes() : 0, replacement.found.source);
+}
+
+void CacheReservation::report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source) {
+  evicted_.push_back(fmt::format("'{}' ({} from '{}')", folder, format_size(bytes), source));
+  ctx_.warn("evicted", evicted_.back() + " was evicted");
+}
+
+void CacheReservation::drop_lease() noexcept {
+  try {
+    if (!lease_ || target_.marker()) return;
+    staging::release_lease(files_, target_.folder(), id_);
+    lease_.reset();
+  } catch (...) {
+    return;  // it ends by itself
+  }
+}
+
+void CacheReservation::take_lease() {
+  if (options_.lease == 0) return;
+  const system::WallTime now = clock_.now();
+  lease_ = staging::extend_lease(files_, target_.folder(), {id_, now, staging::lease_end(now, options_.lease)});
+}
+
+}  // namespace shardkit::dataset
