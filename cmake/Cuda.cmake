@@ -50,7 +50,7 @@ if(SHARDKIT_CUDA STREQUAL "OFF")
 else()
   # "native" would ask for a GPU. The last one also embeds PTX, for devices that are newer still.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES "75-real;80-real;90-real;100-real;120")
+    set(CMAKE_CUDA_ARCHITECTURES "75;80-real;90-real;100-real;120")
   endif()
   shardkit_why_no_cuda(why_no_cuda)
   if(why_no_cuda AND SHARDKIT_CUDA STREQUAL "ON")

@@ -58,8 +58,7 @@ void add_links(const bench::TransferResult& result, std::string& out) {
       out += ", PCIe link unknown\n";
       continue;
     }
-    fmt::format_to(to, ", PCIe {} x{}: {} on the wire", *device.pcie_generation, *device.pcie.width,
-                   format_rate(*device.wire_limit));
+    fmt::format_to(to, ", {}: {} on the wire", bench::link_name(device), format_rate(*device.wire_limit));
     if (device.payload_limit) fmt::format_to(to, ", {} after packet headers", format_rate(*device.payload_limit));
     if (device.max_wire_limit && *device.wire_limit < *device.max_wire_limit) {
       fmt::format_to(to, " (device and slot support {})", format_rate(*device.max_wire_limit));

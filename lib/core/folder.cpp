@@ -10,7 +10,7 @@ unsigned char FolderEntry::followed_type() const {
   if (type != DT_LNK && type != DT_UNKNOWN) return type;
   struct stat info {};
   if (::stat(path().c_str(), &info) != 0) return DT_UNKNOWN;
-  return IFTODT(info.st_mode);
+  return static_cast<unsigned char>(IFTODT(info.st_mode));  // a macro of glibc that gives an unsigned int
 }
 
 std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_code& error, FolderId* id) {

@@ -1,4 +1,5 @@
 #include <array>
+#include <cstdlib>
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -193,7 +194,11 @@ class CudaDevice final : public Device {
     return {static_cast<std::byte*>(memory), bytes};
   }
 
-  void free(DeviceSpan memory) override { cudaFree(memory.data); }
+  // Releasing does not throw. In a thread that selected no device it would make a context on GPU 0.
+  void free(DeviceSpan memory) override {
+    cudaSetDevice(index_);
+    cudaFree(memory.data);
+  }
 
   MutableBytes allocate_pinned(std::size_t bytes, bool write_combined) override {
     select_cuda_device(index_);
@@ -203,14 +208,20 @@ class CudaDevice final : public Device {
     return {static_cast<std::byte*>(memory), bytes};
   }
 
-  void free_pinned(MutableBytes memory) override { cudaFreeHost(memory.data()); }
+  void free_pinned(MutableBytes memory) override {
+    cudaSetDevice(index_);
+    cudaFreeHost(memory.data());
+  }
 
   void register_memory(MutableBytes memory) override {
     select_cuda_device(index_);
     check_cuda(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterDefault), "pin memory");
   }
 
-  void unregister_memory(MutableBytes memory) override { cudaHostUnregister(memory.data()); }
+  void unregister_memory(MutableBytes memory) override {
+    cudaSetDevice(index_);
+    cudaHostUnregister(memory.data());
+  }
 
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(index_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(index_); }
@@ -246,6 +257,9 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::vector<std::unique_ptr<Device>> open_devices() {
+  // Streams that share one of the 8 connections of the default wait for each other, behind a closed gate for ever. CUDA
+  // reads this when the first context is made. A value set by the user is kept.
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int count = 0;  // left as it is if there is no driver
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result != cudaSuccess || count == 0) {

@@ -45,9 +45,12 @@ struct CufileStats {
   std::byte bytes[16384];
 };
 
-/// Where the CufileGpuStats start in the statistics of libcufile's `version` (1150 is 1.15); empty if unknown.
+/// The first libcufile that counts reads itself; 1150 is 1.15.
+inline constexpr int kFirstWithStats = 1150;
+
+/// Where the CufileGpuStats start in the statistics of libcufile's `version`; empty if unknown.
 constexpr std::optional<std::size_t> gpu_stats_offset(int version) {
-  if (version >= 1150 && version < 1190) return 1024;
+  if (version >= kFirstWithStats && version < 1190) return 1024;
   if (version >= 1190 && version < 1210) return 1136;
   return std::nullopt;
 }

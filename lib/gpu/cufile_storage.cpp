@@ -1,10 +1,14 @@
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "gpu/cuda_queue.hpp"
 #include "gpu/cufile_library.hpp"
 #include "gpu/direct_storage.hpp"
@@ -26,11 +30,27 @@ std::string cufile_text(CufileError error) {
   return fmt::format("{}: {}", error.error, meaning(error.error));
 }
 
+/// Reads by nvidia-fs for all processes; empty where the module is not loaded or counts nothing (rw_stats_enabled=0).
+/// The line is "Reads : n=54 ok=54 err=0 readMiB=432 io_state_err=0" (nvfs-stat.c of gds-nvidia-fs).
+std::optional<std::uint64_t> nvidia_fs_reads(const system::Probe& probe) {
+  const std::string statistics = probe.text("/proc/driver/nvidia-fs/stats").value_or("");
+  const std::string_view line = system::line_value(statistics, "Reads");
+  const std::size_t at = line.find("n=");
+  if (at == std::string_view::npos || line.substr(0, at).find_first_not_of(": \t") != std::string_view::npos) return {};
+  const std::string_view number = line.substr(at + 2);
+  return parse_count(number.substr(0, number.find(' ')));
+}
+
 class CufileFile final : public DirectFile {
  public:
-  CufileFile(const CufileLibrary& cufile, const DeviceSpan& registered, int device, CufileLibrary::Handle handle,
-             std::string path)
-      : cufile_(cufile), registered_(registered), device_(device), handle_(handle), path_(std::move(path)) {}
+  CufileFile(const CufileLibrary& cufile, const DeviceSpan& registered, std::atomic<std::uint64_t>& reads, int device,
+             CufileLibrary::Handle handle, std::string path)
+      : cufile_(cufile),
+        registered_(registered),
+        reads_(reads),
+        device_(device),
+        handle_(handle),
+        path_(std::move(path)) {}
   ~CufileFile() override { cufile_.handle_deregister(handle_); }
   CufileFile(const CufileFile&) = delete;
   CufileFile& operator=(const CufileFile&) = delete;
@@ -50,6 +70,7 @@ class CufileFile final : public DirectFile {
         throw Error(ErrorCode::io, fmt::format("cuFile cannot read '{}' at byte {}: {}", path_, offset + done, why),
                     path_, offset + done);
       }
+      reads_.fetch_add(1, std::memory_order_relaxed);
       done += static_cast<std::size_t>(got);
     }
   }
@@ -57,6 +78,7 @@ class CufileFile final : public DirectFile {
  private:
   const CufileLibrary& cufile_;
   const DeviceSpan& registered_;
+  std::atomic<std::uint64_t>& reads_;
   int device_;
   CufileLibrary::Handle handle_;
   std::string path_;
@@ -64,18 +86,14 @@ class CufileFile final : public DirectFile {
 
 class CufileStorage final : public DirectStorage {
  public:
-  explicit CufileStorage(int device) : device_(device) {
+  CufileStorage(int device, const system::Probe& probe) : probe_(probe), device_(device) {
     select_cuda_device(device_);
     const CufileError result = cufile_.driver_open();
     if (result.error != kCufileSuccess) {
       throw Error(ErrorCode::unsupported,
                   fmt::format("no GPUDirect Storage: cuFileDriverOpen failed: {}", cufile_text(result)));
     }
-    // Level 3 counts the paths of reads.
-    if (cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
-        cufile_.set_stats_level(3).error == kCufileSuccess && cufile_.stats_start().error == kCufileSuccess) {
-      counts_at_ = find_counts();
-    }
+    start_counting();
   }
   ~CufileStorage() override {
     if (registered_.data) cufile_.buffer_deregister(registered_.data);
@@ -94,7 +112,7 @@ class CufileStorage final : public DirectStorage {
     if (result.error != kCufileSuccess) {
       throw Error(ErrorCode::unsupported, At{path}, "cuFile does not support '{}': {}", path, cufile_text(result));
     }
-    return std::make_unique<CufileFile>(cufile_, registered_, device_, handle, path);
+    return std::make_unique<CufileFile>(cufile_, registered_, reads_, device_, handle, path);
   }
 
   bool register_memory(DeviceSpan memory) override {
@@ -105,6 +123,7 @@ class CufileStorage final : public DirectStorage {
   }
 
   std::optional<DirectReads> reads() const override {
+    if (nvidia_fs_before_) return reads_by_driver();
     const auto all = std::make_unique<CufileStats>();
     if (!counts_at_ || cufile_.stats(all.get()).error != kCufileSuccess) return std::nullopt;
     CufileGpuStats stats;
@@ -119,22 +138,42 @@ class CufileStorage final : public DirectStorage {
   }
 
  private:
-  std::optional<std::size_t> find_counts() const {
+  /// By libcufile's own statistics, of which level 3 has the paths of reads. Libraries before those did not have the
+  /// kernel's peer-to-peer reads either: what nvidia-fs did not read was read to the host.
+  void start_counting() {
     int version = 0;
-    if (!cufile_.version || cufile_.version(&version).error != kCufileSuccess) return std::nullopt;
-    return gpu_stats_offset(version);
+    if (cufile_.version && cufile_.version(&version).error != kCufileSuccess) return;
+    if (version < kFirstWithStats) {
+      nvidia_fs_before_ = nvidia_fs_reads(probe_);
+    } else if (cufile_.set_stats_level && cufile_.stats_start && cufile_.stats &&
+               cufile_.set_stats_level(3).error == kCufileSuccess && cufile_.stats_start().error == kCufileSuccess) {
+      counts_at_ = gpu_stats_offset(version);
+    }
+  }
+
+  std::optional<DirectReads> reads_by_driver() const {
+    const auto now = nvidia_fs_reads(probe_);
+    if (!now || *now < *nvidia_fs_before_) return std::nullopt;
+    const std::uint64_t own = reads_.load(std::memory_order_relaxed);
+    DirectReads reads;
+    reads.nvidia_fs = std::min(own, *now - *nvidia_fs_before_);
+    reads.posix = own - reads.nvidia_fs;
+    return reads;
   }
 
   const CufileLibrary cufile_;
+  const system::Probe& probe_;
   DeviceSpan registered_;
+  std::atomic<std::uint64_t> reads_{0};
+  std::optional<std::uint64_t> nvidia_fs_before_;  ///< its reads when this was opened, if they are to be used
   int device_;
   std::optional<std::size_t> counts_at_;  ///< offset of the counts of reads; empty if this library has none we know
 };
 
 }  // namespace
 
-std::unique_ptr<DirectStorage> open_direct_storage(const Device& device) {
-  return std::make_unique<CufileStorage>(static_cast<int>(device.facts().index));
+std::unique_ptr<DirectStorage> open_direct_storage(const Device& device, const system::Probe& probe) {
+  return std::make_unique<CufileStorage>(static_cast<int>(device.facts().index), probe);
 }
 
 }  // namespace shardkit::gpu

@@ -79,8 +79,12 @@ std::string reason(int error, std::string_view error_name, int driver, int runti
 }  // namespace
 
 std::string cuda_text(int error, std::string_view error_name) {
-  constexpr std::array<std::pair<int, std::string_view>, 4> kRemedies{
+  constexpr std::array<std::pair<int, std::string_view>, 5> kRemedies{
       {{46, ": compute mode Exclusive or Prohibited refuses this process (nvidia-smi -q -d COMPUTE)"},
+       {209,
+        ": this program has no code for this GPU: it needs compute capability 7.5 (Turing) or later, and the one that "
+        "was "
+        "given if it was built with -DCMAKE_CUDA_ARCHITECTURES"},
        {214, ": GPU memory is damaged; nvidia-smi -q -d ECC,ROW_REMAPPER shows details, and the GPU needs a reset"},
        {802, ": the NVLink switches are not set up; nvidia-fabricmanager must run, in the version of the driver"},
        {999, ": often a driver whose device nodes /dev/nvidia* are missing or not accessible to this user"}}};

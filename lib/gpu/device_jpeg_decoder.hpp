@@ -20,7 +20,7 @@ namespace shardkit::gpu {
 
 /// How a GPU decodes.
 enum class JpegEngine {
-  hardware,   ///< hardware decoders (A100, H100 and later): baseline only
+  hardware,   ///< hardware decoders (A100, A30, Ada, Hopper and later): baseline only
   hybrid,     ///< entropy decoding on the CPU, the rest on the GPU: small images
   gpu_hybrid  ///< entropy decoding also on the GPU: large images, baseline only
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpu/device.hpp"
+#include "system/probe.hpp"
 
 /// Reads files directly into GPU memory (GPUDirect Storage). Implemented with cuFile, and in tests with plain reads.
 namespace shardkit::gpu {
@@ -35,12 +36,13 @@ class DirectStorage {
   /// Registers memory as a target, so that reads need no intermediate step; false if that fails (there is a limit).
   /// Once; the memory outlives the storage.
   virtual bool register_memory(DeviceSpan memory) = 0;
-  /// Empty if the library is too old to report it.
+  /// Empty if it cannot be known: of a library whose statistics shardkit does not know, or, before 1.15, where
+  /// nvidia-fs does not count reads. Its counter is that of all processes.
   virtual std::optional<DirectReads> reads() const = 0;
 };
 
 /// Reads into memory of this GPU. Throws Error{unsupported} with one line that names what is missing: cuFile in this
-/// build, its library, its driver.
-std::unique_ptr<DirectStorage> open_direct_storage(const Device& device);
+/// build, its library, its driver. `probe` outlives it.
+std::unique_ptr<DirectStorage> open_direct_storage(const Device& device, const system::Probe& probe);
 
 }  // namespace shardkit::gpu

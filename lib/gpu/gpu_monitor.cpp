@@ -26,6 +26,8 @@ constexpr std::array kClockLimits{
     ClockLimit{"hw_thermal_slowdown", true},
     ClockLimit{"hw_power_brake_slowdown", true},
     ClockLimit{"display_clock_setting", false},
+    ClockLimit{"board_limit", false},
+    ClockLimit{"reliability", false},
 };
 
 void take(const std::optional<std::uint64_t>& generation, std::optional<double>& speed) {
@@ -90,6 +92,9 @@ GpuSight look_at_gpus() {
 
 void GpuState::describe(FieldList& v) {
   v.field({"index", Unit::count, "number, as counted by nvidia-smi"}, index);
+  v.field({"fault",
+           "why the GPU does not answer: lost (fallen off the bus), reset-required, unreachable; null if it answers"},
+          fault);
   v.field({"name", "model"}, name);
   v.field({"pci_address", "domain:bus:device.function"}, pci_address);
   v.field({"numa_node", Unit::count, "nearest NUMA node of the host"}, numa_node);
@@ -101,6 +106,9 @@ void GpuState::describe(FieldList& v) {
   v.field({"max_pcie_lanes", Unit::count, "PCIe lanes that GPU and slot support"}, max_pcie_lanes);
   v.field({"gpu_pcie_generation", Unit::count, "PCIe generation that the GPU would support in another slot"},
           gpu_pcie_generation);
+  v.field({"c2c", Unit::bytes_per_second,
+           "rate of NVLink-C2C to the CPU in one direction, which copies use instead of PCIe"},
+          c2c_rate);
   v.field({"sm_clock_hertz", "current clock of the processors"}, sm_clock);
   v.field({"max_sm_clock_hertz", "highest clock of the processors"}, max_sm_clock);
   v.field({"memory_clock_hertz", "current clock of the memory"}, memory_clock);

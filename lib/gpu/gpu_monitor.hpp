@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/fields.hpp"
@@ -13,9 +15,20 @@
 /// includes GPUs that CUDA_VISIBLE_DEVICES hides. Tests use a fake (tests/support/fake_gpu_monitor.hpp).
 namespace shardkit::gpu {
 
+/// Why a GPU answers nothing or not everything.
+enum class GpuFault {
+  lost,            ///< it has fallen off the bus
+  reset_required,  ///< it works again only after a reset
+  unreachable      ///< the driver has another reason
+};
+constexpr auto enum_names(GpuFault) {
+  return std::to_array<std::string_view>({"lost", "reset-required", "unreachable"});
+}
+
 /// One GPU. Values that the GPU or its driver do not report are empty, never 0.
 struct GpuState {
-  std::uint64_t index = 0;  ///< as counted by nvidia-smi
+  std::uint64_t index = 0;        ///< as counted by nvidia-smi
+  std::optional<GpuFault> fault;  ///< then only the index is sure to be known
   std::string name;
   std::string pci_address;                           ///< "0000:17:00.0", as in /sys
   std::optional<std::uint64_t> numa_node;            ///< nearest node of the host
@@ -26,6 +39,7 @@ struct GpuState {
   std::optional<std::uint64_t> max_pcie_generation;  ///< supported by GPU and slot together
   std::optional<std::uint64_t> max_pcie_lanes;       ///< of both GPU and slot
   std::optional<std::uint64_t> gpu_pcie_generation;  ///< supported by the GPU in another slot
+  std::optional<double> c2c_rate;                    ///< NVLink-C2C to the CPU in one direction, bytes per second
   std::optional<std::uint64_t> sm_clock;             ///< hertz
   std::optional<std::uint64_t> max_sm_clock;         ///< hertz
   std::optional<std::uint64_t> memory_clock;         ///< hertz
@@ -52,7 +66,7 @@ class GpuMonitor {
  public:
   virtual ~GpuMonitor() = default;
   virtual const std::string& driver_version() const = 0;
-  /// All GPUs that this process may see, in order of their index; takes some milliseconds for each.
+  /// All GPUs that this process may see, in order of their index, also lost ones; takes some milliseconds for each.
   virtual std::vector<GpuState> look() const = 0;
   /// The one with this PCI address; empty if there is none.
   virtual std::optional<GpuState> look_at(const std::string& pci_address) const = 0;
@@ -89,7 +103,8 @@ std::vector<std::string> clock_limit_names(std::uint64_t reasons);
 /// its configured power limit.
 std::vector<std::string> slowdowns(const std::vector<std::string>& clock_limits);
 
-/// The link from the driver if it reports it, else from /sys: in a virtual machine /sys shows a virtual slot, or none.
+/// The PCIe link from the driver if it reports it, else from /sys: in a virtual machine /sys shows a virtual slot, or
+/// none.
 system::PcieLink driver_link(const GpuState& state, system::PcieLink sys);
 
 }  // namespace shardkit::gpu

@@ -17,7 +17,7 @@ std::vector<std::unique_ptr<Device>> open_devices() { fail(); }
 
 std::unique_ptr<DeviceJpegDecoder> open_jpeg_decoder(const Device&, unsigned) { fail(); }
 
-std::unique_ptr<DirectStorage> open_direct_storage(const Device&) { fail(); }
+std::unique_ptr<DirectStorage> open_direct_storage(const Device&, const system::Probe&) { fail(); }
 
 TraceRange::TraceRange(const char* /*name*/) {}
 

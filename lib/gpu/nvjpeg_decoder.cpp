@@ -237,16 +237,37 @@ bool has_video_library() {
   return library != nullptr;
 }
 
-/// A handle whose batches go to the hardware decoders, if the device has them.
-NvjpegOwned<NvjpegHandle> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
+/// The library and what it was started with on a GPU.
+struct NvjpegSession {
+  NvjpegLibrary library;
+  NvjpegOwned<NvjpegHandle> handle;
+  bool hardware;  ///< batches go to the hardware decoders, which the device has
+};
+
+NvjpegSession start_nvjpeg(const std::vector<std::string>& names, int device) {
+  NvjpegLibrary nvjpeg(names);
   select_cuda_device(device);  // nvJPEG's objects belong to the device that was current when they were made
   NvjpegHandle handle = nullptr;
-  hardware = nvjpeg.create(NvjpegBackend::hardware, nullptr, nullptr, 0, &handle) == NvjpegStatus::success;
-  if (hardware) return {handle, nvjpeg.destroy};
-  const NvjpegStatus status = nvjpeg.create(NvjpegBackend::usual, nullptr, nullptr, 0, &handle);
-  if (status == NvjpegStatus::success) return {handle, nvjpeg.destroy};
+  const auto create = [&](NvjpegBackend backend) { return nvjpeg.create(backend, nullptr, nullptr, 0, &handle); };
+  const bool hardware = create(NvjpegBackend::hardware) == NvjpegStatus::success;
+  const NvjpegStatus status = hardware ? NvjpegStatus::success : create(NvjpegBackend::usual);
+  if (status == NvjpegStatus::success) return {nvjpeg, {handle, nvjpeg.destroy}, hardware};
   throw Error(ErrorCode::unsupported, fmt::format("no nvJPEG on GPU {}: nvjpegCreateEx of {} failed: {}", device,
                                                   nvjpeg.library.name(), nvjpeg_text(status)));
+}
+
+/// The newest library that starts: that of CUDA 13 needs a newer driver than a program that was built with CUDA 12. Not
+/// libnvjpeg.so.11: under that name nvjpegImage_t has changed its layout.
+NvjpegSession start_newest_nvjpeg(int device) {
+  try {
+    return start_nvjpeg({"libnvjpeg.so.13", "libnvjpeg.so.12"}, device);
+  } catch (const Error& newest) {
+    try {
+      return start_nvjpeg({"libnvjpeg.so.12"}, device);
+    } catch (const Error&) {
+      throw Error(newest);
+    }
+  }
 }
 
 class NvjpegDecoder final : public DeviceJpegDecoder {
@@ -254,25 +275,25 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   NvjpegDecoder(int device, unsigned threads)
       : device_(device),
         threads_(std::max(threads, 1U)),
-        handle_(make_handle(nvjpeg_, device, has_hardware_)),
+        nvjpeg_(start_newest_nvjpeg(device)),
         parsers_(threads_ + 1, [this] {
           return std::make_unique<Parser>(
-              make_nvjpeg<NvjpegStream>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_.get()));
+              make_nvjpeg<NvjpegStream>(library_.stream_destroy, library_.stream_create, handle_));
         }) {
-    check_nvjpeg(nvjpeg_.device_padding(kDevicePadding, handle_.get()), "set up nvJPEG");
-    check_nvjpeg(nvjpeg_.pinned_padding(kPinnedPadding, handle_.get()), "set up nvJPEG");
-    if (has_hardware_) hardware_ = std::make_unique<NvjpegHardware>(nvjpeg_, handle_.get(), device_);
+    check_nvjpeg(library_.device_padding(kDevicePadding, handle_), "set up nvJPEG");
+    check_nvjpeg(library_.pinned_padding(kPinnedPadding, handle_), "set up nvJPEG");
+    if (has_hardware_) hardware_ = std::make_unique<NvjpegHardware>(library_, handle_, device_);
   }
   ~NvjpegDecoder() override { cudaSetDevice(device_); }
   NvjpegDecoder(const NvjpegDecoder&) = delete;
   NvjpegDecoder& operator=(const NvjpegDecoder&) = delete;
 
   JpegDecoderFacts facts() const override {
-    JpegDecoderFacts facts{nvjpeg_name(nvjpeg_), has_hardware_, std::nullopt, has_hardware_ || has_video_library()};
+    JpegDecoderFacts facts{nvjpeg_name(library_), has_hardware_, std::nullopt, has_hardware_ || has_video_library()};
     unsigned engines = 0;
     unsigned cores = 0;
-    if (has_hardware_ && nvjpeg_.hardware_info &&
-        nvjpeg_.hardware_info(handle_.get(), &engines, &cores) == NvjpegStatus::success) {
+    if (has_hardware_ && library_.hardware_info &&
+        library_.hardware_info(handle_, &engines, &cores) == NvjpegStatus::success) {
       facts.hardware_engines = engines;
     }
     return facts;
@@ -284,20 +305,19 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
     const auto parser = parsers_.borrow();
     const NvjpegStream parsed = parser->get();
     // The whole image, not only the header: for some damaged files hardware only reports a failure.
-    if (nvjpeg_.stream_parse(handle_.get(), nvjpeg_bytes(encoded), encoded.size(), 0, 0, parsed) !=
-        NvjpegStatus::success) {
+    if (library_.stream_parse(handle_, nvjpeg_bytes(encoded), encoded.size(), 0, 0, parsed) != NvjpegStatus::success) {
       return std::nullopt;
     }
     const auto encoding = usual_encoding(parsed);
     unsigned width = 0;
     unsigned height = 0;
-    if (!encoding || nvjpeg_.stream_dimensions(parsed, &width, &height) != NvjpegStatus::success) return std::nullopt;
+    if (!encoding || library_.stream_dimensions(parsed, &width, &height) != NvjpegStatus::success) return std::nullopt;
     // Memory is allocated for the size in the header that shardkit parsed: for another size the GPU would write past
     // its end.
     const image::JpegHeader header = image::read_jpeg_header(encoded).header;
     if (width != header.width || height != header.height) return std::nullopt;
     int refused = 1;
-    if (has_hardware_ && nvjpeg_.batched_supported(handle_.get(), parsed, &refused) == NvjpegStatus::success &&
+    if (has_hardware_ && library_.batched_supported(handle_, parsed, &refused) == NvjpegStatus::success &&
         refused == 0) {
       return JpegEngine::hardware;
     }
@@ -323,10 +343,10 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
     int encoding = 0;
     int subsampling = kNvjpegUnknownSubsampling;
     const bool known =
-        nvjpeg_.stream_components(parsed, &components) == NvjpegStatus::success &&
-        nvjpeg_.stream_encoding(parsed, &encoding) == NvjpegStatus::success &&
-        nvjpeg_.stream_subsampling(parsed, &subsampling) == NvjpegStatus::success &&
-        (!nvjpeg_.stream_precision || nvjpeg_.stream_precision(parsed, &precision) == NvjpegStatus::success);
+        library_.stream_components(parsed, &components) == NvjpegStatus::success &&
+        library_.stream_encoding(parsed, &encoding) == NvjpegStatus::success &&
+        library_.stream_subsampling(parsed, &subsampling) == NvjpegStatus::success &&
+        (!library_.stream_precision || library_.stream_precision(parsed, &precision) == NvjpegStatus::success);
     const bool usual = known && (components == 1 || components == 3) && precision == 8 &&
                        subsampling != kNvjpegUnknownSubsampling &&
                        (encoding == kNvjpegBaseline || encoding == kNvjpegExtended || encoding == kNvjpegProgressive);
@@ -361,17 +381,18 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
 
   /// Its thread stays for all batches: starting threads takes as long as decoding some images.
   void add_worker() {
-    NvjpegWorker& worker = *workers_.emplace_back(std::make_unique<NvjpegWorker>(nvjpeg_, handle_.get(), device_));
+    NvjpegWorker& worker = *workers_.emplace_back(std::make_unique<NvjpegWorker>(library_, handle_, device_));
     crew_.spawn([this, &worker](const std::stop_token& stop) {
       while (auto share = shares_.pop(stop)) (*share)(worker);
     });
   }
 
-  const NvjpegLibrary nvjpeg_;
   int device_;
   unsigned threads_;
-  bool has_hardware_ = false;
-  NvjpegOwned<NvjpegHandle> handle_;
+  const NvjpegSession nvjpeg_;
+  const NvjpegLibrary& library_ = nvjpeg_.library;
+  const NvjpegHandle handle_ = nvjpeg_.handle.get();
+  const bool has_hardware_ = nvjpeg_.hardware;
   sync::LoanPool<Parser> parsers_;
   std::unique_ptr<NvjpegHardware> hardware_;
   std::vector<std::unique_ptr<NvjpegWorker>> workers_;  ///< made when they are first needed

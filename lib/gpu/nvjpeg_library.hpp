@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 
@@ -35,8 +37,10 @@ struct NvjpegImage {
 struct NvjpegLibrary {
   using Status = NvjpegStatus;
 
-  // Not libnvjpeg.so.11: under that name nvjpegImage_t has changed its layout.
-  SharedLibrary library{"nvJPEG", with_toolkit_files({"libnvjpeg.so.13", "libnvjpeg.so.12"})};
+  /// Loads the first existing one of `names`.
+  explicit NvjpegLibrary(const std::vector<std::string>& names) : library("nvJPEG", with_toolkit_files(names)) {}
+
+  SharedLibrary library;
   Status (*get_property)(int, int*) = library.need("nvjpegGetProperty");
   Status (*create)(NvjpegBackend, void*, void*, unsigned, NvjpegHandle*) = library.need("nvjpegCreateEx");
   Status (*destroy)(NvjpegHandle) = library.need("nvjpegDestroy");

@@ -12,7 +12,10 @@ namespace shardkit::gpu {
 // Enums of nvml.h are int. tests/gpu/nvml_header_test.cpp compares all of it with nvml.h.
 
 inline constexpr int kNvmlSuccess = 0, kNvmlGpuSensor = 0, kNvmlReceived = 1, kNvmlClockSm = 1, kNvmlClockMemory = 2;
+inline constexpr int kNvmlNoPermission = 4, kNvmlGpuIsLost = 15, kNvmlResetRequired = 16;
 inline constexpr int kNvmlUnknownState = 32;  ///< nvmlPstates_t
+
+inline constexpr unsigned kNvmlC2cLinks = 170, kNvmlC2cRate = 172;  ///< NVML_FI_DEV_C2C_...: number, MB/s of a link
 
 using NvmlDevice = struct nvmlDevice_st*;
 
@@ -29,6 +32,19 @@ struct NvmlMemory {
 struct NvmlUtilization {
   unsigned gpu, memory;  ///< percent
 };
+
+struct NvmlField {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int type, result;
+  union {
+    double real;
+    unsigned word;
+    unsigned long long number;
+  };
+};
+inline constexpr int kNvmlUnsigned = 1;  ///< nvmlValueType_t: `word` is set; for 2 and 3 `number`
+inline constexpr int kNvmlUnsignedLongLong = 3;
 
 /// The functions of libnvidia-ml that shardkit uses. The essential ones are always set; others, which older drivers
 /// lack, may be null. The constructor throws Error{unsupported} if the library is missing or too old.
@@ -77,6 +93,7 @@ struct NvmlLibrary {
   Utilization* decoder_busy = library.want("nvmlDeviceGetDecoderUtilization");
   Utilization* jpeg_busy = library.want("nvmlDeviceGetJpgUtilization");
   Utilization* mig = library.want("nvmlDeviceGetMigMode");  ///< now, after a reset
+  int (*fields)(NvmlDevice, int count, NvmlField*) = library.want("nvmlDeviceGetFieldValues");
   int (*persistence)(NvmlDevice, int*) = library.want("nvmlDeviceGetPersistenceMode");
 };
 

@@ -68,8 +68,10 @@ class NvmlMonitor final : public GpuMonitor {
     if (nvml_.count(&count) != kNvmlSuccess) count = 0;
     std::vector<GpuState> states;
     for (unsigned index = 0; index < count; ++index) {
-      NvmlDevice gpu = nullptr;  // some may be closed to this process
-      if (nvml_.by_index(index, &gpu) == kNvmlSuccess) states.push_back(state_of(gpu));
+      NvmlDevice gpu = nullptr;
+      const int result = nvml_.by_index(index, &gpu);
+      if (result == kNvmlNoPermission) continue;  // some may be closed to this process
+      states.push_back(result == kNvmlSuccess ? state_of(gpu) : lost_gpu(index, result));
     }
     return states;
   }
@@ -89,8 +91,24 @@ class NvmlMonitor final : public GpuMonitor {
   }
 
  private:
+  static GpuFault fault_of(int result) {
+    if (result == kNvmlGpuIsLost) return GpuFault::lost;
+    return result == kNvmlResetRequired ? GpuFault::reset_required : GpuFault::unreachable;
+  }
+
+  static GpuState lost_gpu(unsigned index, int result) {
+    GpuState state;
+    state.index = index;
+    state.fault = fault_of(result);
+    return state;
+  }
+
   GpuState state_of(NvmlDevice gpu) const {
     GpuState state;
+    // A GPU that is lost after it was opened answers what the driver remembers, so it is asked for what only it knows.
+    unsigned temperature = 0;
+    const int answer = nvml_.temperature ? nvml_.temperature(gpu, kNvmlGpuSensor, &temperature) : kNvmlSuccess;
+    if (answer == kNvmlGpuIsLost || answer == kNvmlResetRequired) state.fault = fault_of(answer);
     name(gpu, state);
     link(gpu, state);
     clocks(gpu, state);
@@ -134,6 +152,19 @@ class NvmlMonitor final : public GpuMonitor {
     state.max_pcie_generation = positive(nvml_.max_pcie_generation, gpu);
     state.max_pcie_lanes = positive(nvml_.max_pcie_lanes, gpu);
     state.gpu_pcie_generation = positive(nvml_.gpu_pcie_generation, gpu);
+    const auto links = field(gpu, kNvmlC2cLinks);
+    const auto megabytes = field(gpu, kNvmlC2cRate);
+    if (links && megabytes && *links * *megabytes > 0) state.c2c_rate = static_cast<double>(*links * *megabytes) * 1e6;
+  }
+
+  /// A whole number from 0 up; empty if this GPU or its driver has no such field.
+  std::optional<std::uint64_t> field(NvmlDevice gpu, unsigned number) const {
+    NvmlField value{};
+    value.field = number;
+    if (!nvml_.fields || nvml_.fields(gpu, 1, &value) != kNvmlSuccess || value.result != kNvmlSuccess) return {};
+    if (value.type == kNvmlUnsigned) return value.word;
+    return value.type > kNvmlUnsigned && value.type <= kNvmlUnsignedLongLong ? std::optional(value.number)
+                                                                             : std::nullopt;
   }
 
   void clocks(NvmlDevice gpu, GpuState& state) const {

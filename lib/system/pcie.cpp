@@ -1,5 +1,6 @@
 #include "system/pcie.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -38,6 +39,23 @@ void add_slot(const Probe& probe, const std::string& port, PcieLink& link) {
   const auto width = link_width(probe, port + "/max_link_width");
   if (speed && link.speed && *speed >= *link.speed) link.slot_speed = speed;
   if (width && link.width && *width >= *link.width) link.slot_width = width;
+}
+
+std::optional<double> link_rate(const Probe& probe, const std::string& start) {
+  return pcie_rate(link_speed(probe, start + "_link_speed"), link_width(probe, start + "_link_width"));
+}
+
+std::optional<double> smaller(std::optional<double> one, std::optional<double> other) {
+  return one && other ? std::min(one, other) : one ? one : other;
+}
+
+/// The links of switches above the device's port, whose own link is that of the device.
+void add_uplinks(const Probe& probe, const std::string& port, PcieLink& link) {
+  if (!is_address(last_name(port))) return;
+  for (std::string above = folder_above(port); is_address(last_name(above)); above = folder_above(above)) {
+    link.uplink_rate = smaller(link.uplink_rate, link_rate(probe, above + "/current"));
+    link.max_uplink_rate = smaller(link.max_uplink_rate, link_rate(probe, above + "/max"));
+  }
 }
 
 constexpr std::string_view kVendor = "0x10de";
@@ -109,6 +127,7 @@ PcieLink read_pcie_link(const Probe& probe, const std::string& folder) {
   link.max_width = link_width(probe, device + "/max_link_width");
   link.numa_node = sys_number(probe, device + "/numa_node");  // -1, no number to us, is unknown
   add_slot(probe, folder_above(device), link);
+  add_uplinks(probe, folder_above(device), link);
   return link;
 }
 

@@ -21,6 +21,8 @@ struct PcieLink {
   std::optional<std::uint64_t> max_width;
   std::optional<double> slot_speed;  ///< the most that the port above it supports
   std::optional<std::uint64_t> slot_width;
+  std::optional<double> uplink_rate;      ///< bytes per second of the slowest link between its slot and the root port;
+  std::optional<double> max_uplink_rate;  ///< the most that these links support; empty if the slot is at the root port
   std::optional<std::uint64_t> numa_node;
 
   /// The most that device and slot support together.
@@ -39,6 +41,9 @@ struct PcieLink {
     v.field({"max_lanes", Unit::count, "lanes of the device"}, max_width);
     v.field({"slot_gigatransfers_per_second", "speed that the port above supports"}, slot_speed);
     v.field({"slot_lanes", Unit::count, "lanes of the port above"}, slot_width);
+    v.field({"uplink", Unit::bytes_per_second, "slowest link of the switches between the slot and the root port"},
+            uplink_rate);
+    v.field({"max_uplink", Unit::bytes_per_second, "the most that those links support"}, max_uplink_rate);
     v.field({"numa_node", Unit::count, "NUMA node of the device"}, numa_node);
   }
 };

@@ -13,7 +13,7 @@ namespace {
 PipelineResult example() {
   PipelineResult result;
   result.limiting_stage = "transfer";
-  result.reason = "copying to the GPU takes 97 % of its thread's time";
+  result.reason = "copying to the GPU takes 97 % of the time of its threads";
   result.sink = bench::SinkKind::gpu;
   result.samples_per_second = 12'000;
   return result;

@@ -18,6 +18,7 @@ TransferResult example() {
   device.name = "Made-up GPU";
   device.memory = std::uint64_t{80} << 30U;
   device.numa_node = 1;
+  device.pcie.speed = 32;
   device.pcie.width = 16;
   device.pcie_generation = 5;
   device.wire_limit = 63e9;
@@ -71,6 +72,9 @@ TEST_CASE("what pinning costs, and the link") {
   TransferResult result = example();
   result.devices.front().max_wire_limit = 126e9;
   CHECK(says(result, "(device and slot support 126 GB/s)"));
+  result.devices.front().c2c_rate = 447e9;
+  result.devices.front().pcie_generation.reset();
+  CHECK(says(result, "NUMA node 1, NVLink-C2C: "));
   result.devices.front().wire_limit.reset();
   CHECK(says(result, "PCIe link unknown\n"));
 }

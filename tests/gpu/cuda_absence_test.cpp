@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include <doctest/doctest.h>
 
 #include "gpu/device.hpp"
@@ -24,9 +26,19 @@ TEST_CASE("one line says what is missing") {
   CHECK(cuda_absence(802, "system not yet initialized", 13000, 13000).find("nvidia-fabricmanager") !=
         std::string::npos);
   CHECK(cuda_absence(46, "busy", 13000, 13000).find("nvidia-smi -q -d COMPUTE") != std::string::npos);
+  CHECK(cuda_absence(209, "no kernel image is available for execution on the device", 13000, 13000)
+            .find("compute capability 7.5 (Turing) or later") != std::string::npos);
   CHECK(cuda_absence(803, "system has unsupported display driver / cuda driver combination", 13000, 13000) ==
         "no GPU is available: cudaGetDeviceCount returned 803: system has unsupported display driver / cuda driver "
         "combination");
+}
+
+TEST_CASE("streams of CUDA do not wait for each other on shared connections, unless the user chose their number") {
+  if (failure_of([] { open_devices(); }).says("built without CUDA")) return;
+  CHECK(std::string(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS")) == "32");
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
+  failure_of([] { open_devices(); });
+  CHECK(std::string(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS")) == "8");
 }
 
 TEST_CASE("where there is no GPU, opening them is not supported, and one line says why") {
@@ -53,7 +65,7 @@ TEST_CASE("where nvJPEG or its driver is missing one line says so") {
 
 TEST_CASE("where cuFile or its driver is missing one line says so") {
   const FakeDevice device;
-  const auto failure = failure_of([&] { open_direct_storage(device); });
+  const auto failure = failure_of([&] { open_direct_storage(device, system::live_probe()); });
   if (!failure.failed) {
     MESSAGE("SKIPPED: a GPU is here");
     return;

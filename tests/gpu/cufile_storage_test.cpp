@@ -10,9 +10,11 @@
 
 #include "gpu/direct_storage.hpp"
 #include "io/file.hpp"
+#include "support/environment.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/files.hpp"
+#include "support/recorded_tree.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
@@ -29,6 +31,7 @@ struct Bench {
     write_file(path, content);
   }
 
+  std::unique_ptr<DirectStorage> open() const { return open_direct_storage(device, machine); }
   DeviceSpan span() { return {memory.data(), memory.size()}; }
   bool arrived() const { return std::ranges::equal(memory, std::as_bytes(std::span(content))); }
 
@@ -37,13 +40,21 @@ struct Bench {
   std::string content = std::string(kBytes, '\0');
   std::vector<std::byte> memory{kBytes};
   FakeDevice device;
+  RecordedTree machine;
 };
+
+constexpr const char* kStats = "/proc/driver/nvidia-fs/stats";
+
+std::string nvidia_fs_stats(int reads) {
+  return "GDS Version: 1.7.0.149\nIO stats: Enabled, peer IO stats: Disabled\nActive Process: 1\nReads\t\t\t\t: n=" +
+         std::to_string(reads) + " ok=3 err=0 readMiB=24 io_state_err=0\nReads\t\t\t\t: Bandwidth(MiB/s)=9\n";
+}
 
 }  // namespace
 
 TEST_CASE("reads into registered memory name its start and an offset, so that no buffer lies between") {
   Bench bench;
-  const auto storage = open_direct_storage(bench.device);
+  const auto storage = bench.open();
   const auto source = io::File::open_read(bench.path);
   const auto file = storage->open(source.fd(), bench.path);
   const DirectReads before = *storage->reads();
@@ -64,9 +75,9 @@ TEST_CASE("reads are counted with each layout of the statistics that is known, a
   for (const auto& [version, is_known] :
        {std::pair{"1140", false}, {"1150", true}, {"1180", true}, {"1190", true}, {"1200", true}, {"1210", false}}) {
     CAPTURE(version);
-    ::setenv("FAKE_CUFILE_VERSION", version, 1);
+    const Environment chosen("FAKE_CUFILE_VERSION", version);
     Bench bench;
-    const auto storage = open_direct_storage(bench.device);
+    const auto storage = bench.open();
     const auto source = io::File::open_read(bench.path);
     const auto file = storage->open(source.fd(), bench.path);
     const auto before = storage->reads();
@@ -74,12 +85,38 @@ TEST_CASE("reads are counted with each layout of the statistics that is known, a
     file->read(bench.span().part(0, 4096), 0);
     if (before) CHECK(storage->reads()->posix == before->posix + 1);
   }
-  ::unsetenv("FAKE_CUFILE_VERSION");
+}
+
+TEST_CASE("before libcufile counted reads, nvidia-fs does: what it did not read went through the host") {
+  const Environment old("FAKE_CUFILE_VERSION", "1140");
+  Bench bench;
+  bench.machine.add(kStats, nvidia_fs_stats(100));
+  const auto storage = bench.open();
+  const auto source = io::File::open_read(bench.path);
+  const auto file = storage->open(source.fd(), bench.path);
+  for (int i = 0; i < 3; ++i) file->read(bench.span().part(0, 4096), 0);
+  CHECK(storage->reads()->posix == 3);
+  CHECK(storage->reads()->nvidia_fs == 0);
+  bench.machine.add(kStats, nvidia_fs_stats(102));
+  CHECK(storage->reads()->posix == 1);
+  CHECK(storage->reads()->nvidia_fs == 2);
+  bench.machine.add(kStats, nvidia_fs_stats(190));  // other processes read as well
+  CHECK(storage->reads()->posix == 0);
+  CHECK(storage->reads()->nvidia_fs == 3);
+}
+
+TEST_CASE("if nvidia-fs does not count reads, nobody knows how they were made") {
+  const Environment old("FAKE_CUFILE_VERSION", "1140");
+  for (const char* text : {"Reads\t\t: err=0 io_state_err=0\n", "IO stats: Disabled\n", ""}) {
+    Bench bench;
+    bench.machine.add(kStats, text);
+    CHECK_FALSE(bench.open()->reads());
+  }
 }
 
 TEST_CASE("a file that ends too early is named, with the byte") {
   Bench bench;
-  const auto storage = open_direct_storage(bench.device);
+  const auto storage = bench.open();
   const auto source = io::File::open_read(bench.path);
   const auto file = storage->open(source.fd(), bench.path);
   const auto failure = failure_of([&] { file->read(bench.span().part(0, 8192), kBytes - 4096); });
@@ -93,10 +130,9 @@ TEST_CASE("cuFile's errors are numbers; the text says what they mean") {
                                      {"5009", "5009: see CUfileOpError"},
                                      {"5011", "CUDA driver error 0"},
                                      {"5044", "5044: see CUfileOpError"}}) {
-    ::setenv("FAKE_CUFILE_OPEN", number, 1);
-    const auto failure = failure_of([&] { open_direct_storage(bench.device); });
+    const Environment failing("FAKE_CUFILE_OPEN", number);
+    const auto failure = failure_of([&] { bench.open(); });
     CHECK(failure == ErrorCode::unsupported);
     CHECK(failure.says("no GPUDirect Storage: cuFileDriverOpen failed: " + std::string(text)));
   }
-  ::unsetenv("FAKE_CUFILE_OPEN");
 }

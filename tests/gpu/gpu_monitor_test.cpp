@@ -31,11 +31,13 @@ TEST_CASE("limits of the clocks have NVML's names, and what no version of it nam
   CHECK(clock_limit_names(0) == Names{});
   CHECK(clock_limit_names(0x1) == Names{"gpu_idle"});
   CHECK(clock_limit_names(0x4 | 0x40) == Names{"sw_power_cap", "hw_thermal_slowdown"});
+  CHECK(clock_limit_names(0x200 | 0x400) == Names{"board_limit", "reliability"});
   CHECK(clock_limit_names(0x8000000000000000) == Names{"reason_63"});
 }
 
 TEST_CASE("heat and lack of power are faults; rest, settings and the owner's power limit are none") {
-  CHECK(slowdowns({"gpu_idle", "applications_clocks_setting", "sw_power_cap", "sync_boost", "reason_9"}) == Names{});
+  CHECK(slowdowns({"gpu_idle", "applications_clocks_setting", "sw_power_cap", "sync_boost", "board_limit",
+                   "reliability", "reason_11"}) == Names{});
   const Names faults{"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"};
   CHECK(slowdowns(faults) == faults);
 }

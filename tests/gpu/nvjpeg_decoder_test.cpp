@@ -13,6 +13,7 @@
 #include "image/image_header.hpp"
 #include "image/jpeg_decoder.hpp"
 #include "image/jpeg_encoder.hpp"
+#include "support/environment.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_nvjpeg.hpp"
@@ -46,18 +47,6 @@ int most_batches = 0;
 void fake_jpeg_batches(int under_way) { most_batches = std::max(most_batches, under_way); }
 
 namespace {
-
-/// A variable of the environment for as long as this lives.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Environment() { ::unsetenv(name_); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* name_;
-};
 
 ByteVector jpeg(std::uint32_t width, std::uint32_t height, const EncodeOptions& options = {}) {
   JpegEncoder encoder;
@@ -219,6 +208,15 @@ TEST_CASE("a GPU on which nvJPEG does not start says so in one line") {
   const auto failure = failure_of([] { Nvjpeg(); });
   CHECK(failure == ErrorCode::unsupported);
   CHECK(failure.text == "no nvJPEG on GPU 1: nvjpegCreateEx of libnvjpeg.so.13 failed: 7: not supported by this GPU");
+}
+
+TEST_CASE("where the library of CUDA 13 does not start on an older driver, that of CUDA 12 decodes") {
+  const Environment older("FAKE_NVJPEG_NEWEST", "12");
+  const Nvjpeg nvjpeg;
+  CHECK(nvjpeg.decoder->facts().library == "nvJPEG 12.0.1 (libnvjpeg.so.12)");
+  Batch batch(3);
+  CHECK(nvjpeg.decoder->decode(JpegEngine::hardware, batch.jobs()).empty());
+  CHECK(batch.wrong().empty());
 }
 
 TEST_CASE("a GPU without decoders in silicon is not asked to use them") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "gpu/gpu_monitor.hpp"
+#include "support/environment.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -56,6 +57,38 @@ TEST_CASE("what a GPU refuses to tell is empty, not 0") {
   CHECK_FALSE(gpu.gpu_busy);
   CHECK_FALSE(gpu.mig);
   CHECK_FALSE(gpu.persistence);
+}
+
+TEST_CASE("a GPU that is lost is reported; one that is closed to this process is not") {
+  for (const auto& [code, fault] :
+       {std::pair{"15", GpuFault::lost}, {"16", GpuFault::reset_required}, {"999", GpuFault::unreachable}}) {
+    const Environment lost("FAKE_NVML_HANDLE", code);
+    const auto states = open_gpu_monitor()->look();
+    REQUIRE(states.size() == 2);
+    CHECK_FALSE(states.front().fault);
+    CHECK(states.back().fault == fault);
+    CHECK(states.back().index == 1);
+    CHECK(states.back().pci_address.empty());
+  }
+  const Environment closed("FAKE_NVML_HANDLE", "4");
+  CHECK(open_gpu_monitor()->look().size() == 1);
+}
+
+TEST_CASE("a GPU that is lost while it is watched still says its name, and that it is lost") {
+  const auto monitor = open_gpu_monitor();
+  CHECK_FALSE(monitor->look_at("0000:17:00.0")->fault);
+  const Environment lost("FAKE_NVML_SENSOR", "15");
+  const auto state = monitor->look_at("0000:17:00.0");
+  CHECK(state->fault == GpuFault::lost);
+  CHECK(state->name == "Made-up GPU");
+}
+
+TEST_CASE("a GPU on NVLink-C2C reports the rate of all its links, whatever its PCIe link is") {
+  CHECK_FALSE(open_gpu_monitor()->look().front().c2c_rate);
+  const Environment links("FAKE_NVML_C2C", "10");
+  const GpuState gpu = open_gpu_monitor()->look().front();
+  CHECK(gpu.c2c_rate == 447.12e9);
+  CHECK(gpu.pcie_lanes == 1);
 }
 
 TEST_CASE("a GPU is asked for by its address") {

@@ -1,9 +1,12 @@
 // A libnvjpeg.so.13 for tests, in host memory. What a GPU would do happens when its stream is synchronized
 // (fake_cuda.cpp), so that memory which is written again too early holds the wrong pixels. As nvJPEG does it wants the
 // handle's device to be current in the calling thread, and a batch of which one image fails gives no image at all. A
-// state has one batch under way at a time, and without padding there are no buffers.
+// state has one batch under way at a time, is set up anew after a failed one, and belongs to the decoder that it was
+// made for. The phases of an image follow each other on one stream, and the host writes no buffer that the GPU still
+// reads. Without padding there are no buffers.
 // FAKE_NVJPEG_HARDWARE=0 is a GPU without decoders in silicon, FAKE_NVJPEG_CREATE=N the status that no handle comes
-// with, FAKE_NVJPEG_DECODE=N that of every decoding.
+// with, FAKE_NVJPEG_DECODE=N that of every decoding. FAKE_NVJPEG_NEWEST=12 is a driver on which the library of CUDA 13
+// does not start.
 
 #include "support/fake_nvjpeg.hpp"
 
@@ -18,6 +21,10 @@
 #include "gpu/nvjpeg_library.hpp"
 
 using namespace shardkit::gpu;
+
+#ifndef FAKE_NVJPEG_MAJOR
+#define FAKE_NVJPEG_MAJOR 13
+#endif
 
 using ByteVector = std::vector<unsigned char>;
 
@@ -34,12 +41,15 @@ struct nvjpegHandle {
 struct nvjpegJpegStream {
   ByteVector bytes;
   FakeJpegHeader header;
+  int reads = 0;  ///< by the GPU, that were enqueued and not yet done
 };
 struct nvjpegBufferPinned {
   ByteVector bytes;
+  int reads = 0;  ///< the same
 };
 struct nvjpegBufferDevice {
   ByteVector bytes;
+  int uses = 0;  ///< the same
 };
 struct nvjpegDecodeParams {
   int format;
@@ -47,11 +57,16 @@ struct nvjpegDecodeParams {
 struct nvjpegJpegDecoder {
   NvjpegBackend backend;
 };
+/// What was done last with a state.
+enum class Phase { none, batch_set_up, batch_failed, host, transferred };
 struct nvjpegJpegState {
-  nvjpegBufferPinned* pinned;
-  nvjpegBufferDevice* device;
-  int batch;
-  bool under_way;
+  NvjpegEngine decoder = nullptr;  ///< that it belongs to; null for batches
+  nvjpegBufferPinned* pinned = nullptr;
+  nvjpegBufferDevice* device = nullptr;
+  int batch = 0;
+  bool under_way = false;
+  Phase phase = Phase::none;
+  cudaStream_t stream = nullptr;  ///< of the transfer
 };
 
 }  // namespace shardkit::gpu
@@ -114,9 +129,12 @@ NvjpegStatus store(T* to, T value) {
 
 extern "C" {
 
-NvjpegStatus nvjpegGetProperty(int type, int* value) { return store(value, type == 0 ? 13 : type == 1 ? 0 : 1); }
+NvjpegStatus nvjpegGetProperty(int type, int* value) {
+  return store(value, type == 0 ? FAKE_NVJPEG_MAJOR : type == 1 ? 0 : 1);
+}
 NvjpegStatus nvjpegCreateEx(NvjpegBackend backend, void*, void*, unsigned, NvjpegHandle* handle) {
   const auto status = static_cast<NvjpegStatus>(from_environment("FAKE_NVJPEG_CREATE", 0));
+  if (FAKE_NVJPEG_MAJOR > from_environment("FAKE_NVJPEG_NEWEST", 99)) return NvjpegStatus::failed;
   if (status != NvjpegStatus::success) return status;
   const bool hardware = backend == NvjpegBackend::hardware;
   if (hardware && from_environment("FAKE_NVJPEG_HARDWARE", 1) == 0) return NvjpegStatus::wrong_gpu;
@@ -143,7 +161,7 @@ NvjpegStatus nvjpegJpegStreamCreate(NvjpegHandle handle, NvjpegStream* stream) {
 NvjpegStatus nvjpegJpegStreamDestroy(NvjpegStream stream) { return destroy(stream); }
 NvjpegStatus nvjpegJpegStreamParse(NvjpegHandle handle, const unsigned char* data, size_t length, int, int,
                                    NvjpegStream stream) {
-  if (!is_current(handle)) return NvjpegStatus::invalid;
+  if (!is_current(handle) || stream->reads > 0) return NvjpegStatus::invalid;
   stream->bytes.assign(data, data + length);
   return fake_jpeg_header(data, length, &stream->header) ? NvjpegStatus::success : NvjpegStatus::bad_jpeg;
 }
@@ -171,18 +189,22 @@ NvjpegStatus nvjpegJpegStateCreate(NvjpegHandle handle, NvjpegState* state) {
 }
 NvjpegStatus nvjpegJpegStateDestroy(NvjpegState state) { return destroy(state); }
 NvjpegStatus nvjpegDecodeBatchedInitialize(NvjpegHandle handle, NvjpegState state, int batch, int, int format) {
-  if (!is_current(handle) || !handle->padded() || format != kNvjpegRgb || state->under_way) {
+  if (!is_current(handle) || !handle->padded() || format != kNvjpegRgb || state->under_way || state->decoder) {
     return NvjpegStatus::invalid;
   }
   state->batch = batch;
+  state->phase = Phase::batch_set_up;
   return NvjpegStatus::success;
 }
 NvjpegStatus nvjpegDecodeBatched(NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,
                                  const size_t* lengths, NvjpegImage* targets, cudaStream_t stream) {
-  if (!is_current(handle) || !handle->hardware) return NvjpegStatus::invalid;
+  if (!is_current(handle) || !handle->hardware || state->phase != Phase::batch_set_up || state->under_way) {
+    return NvjpegStatus::invalid;
+  }
   std::vector<ByteVector> all(static_cast<std::size_t>(state->batch));
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (const NvjpegStatus status = decode(data[i], lengths[i], all[i]); status != NvjpegStatus::success) {
+      state->phase = Phase::batch_failed;
       return status == NvjpegStatus::bad_jpeg ? NvjpegStatus::failed : status;
     }
   }
@@ -206,8 +228,8 @@ NvjpegStatus nvjpegDecoderCreate(NvjpegHandle handle, NvjpegBackend backend, Nvj
   return make(handle, decoder, nvjpegJpegDecoder{backend});
 }
 NvjpegStatus nvjpegDecoderDestroy(NvjpegEngine decoder) { return destroy(decoder); }
-NvjpegStatus nvjpegDecoderStateCreate(NvjpegHandle handle, NvjpegEngine, NvjpegState* state) {
-  return make(handle, state, nvjpegJpegState{});
+NvjpegStatus nvjpegDecoderStateCreate(NvjpegHandle handle, NvjpegEngine decoder, NvjpegState* state) {
+  return make(handle, state, nvjpegJpegState{.decoder = decoder});
 }
 NvjpegStatus nvjpegBufferPinnedCreate(NvjpegHandle handle, void*, NvjpegPinned* buffer) {
   if (!handle->padded()) return NvjpegStatus::invalid;
@@ -222,26 +244,49 @@ NvjpegStatus nvjpegStateAttachPinnedBuffer(NvjpegState state, NvjpegPinned buffe
   return store(&state->pinned, buffer);
 }
 NvjpegStatus nvjpegStateAttachDeviceBuffer(NvjpegState state, NvjpegDevice buffer) {
+  if (buffer->uses > 0) return NvjpegStatus::invalid;
   return store(&state->device, buffer);
 }
 
-NvjpegStatus nvjpegDecodeJpegHost(NvjpegHandle handle, NvjpegEngine, NvjpegState state, NvjpegParams params,
+NvjpegStatus nvjpegDecodeJpegHost(NvjpegHandle handle, NvjpegEngine decoder, NvjpegState state, NvjpegParams params,
                                   NvjpegStream stream) {
-  if (!is_current(handle) || !state->pinned || params->format != kNvjpegRgb) {
+  if (!is_current(handle) || state->decoder != decoder || !state->pinned || params->format != kNvjpegRgb) {
     return NvjpegStatus::invalid;
   }
-  return decode(stream->bytes.data(), stream->bytes.size(), state->pinned->bytes);
+  if (state->pinned->reads > 0) return NvjpegStatus::invalid;  // the GPU would get the next image
+  state->phase = Phase::none;
+  const NvjpegStatus status = decode(stream->bytes.data(), stream->bytes.size(), state->pinned->bytes);
+  if (status == NvjpegStatus::success) state->phase = Phase::host;
+  return status;
 }
-NvjpegStatus nvjpegDecodeJpegTransferToDevice(NvjpegHandle handle, NvjpegEngine, NvjpegState state, NvjpegStream,
-                                              cudaStream_t stream) {
-  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid;
-  return enqueue(stream, [from = state->pinned, to = state->device] { to->bytes = from->bytes; });
+NvjpegStatus nvjpegDecodeJpegTransferToDevice(NvjpegHandle handle, NvjpegEngine decoder, NvjpegState state,
+                                              NvjpegStream parsed, cudaStream_t stream) {
+  if (!is_current(handle) || state->decoder != decoder || !state->device || state->phase != Phase::host) {
+    return NvjpegStatus::invalid;
+  }
+  state->phase = Phase::transferred;
+  state->stream = stream;
+  ++state->pinned->reads;
+  ++parsed->reads;
+  ++state->device->uses;
+  return enqueue(stream, [from = state->pinned, parsed, to = state->device] {
+    to->bytes = from->bytes;
+    --from->reads;
+    --parsed->reads;
+    --to->uses;
+  });
 }
-NvjpegStatus nvjpegDecodeJpegDevice(NvjpegHandle handle, NvjpegEngine, NvjpegState state, NvjpegImage* target,
+NvjpegStatus nvjpegDecodeJpegDevice(NvjpegHandle handle, NvjpegEngine decoder, NvjpegState state, NvjpegImage* target,
                                     cudaStream_t stream) {
-  if (!is_current(handle) || !state->device) return NvjpegStatus::invalid;
+  if (!is_current(handle) || state->decoder != decoder || state->phase != Phase::transferred ||
+      state->stream != stream) {
+    return NvjpegStatus::invalid;
+  }
+  state->phase = Phase::none;
+  ++state->device->uses;
   return enqueue(stream, [from = state->device, to = target->channel[0]] {
     std::memcpy(to, from->bytes.data(), from->bytes.size());
+    --from->uses;
   });
 }
 

@@ -1,9 +1,13 @@
 // A libnvidia-ml.so.1 for tests: two GPUs, of which the second tells only what every GPU tells. FAKE_NVML_INIT=9 is the
-// error that nvmlInit gives, FAKE_NVML_GPUS=0 a machine without GPUs.
+// error that nvmlInit gives, FAKE_NVML_GPUS=0 a machine without GPUs. FAKE_NVML_HANDLE=15 is what asking for the second
+// GPU's handle gives, and FAKE_NVML_SENSOR=15 what reading a sensor gives: a GPU that was lost after it was opened
+// still says what the driver remembers. FAKE_NVML_C2C=10 is a GPU with so many NVLink-C2C links, on a PCIe link of one
+// lane.
 
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "gpu/nvml_library.hpp"
 
@@ -50,6 +54,9 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
   return kNvmlSuccess;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlDevice* gpu) {
+  if (index == 1 && from_environment("FAKE_NVML_HANDLE", 0) != 0) {
+    return static_cast<int>(from_environment("FAKE_NVML_HANDLE", 0));  // *gpu stays what it was
+  }
   *gpu = handle(index);
   return kNvmlSuccess;
 }
@@ -78,7 +85,9 @@ int nvmlDeviceGetMemoryAffinity(NvmlDevice gpu, unsigned words, unsigned long* n
   return kNvmlSuccess;
 }
 int nvmlDeviceGetCurrPcieLinkGeneration(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 4U); }
-int nvmlDeviceGetCurrPcieLinkWidth(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 8U); }
+int nvmlDeviceGetCurrPcieLinkWidth(NvmlDevice gpu, unsigned* to) {
+  return store(gpu, to, from_environment("FAKE_NVML_C2C", 0) > 0 ? 1U : 8U);
+}
 int nvmlDeviceGetMaxPcieLinkGeneration(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 4U); }
 int nvmlDeviceGetMaxPcieLinkWidth(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 16U); }
 int nvmlDeviceGetGpuMaxPcieLinkGeneration(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 5U); }
@@ -98,7 +107,10 @@ int nvmlDeviceGetPerformanceState(NvmlDevice gpu, int* state) {
   *state = kNvmlUnknownState;
   return index_of(gpu) == 0 ? store(gpu, state, 2) : kNvmlSuccess;
 }
-int nvmlDeviceGetTemperature(NvmlDevice gpu, int, unsigned* to) { return store(gpu, to, 88U); }
+int nvmlDeviceGetTemperature(NvmlDevice gpu, int, unsigned* to) {
+  const unsigned failure = from_environment("FAKE_NVML_SENSOR", 0);
+  return failure != 0 ? static_cast<int>(failure) : store(gpu, to, 88U);
+}
 int nvmlDeviceGetPowerUsage(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 350'500U); }
 int nvmlDeviceGetEnforcedPowerLimit(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 400'000U); }
 int nvmlDeviceGetPowerManagementDefaultLimit(NvmlDevice gpu, unsigned* to) { return store(gpu, to, 700'000U); }
@@ -108,6 +120,18 @@ int nvmlDeviceGetJpgUtilization(NvmlDevice gpu, unsigned* to, unsigned*) { retur
 int nvmlDeviceGetMigMode(NvmlDevice gpu, unsigned* now, unsigned* next) {
   *next = 0;
   return store(gpu, now, 1U);
+}
+int nvmlDeviceGetFieldValues(NvmlDevice, int count, NvmlField* fields) {
+  const unsigned links = from_environment("FAKE_NVML_C2C", 0);
+  for (NvmlField& field : std::span(fields, static_cast<std::size_t>(count))) {
+    const bool known = field.field == kNvmlC2cLinks || field.field == kNvmlC2cRate;
+    field.result = known && links > 0 ? kNvmlSuccess : kNotSupported;
+    field.number = ~0ULL;  // undefined unless it succeeds, and the half that its type does not have
+    if (field.result != kNvmlSuccess) continue;
+    field.type = kNvmlUnsigned;
+    field.word = field.field == kNvmlC2cLinks ? links : 44'712U;
+  }
+  return kNvmlSuccess;
 }
 int nvmlDeviceGetPersistenceMode(NvmlDevice gpu, int* to) { return store(gpu, to, 0); }
 

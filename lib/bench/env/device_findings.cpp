@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -135,7 +136,8 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
   findings.push_back(
       {"gpus_not_visible", kHint, fmt::format("{} of {}", environment.gpus, on_bus),
        "all GPUs, or those assigned by the scheduler",
-       "Docker: --gpus all; Kubernetes: nvidia.com/gpu; bare metal: check that the driver is loaded",
+       "Docker: --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility,video; Kubernetes: nvidia.com/gpu; bare "
+       "metal: check that the driver is loaded",
        fmt::format("the PCI bus has {} NVIDIA GPUs, this process can use {}", on_bus, environment.gpus)});
 }
 
@@ -171,6 +173,21 @@ void slowdown(const gpu::GpuState& gpu, Findings& findings) {
   findings.push_back({"gpu_slowdown", kWarning, slowdown_facts(gpu, faults), "clocks not limited by heat or power",
                       slowdown_remedy(faults),
                       fmt::format("{} is throttled: {}", name_of(gpu), slowdown_facts(gpu, faults))});
+}
+
+std::string_view fault_text(gpu::GpuFault fault) {
+  constexpr std::array<std::string_view, kEnumNames<gpu::GpuFault>.size()> kTexts{
+      "has fallen off the bus", "works again only after a reset", "does not answer its driver"};
+  return kTexts.at(static_cast<std::size_t>(fault));
+}
+
+void lost(const gpu::GpuState& gpu, Findings& findings) {
+  if (!gpu.fault) return;
+  findings.push_back(
+      {"gpu_lost", kWarning, std::string(enum_name(*gpu.fault)), "a GPU that answers",
+       "look for Xid errors in dmesg, then nvidia-smi --gpu-reset or restart the machine",
+       fmt::format("{} {}: jobs that use it fail",
+                   gpu.pci_address.empty() ? fmt::format("GPU {}", gpu.index) : name_of(gpu), fault_text(*gpu.fault))});
 }
 
 void power_limit(const gpu::GpuState& gpu, Findings& findings) {
@@ -209,7 +226,9 @@ void mode(const std::vector<gpu::GpuState>& gpus, std::optional<std::string> gpu
 
 void judge_devices(const Environment& environment, Findings& findings) {
   for (const system::GpuDevice& gpu : environment.gpu_devices) {
-    link("gpu", gpu.model, gpu.pcie, idle_state(environment.gpu_monitor.find(gpu.pcie.address)), findings);
+    const gpu::GpuState* const state = environment.gpu_monitor.find(gpu.pcie.address);
+    if (state && state->c2c_rate) continue;  // copies do not use its PCIe link
+    link("gpu", gpu.model, gpu.pcie, idle_state(state), findings);
   }
   for (const system::DriveLink& drive : drives(environment)) {
     if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, Idle::no, findings);
@@ -220,6 +239,7 @@ void judge_devices(const Environment& environment, Findings& findings) {
 
   const std::vector<gpu::GpuState>& gpus = environment.gpu_monitor.gpus;
   for (const gpu::GpuState& gpu : gpus) {
+    lost(gpu, findings);
     slowdown(gpu, findings);
     power_limit(gpu, findings);
     in_use(gpu, findings);

@@ -50,6 +50,7 @@ void look_at_limits(const system::Probe& probe, Environment& environment) {
 /// Facts from the driver about GPUs, in addition to /sys, or for those that /sys does not show, as in many containers.
 void add_drivers_word(const gpu::GpuSight& sight, std::vector<system::GpuDevice>& devices) {
   for (const gpu::GpuState& gpu : sight.gpus) {
+    if (gpu.pci_address.empty()) continue;  // a lost one
     auto device =
         std::ranges::find(devices, gpu.pci_address, [](const system::GpuDevice& d) { return d.pcie.address; });
     if (device == devices.end()) device = devices.insert(device, {gpu.name, "nvidia", {}});

@@ -99,8 +99,8 @@ enum class SinkKind {
 };
 constexpr auto enum_names(SinkKind) { return std::to_array<std::string_view>({"host", "gpu"}); }
 
-/// Copies batches to where the step computes. make_memory() and hand_over() are called by one thread at a time, the
-/// calls of steps by another, both at the same time. An exception ends the run.
+/// Copies batches to where the step computes. make_memory() is called before anything else, hand_over() by as many
+/// threads as devices(), the calls of steps by another thread, all at the same time. An exception ends the run.
 class BatchSink {
  public:
   using Moment = std::chrono::steady_clock::time_point;
@@ -108,6 +108,8 @@ class BatchSink {
   virtual ~BatchSink() = default;
 
   virtual SinkKind kind() const = 0;
+  /// Batches that it can take at the same time.
+  virtual unsigned devices() const { return 1; }
 
   /// Called before any batch is built, so that allocating and pinning is not measured.
   virtual std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) = 0;

@@ -161,7 +161,7 @@ GpuSink::GpuSink(const LoaderSettings& settings, std::span<gpu::Device* const> d
   for (std::size_t i = 0; i < devices.size() && i < settings.gpus; ++i) {
     context.throw_if_stopped();
     check_gpu(*devices[i], settings_);
-    homes_.push_back({devices[i], node_of(*devices[i], probe, context)});
+    homes_.emplace_back(devices[i], node_of(*devices[i], probe, context));
     if (settings_.form == SampleForm::encoded) {
       jpegs_.push_back(std::make_unique<GpuJpegs>(*devices[i], *decoders[i], settings_.largest_device_jpeg));
     }
@@ -183,6 +183,9 @@ std::unique_ptr<BatchMemory> GpuSink::make_memory(std::size_t bytes) {
 }
 
 HandedBatch GpuSink::hand_over(const OutgoingBatch& batch, StageClock& clock) {
+  clock.enter(Activity::blocked);
+  const std::scoped_lock lock(homes_[batch.gpu % homes_.size()].handing_over);
+  clock.enter(Activity::transfer);
   HandedBatch handed = lanes_[batch.gpu]->hand_over(batch, clock);
   handed.slot += batch.gpu * settings_.slots();
   return handed;

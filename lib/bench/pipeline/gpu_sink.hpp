@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,6 +38,7 @@ class GpuSink final : public BatchSink {
   ~GpuSink() override;
 
   SinkKind kind() const override { return SinkKind::gpu; }
+  unsigned devices() const override { return static_cast<unsigned>(homes_.size()); }
   std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override;
   HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock) override;
   std::optional<Moment> wait_for(std::uint64_t slot) override;
@@ -48,17 +50,19 @@ class GpuSink final : public BatchSink {
   gpu::DeviceTensor tensor_at(std::uint64_t slot) const;
 
  private:
-  /// NUMA node of host memory.
+  /// A device, and the NUMA node of its host memory.
   struct Home {
+    Home(gpu::Device* own, std::optional<std::uint64_t> nearest) : device(own), node(nearest) {}
     gpu::Device* device;
     std::optional<std::uint64_t> node;
+    std::mutex handing_over;  ///< its lanes share what decodes
   };
 
   GpuLane& lane_of(std::uint64_t slot) const { return *lanes_[slot / settings_.slots()]; }
 
   const LoaderSettings settings_;
   const system::Probe& probe_;
-  std::vector<Home> homes_;
+  std::deque<Home> homes_;
   std::vector<std::unique_ptr<GpuJpegs>> jpegs_;  ///< by device
   std::vector<std::unique_ptr<GpuLane>> lanes_;   ///< by the job's GPUs
   std::size_t memories_ = 0;

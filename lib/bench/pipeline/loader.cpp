@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -104,6 +106,31 @@ class ReaderOutlet final : public SampleOutlet {
   std::stop_token stop_;
 };
 
+/// Which GPU gets the next batch: they take turns, but one whose batch had no samples left is first. Thread-safe.
+class Turns {
+ public:
+  explicit Turns(std::uint64_t gpus) : gpus_(static_cast<unsigned>(gpus)) {}
+
+  unsigned next() {
+    const std::scoped_lock lock(mutex_);
+    if (owed_.empty()) return turn_++ % gpus_;
+    const unsigned gpu = owed_.back();
+    owed_.pop_back();
+    return gpu;
+  }
+  /// The GPU got no batch.
+  void repeat(unsigned gpu) {
+    const std::scoped_lock lock(mutex_);
+    owed_.push_back(gpu);
+  }
+
+ private:
+  const unsigned gpus_;
+  std::mutex mutex_;
+  unsigned turn_ = 0;
+  std::vector<unsigned> owed_;
+};
+
 }  // namespace
 
 struct Loader::Epoch {
@@ -111,21 +138,28 @@ struct Loader::Epoch {
       : number(epoch_number),
         flow(loader.settings_.flow, loader.settings_.readers, loader.settings_.seed + epoch_number),
         builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_),
-        handed(loader.memories_.size() + 1),
+        turns(loader.settings_.gpus),
         workers_left(loader.settings_.workers),
+        transfers_left(loader.sink_.devices()),
         readers(loader.settings_.readers),
         workers(loader.settings_.workers),
-        group(loader.context_.stop_token()) {}
+        transfers(loader.sink_.devices()),
+        group(loader.context_.stop_token()) {
+    for (std::uint64_t gpu = 0; gpu < loader.settings_.gpus; ++gpu) handed.emplace_back(loader.memories_.size() + 1);
+  }
 
   std::uint64_t number;
   SampleFlow flow;
   Tickets tickets;
   BatchBuilder builder;
-  sync::BoundedQueue<LoadedBatch> handed;
+  std::mutex taking;
+  Turns turns;
+  std::deque<sync::BoundedQueue<LoadedBatch>> handed;  ///< by GPU
   std::atomic<unsigned> workers_left;
+  std::atomic<unsigned> transfers_left;
   std::vector<Report> readers;
   std::vector<Report> workers;
-  Report transfer;
+  std::vector<Report> transfers;
   sync::TaskGroup group;  // last: its threads end before the members that they use
 };
 
@@ -163,22 +197,24 @@ void Loader::start_epoch(std::uint64_t epoch) {
   epoch_->tickets.add(settings_.prefetch * settings_.gpus * settings_.batch);
   for (unsigned i = 0; i < settings_.readers; ++i) track("read", i);
   for (unsigned i = 0; i < settings_.workers; ++i) track("worker", i);
-  track("transfer");
+  for (unsigned i = 0; i < epoch_->transfers.size(); ++i) transfer_track(i);
   for (unsigned i = 0; i < settings_.readers; ++i) {
     epoch_->group.spawn([this, i](const std::stop_token& stop) { read(i, stop); });
   }
   for (unsigned i = 0; i < settings_.workers; ++i) {
     epoch_->group.spawn([this, i](const std::stop_token& stop) { work(i, stop); });
   }
-  epoch_->group.spawn([this](const std::stop_token& stop) { hand_over(stop); });
+  for (unsigned i = 0; i < epoch_->transfers.size(); ++i) {
+    epoch_->group.spawn([this, i](const std::stop_token& stop) { hand_over(i, stop); });
+  }
 }
 
 void Loader::ask_for_step() {
   if (settings_.prefetch == 0) epoch_->tickets.add(settings_.gpus * settings_.batch);
 }
 
-std::optional<LoadedBatch> Loader::next() {
-  const auto batch = epoch_->handed.pop(epoch_->group.stop_token());
+std::optional<LoadedBatch> Loader::next(unsigned gpu) {
+  const auto batch = epoch_->handed[gpu].pop(epoch_->group.stop_token());
   if (batch && settings_.prefetch > 0) epoch_->tickets.add(settings_.batch);
   return batch;
 }
@@ -211,10 +247,13 @@ void Loader::finish_epoch() {
     tally_.paths.add(report.paths);
     tally_.decoded += report.decoded;
   }
-  tally_.transfer.add(epoch_->transfer.times_until(epoch_end));
-  tally_.failures.add(epoch_->transfer.failures);
-  tally_.paths.add(epoch_->transfer.paths);
-  tally_.decoded -= epoch_->transfer.lost;
+  for (const Report& report : epoch_->transfers) {
+    tally_.transfer.add(report.times_until(epoch_end));
+    tally_.failures.add(report.failures);
+    tally_.paths.add(report.paths);
+    tally_.decoded -= report.lost;
+  }
+  tally_.transfer_threads = static_cast<unsigned>(epoch_->transfers.size());
   tally_.read_samples += epoch_->flow.samples();
   tally_.read_bytes += epoch_->flow.bytes();
   epoch_.reset();
@@ -264,37 +303,49 @@ void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, co
   }
 }
 
-std::optional<LoadedBatch> Loader::deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock) {
+TraceTrack* Loader::transfer_track(unsigned thread) {
+  return epoch_->transfers.size() == 1 ? track("transfer") : track("transfer", thread);
+}
+
+std::optional<std::pair<FinishedBatch, unsigned>> Loader::take_batch(const std::stop_token& stop) {
+  const std::scoped_lock lock(epoch_->taking);  // the order of batches does not depend on the number of threads
+  const auto batch = epoch_->builder.next(stop);
+  if (!batch) return std::nullopt;
+  return std::pair(*batch, epoch_->turns.next());
+}
+
+std::optional<LoadedBatch> Loader::deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock,
+                                           Report& report) {
   const bool raw = settings_.form != SampleForm::tensor;
   const OutgoingBatch outgoing{*memories_[batch.batch], batch.samples, batch.samples * sample_bytes_,
                                raw ? batch.raw : std::span<RawSample>(), gpu};
   const HandedBatch handed = sink_.hand_over(outgoing, clock);
   for (RawSample& sample : outgoing.raw) buffers_.give_back(std::exchange(sample.jpeg, {}));
   epoch_->builder.give_back(batch.batch);
-  epoch_->transfer.failures.add(handed.failures);
-  epoch_->transfer.paths.add(handed.paths);
-  epoch_->transfer.lost += batch.samples - handed.samples;
+  report.failures.add(handed.failures);
+  report.paths.add(handed.paths);
+  report.lost += batch.samples - handed.samples;
   if (handed.samples > 0) return LoadedBatch{handed.samples, handed.slot, std::chrono::steady_clock::now()};
   sink_.release(handed.slot);
+  epoch_->turns.repeat(gpu);
   epoch_->tickets.add(settings_.batch);  // no step takes it, so no step permits the next
   return std::nullopt;
 }
 
-void Loader::hand_over(const std::stop_token& stop) {
-  StageClock clock(Activity::starved, track("transfer"));
-  unsigned gpu = 0;
-  while (const auto batch = epoch_->builder.next(stop)) {
+void Loader::hand_over(unsigned thread, const std::stop_token& stop) {
+  Report& report = epoch_->transfers[thread];
+  StageClock clock(Activity::starved, transfer_track(thread));
+  while (const auto batch = take_batch(stop)) {
     clock.enter(Activity::transfer);
-    const std::optional<LoadedBatch> loaded = deliver(*batch, gpu, clock);
-    if (loaded) {
-      gpu = (gpu + 1) % static_cast<unsigned>(settings_.gpus);
-      clock.enter(Activity::blocked);
-      if (!epoch_->handed.push(*loaded, 1, stop)) break;
-    }
+    const std::optional<LoadedBatch> loaded = deliver(batch->first, batch->second, clock, report);
+    clock.enter(Activity::blocked);
+    if (loaded && !epoch_->handed[batch->second].push(*loaded, 1, stop)) break;
     clock.enter(Activity::starved);
   }
-  epoch_->handed.close();
-  epoch_->transfer.end(clock);
+  if (epoch_->transfers_left.fetch_sub(1) == 1) {
+    for (auto& handed : epoch_->handed) handed.close();
+  }
+  report.end(clock);
 }
 
 }  // namespace shardkit::bench

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/pipeline/batch.hpp"
@@ -52,6 +53,7 @@ struct LoaderTally {
   ActivityTimes readers;
   ActivityTimes workers;
   ActivityTimes transfer;
+  unsigned transfer_threads = 1;
   DecodeFailures failures;
   JpegPaths paths;            ///< of samples in batches, with DecodeKind::nvjpeg
   std::uint64_t decoded = 0;  ///< samples that became part of a batch
@@ -66,8 +68,9 @@ struct LoadedBatch {
   std::chrono::steady_clock::time_point ready{};
 };
 
-/// The threads between storage and the step: readers, workers that decode and augment, one that hands over. Epochs run
-/// one after the other, each with new threads, like a loader whose iterator is created again. Used by one thread.
+/// The threads between storage and the step: readers, workers that decode and augment, one per device that hands over.
+/// Epochs run one after the other, each with new threads, like a loader whose iterator is created again. Used by one
+/// thread.
 class Loader {
  public:
   /// All outlive the loader. `trace` may be null. Throws the errors of the sink.
@@ -79,8 +82,8 @@ class Loader {
   void start_epoch(std::uint64_t epoch);
   /// Lets the loader make the batches of one step, for a step that waits for batches without prefetch.
   void ask_for_step();
-  /// The next batch; empty at the end of the epoch or after a stop.
-  std::optional<LoadedBatch> next();
+  /// The next batch of this GPU; empty at the end of the epoch or after a stop.
+  std::optional<LoadedBatch> next(unsigned gpu);
   /// Fires if a thread failed or the context was stopped.
   std::stop_token stop_token() const;
   /// Joins the threads; rethrows the first exception.
@@ -109,9 +112,12 @@ class Loader {
   void read(unsigned reader, const std::stop_token& stop);
   void work(unsigned worker, const std::stop_token& stop);
   void make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop);
-  void hand_over(const std::stop_token& stop);
+  void hand_over(unsigned thread, const std::stop_token& stop);
+  /// The next finished batch, and its GPU.
+  std::optional<std::pair<FinishedBatch, unsigned>> take_batch(const std::stop_token& stop);
   /// Copies one batch to its GPU. Empty if no sample is left.
-  std::optional<LoadedBatch> deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock);
+  std::optional<LoadedBatch> deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock, Report& report);
+  TraceTrack* transfer_track(unsigned thread);
   TraceTrack* track(const std::string& role, std::optional<unsigned> number = {});
 
   LoaderSettings settings_;

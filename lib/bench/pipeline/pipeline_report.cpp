@@ -61,7 +61,8 @@ Candidate hand_over(const PipelineShares& shares) {
                         shares.transfer * 100),
             true};
   }
-  return {busy, stage::kTransfer, fmt::format("copying to the GPU takes {:.0f} % of its thread's time", busy * 100)};
+  return {busy, stage::kTransfer,
+          fmt::format("copying to the GPU takes {:.0f} % of the time of its threads", busy * 100)};
 }
 
 Candidate steps(const PipelineShares& shares) {
@@ -104,8 +105,8 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   rows.push_back(row("read", run.loader.readers, read, read.wall_of(Activity::read), read.wall_of(Activity::blocked)));
   rows.push_back(row("decode", run.loader.workers, work, decode, blocked + augment));
   rows.push_back(row("augment", run.loader.workers, work, augment, blocked));
-  rows.push_back(
-      row("transfer", 1, transfer, transfer.wall_of(Activity::transfer), transfer.wall_of(Activity::blocked)));
+  rows.push_back(row("transfer", run.tally.transfer_threads, transfer, transfer.wall_of(Activity::transfer),
+                     transfer.wall_of(Activity::blocked)));
   rows.push_back(row("compute", 1, step, compute, checkpoint));
   rows.push_back(row("checkpoint", 1, step, checkpoint, 0));
   const auto samples = static_cast<double>(run.tally.decoded);

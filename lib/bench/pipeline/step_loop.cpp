@@ -120,9 +120,9 @@ bool StepLoop::counts(const Step& step) const {
 
 std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
   std::vector<LoadedBatch> batches;
-  while (batches.size() < loader.settings().gpus) {
-    const auto batch = loader.next();
-    if (!batch) break;
+  for (unsigned gpu = 0; gpu < loader.settings().gpus; ++gpu) {
+    const auto batch = loader.next(gpu);
+    if (!batch) continue;
     batches.push_back(*batch);
     step.samples += batch->samples;
     step.taken = std::max(step.taken, seconds_at(batch->ready));

@@ -150,7 +150,7 @@ LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required,
   const std::string copy = format_size(static_cast<std::uint64_t>(node.transfer_copy_bytes));
   std::string note = fmt::format("{} to the GPU, {} per copy", format_rate(measured), copy);
   if (gpus > 1) {
-    note = fmt::format("{} to each, {} of {} one at a time", format_rate(measured), node.transfer_gpus, gpus);
+    note = fmt::format("{} to each, {} of {} at once", format_rate(measured), node.transfer_gpus, gpus);
   }
   return ladder_row(stage::kTransfer, required, rate, scaled(node.transfer_interval, measured, rate), std::move(note));
 }

@@ -19,6 +19,7 @@ constexpr double kAroundPayload = 24;
 struct Sight {
   system::PcieLink link;
   LinkSource source = LinkSource::none;
+  std::optional<double> c2c_rate;
   std::vector<std::string> slowdowns;
 };
 
@@ -31,6 +32,7 @@ Sight look(const system::Probe& probe, const gpu::GpuMonitor* monitor, const std
   if (!state) return sight;
   sight.link = gpu::driver_link(*state, sight.link);
   if (state->pcie_generation && state->pcie_lanes) sight.source = LinkSource::driver;
+  sight.c2c_rate = state->c2c_rate;
   sight.slowdowns = gpu::slowdowns(state->clock_limits);
   return sight;
 }
@@ -46,7 +48,15 @@ std::string name_of(std::optional<double> speed, std::optional<std::uint64_t> la
   return fmt::format("PCIe {} x{}", system::pcie_generation(*speed), *lanes);
 }
 
+std::optional<double> limit_of(std::optional<double> own, std::optional<double> uplink) {
+  return own && uplink ? std::min(own, uplink) : own;
+}
+
 void derive(TransferDevice& device) {
+  if (device.c2c_rate) {
+    device.wire_limit = device.max_wire_limit = device.c2c_rate;
+    return;
+  }
   const auto generation = [](std::optional<double> speed) -> std::optional<std::uint64_t> {
     if (!speed) return std::nullopt;
     return system::pcie_generation(*speed);
@@ -54,8 +64,8 @@ void derive(TransferDevice& device) {
   const system::PcieLink& link = device.pcie;
   device.pcie_generation = generation(link.speed);
   device.max_pcie_generation = generation(link.best_speed());
-  device.wire_limit = system::pcie_rate(link.speed, link.width);
-  device.max_wire_limit = system::pcie_rate(link.best_speed(), link.best_width());
+  device.wire_limit = limit_of(system::pcie_rate(link.speed, link.width), link.uplink_rate);
+  device.max_wire_limit = limit_of(system::pcie_rate(link.best_speed(), link.best_width()), link.max_uplink_rate);
   if (device.wire_limit) {
     device.payload_limit = payload_rate(*device.wire_limit, static_cast<unsigned>(*device.pcie_generation));
   }
@@ -117,7 +127,7 @@ std::string copies_verdict(const TransferResult& result) {
   const TransferRow& row = *best(lead.kind, lead.remote);
   std::string text;
   if (result.devices.size() > 1) {
-    text = fmt::format("slowest of {} GPUs is number {}: ", result.devices.size(), device.device);
+    text = fmt::format("{} GPUs at once, the slowest is number {}: ", result.devices.size(), device.device);
   }
   text += fmt::format("{} {} {}{}", enum_name(lead.kind), direction_text(lead.direction),
                       format_rate(row.bytes_per_second), share_text(row, device));
@@ -181,6 +191,7 @@ TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe
   device.memory = facts.memory;
   device.pcie = sight.link;
   device.link_source = sight.source;
+  device.c2c_rate = sight.c2c_rate;
   device.pcie.address = facts.pci_address;
   device.numa_node = facts.numa_node ? facts.numa_node : device.pcie.numa_node;
   if (const auto nodes = system::host_nodes(probe); !device.numa_node && nodes.size() == 1)
@@ -192,7 +203,7 @@ TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe
 void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device) {
   const Sight now = look(probe, monitor, device.pcie.address);
   add_slowdowns(now, device);
-  const auto rate = system::pcie_rate(now.link.speed, now.link.width);
+  const auto rate = limit_of(system::pcie_rate(now.link.speed, now.link.width), now.link.uplink_rate);
   if (!rate || *rate <= device.wire_limit.value_or(0)) return;
   device.pcie = now.link;
   device.link_source = now.source;
@@ -213,7 +224,13 @@ void warn_of_device(const TransferDevice& device, Context& context) {
   }
 }
 
-std::string link_name(const TransferDevice& device) { return name_of(device.pcie.speed, device.pcie.width); }
+std::string link_name(const TransferDevice& device) {
+  if (device.c2c_rate) return "NVLink-C2C";
+  const std::string name = name_of(device.pcie.speed, device.pcie.width);
+  const auto own = system::pcie_rate(device.pcie.speed, device.pcie.width);
+  const auto uplink = device.pcie.uplink_rate;
+  return own && uplink && *uplink < *own ? fmt::format("{} behind a switch of {}", name, format_rate(*uplink)) : name;
+}
 
 std::string max_link_name(const TransferDevice& device) {
   return name_of(device.pcie.best_speed(), device.pcie.best_width());

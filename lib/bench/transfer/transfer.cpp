@@ -1,12 +1,21 @@
 #include "bench/transfer/transfer.hpp"
 
 #include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
+#include "system/memory.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -15,48 +24,98 @@ constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 30U;
 
 constexpr unsigned kMostTimings = 5;
 
-/// Measures one GPU, into a result that other GPUs share.
-class DeviceRun {
- public:
-  DeviceRun(const TransferPlan& plan, gpu::Device& device, const TransferMachine& machine, Context& context,
-            TransferResult& result)
-      : plan_(plan),
-        device_(device),
-        probe_(machine.probe),
-        monitor_(machine.monitor),
-        context_(context),
-        result_(result),
-        facts_(look_at_device(device.facts(), probe_, monitor_)) {}
+/// One of the GPUs that copy at the same time, and its memory for the kind that is being measured.
+struct CopyingGpu {
+  CopyingGpu(gpu::Device& own, TransferDevice own_facts) : device(own), facts(std::move(own_facts)) {}
 
-  void run() {
-    choose_jobs();
-    const auto nodes = placements(plan_.numa, facts_.numa_node, probe_, context_);
-    context_.progress().start("copying", jobs_.size() * nodes.size());
-    const std::size_t first_row = result_.rows.size();
-    for (Placement placement : nodes) {
-      const auto binding = bind(placement, plan_.numa, probe_, context_);
-      for (const gpu::HostMemory kind : plan_.kinds) measure_kind(kind, placement);
+  gpu::Device& device;
+  TransferDevice facts;
+  std::vector<Placement> placements;
+  Placement placement;
+  std::optional<gpu::DeviceBuffer> memory;
+  std::optional<gpu::HostBuffer> host;
+  CopyTiming timing;
+  std::vector<TransferRow> rows;
+};
+
+/// A thread that ends, for whatever reason, is not waited for by the others.
+class Attendance {
+ public:
+  explicit Attendance(std::barrier<>& barrier) : barrier_(barrier) {}
+  ~Attendance() { barrier_.arrive_and_drop(); }
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+
+ private:
+  std::barrier<>& barrier_;
+};
+
+/// Measures all GPUs at the same time, because they may share a switch or the memory of the host.
+class CopiesRun {
+ public:
+  CopiesRun(const TransferPlan& plan, std::span<gpu::Device* const> devices, const TransferMachine& machine,
+            Context& context)
+      : plan_(plan), probe_(machine.probe), monitor_(machine.monitor), context_(context) {
+    for (gpu::Device* const device : devices) {
+      CopyingGpu& gpu = gpus_.emplace_back(*device, look_at_device(device->facts(), probe_, monitor_));
+      gpu.placements = placements(plan_.numa, gpu.facts.numa_node, probe_, context_);
+      turns_ = std::max(turns_, gpu.placements.size());
     }
-    for (std::size_t i = first_row; i < result_.rows.size(); ++i) add_wire_share(facts_, result_.rows[i]);
-    warn_of_device(facts_, context_);
-    result_.devices.push_back(facts_);
+  }
+
+  void run(TransferResult& result) {
+    choose_jobs();
+    context_.progress().start("copying", jobs_.size() * turns_);
+    for (std::size_t turn = 0; turn < turns_; ++turn) {
+      for (CopyingGpu& gpu : gpus_) choose_node(gpu, turn);
+      for (const gpu::HostMemory kind : plan_.kinds) measure_kind(kind, result);
+    }
+    for (CopyingGpu& gpu : gpus_) {
+      for (TransferRow& row : gpu.rows) add_wire_share(gpu.facts, row);
+      std::ranges::move(gpu.rows, std::back_inserter(result.rows));
+      warn_of_device(gpu.facts, context_);
+      result.devices.push_back(gpu.facts);
+    }
   }
 
  private:
   /// Those whose memory is there, on both sides.
   void choose_jobs() {
-    const std::uint64_t host = system::usable_memory(probe_) / 4;
-    const std::uint64_t own = device_.free_memory() / 10 * 8;
+    const std::uint64_t host = system::usable_memory(probe_) / 4 / gpus_.size();
+    std::uint64_t own = std::numeric_limits<std::uint64_t>::max();
+    for (const CopyingGpu& gpu : gpus_) own = std::min(own, gpu.device.free_memory() / 10 * 8);
     for (const CopyJob& job : plan_.jobs) {
       if (job.memory() <= std::min(host, own)) jobs_.push_back(job);
     }
     if (jobs_.size() == plan_.jobs.size()) return;
     const std::string limits =
-        fmt::format("{} of host memory (a quarter of what is available) or {} of GPU {} (of its free memory)",
-                    format_size(host), format_size(own), facts_.device);
+        fmt::format("{} of host memory (a quarter of what is available{}) or {} of the GPU (of its free memory)",
+                    format_size(host), gpus_.size() > 1 ? ", divided by the GPUs" : "", format_size(own));
     if (jobs_.empty()) throw Error(ErrorCode::no_space, fmt::format("every copy size needs more than {}", limits));
     context_.warn("copies_left_out", fmt::format("{} of {} copies are left out: they need more than {}",
                                                  plan_.jobs.size() - jobs_.size(), plan_.jobs.size(), limits));
+  }
+
+  /// Chooses the node of a GPU's host memory; warns if it cannot be used.
+  void choose_node(CopyingGpu& gpu, std::size_t turn) {
+    gpu.placement = gpu.placements[std::min(turn, gpu.placements.size() - 1)];
+    bind(gpu.placement, plan_.numa, probe_, context_);
+  }
+
+  /// Calls `work` for each GPU in a thread of its own, on the GPU's node; returns when all are done.
+  void for_each_gpu(const std::function<void(CopyingGpu&, std::barrier<>& others)>& work) {
+    std::barrier<> others(static_cast<std::ptrdiff_t>(gpus_.size()));
+    sync::TaskGroup group(context_.stop_token());
+    for (CopyingGpu& gpu : gpus_) {
+      group.spawn([&](const std::stop_token&) {
+        const Attendance attendance(others);
+        std::optional<system::NumaBinding> binding;
+        if (gpu.placement.node) binding.emplace(*gpu.placement.node, probe_);
+        work(gpu, others);
+      });
+    }
+    group.wait();
+    context_.throw_if_stopped();
   }
 
   std::uint64_t most_memory(gpu::HostMemory kind) const {
@@ -67,45 +126,65 @@ class DeviceRun {
     return most;
   }
 
-  void measure_kind(gpu::HostMemory kind, const Placement& placement) {
+  void measure_kind(gpu::HostMemory kind, TransferResult& result) {
     const std::uint64_t bytes = most_memory(kind);
     if (bytes == 0) return;
-    {
-      const gpu::DeviceBuffer memory(device_, bytes);
-      const gpu::HostBuffer host(device_, kind, bytes);
-      for (const CopyJob& job : jobs_) {
-        if (job.kind == kind) measure(job, host.bytes(), memory.span(), placement);
-      }
+    for_each_gpu([&](CopyingGpu& gpu, std::barrier<>&) {
+      gpu.memory.emplace(gpu.device, bytes);
+      gpu.host.emplace(gpu.device, kind, bytes);
+    });
+    for (const CopyJob& job : jobs_) {
+      if (job.kind == kind) measure(job);
+    }
+    for (CopyingGpu& gpu : gpus_) {
+      gpu.host.reset();
+      gpu.memory.reset();
     }
     if (!plan_.times_pinning) return;
-    if (auto pinning = time_pinning(device_, kind, std::min(bytes, kMostPinned), context_)) {
-      pinning->device = facts_.device;
-      pinning->numa = placement.location;
-      result_.pinning.push_back(*pinning);
-    }
+    for (CopyingGpu& gpu : gpus_) time_pinning_of(gpu, kind, std::min(bytes, kMostPinned), result);
   }
 
-  void measure(const CopyJob& job, MutableBytes host, gpu::DeviceSpan memory, const Placement& placement) {
+  /// Of one GPU at a time.
+  void time_pinning_of(const CopyingGpu& gpu, gpu::HostMemory kind, std::uint64_t bytes, TransferResult& result) {
+    std::optional<system::NumaBinding> binding;
+    if (gpu.placement.node) binding.emplace(*gpu.placement.node, probe_);
+    auto pinning = time_pinning(gpu.device, kind, bytes, context_);
+    if (!pinning) return;
+    pinning->device = gpu.facts.device;
+    pinning->numa = gpu.placement.location;
+    result.pinning.push_back(*pinning);
+  }
+
+  void measure(const CopyJob& job) {
     const auto end = moment_in(plan_.seconds_per_copy);
-    CopyTiming timing = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
-    for (unsigned i = 1; i < kMostTimings && std::chrono::steady_clock::now() < end; ++i) {
-      const CopyTiming again = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
-      timing.copy_seconds.insert(timing.copy_seconds.end(), again.copy_seconds.begin(), again.copy_seconds.end());
+    for (CopyingGpu& gpu : gpus_) gpu.timing = {};
+    time(job);
+    for (unsigned i = 1; i < kMostTimings && std::chrono::steady_clock::now() < end; ++i) time(job);
+    for (CopyingGpu& gpu : gpus_) {
+      look_at_link(probe_, monitor_, gpu.facts);
+      TransferRow row = timed_row(job, gpu.timing, gpu.placement);
+      row.device = gpu.facts.device;
+      gpu.rows.push_back(row);
     }
-    look_at_link(probe_, monitor_, facts_);
-    TransferRow row = timed_row(job, timing, placement);
-    row.device = facts_.device;
-    result_.rows.push_back(row);
     context_.progress().items.fetch_add(1, std::memory_order_relaxed);
   }
 
+  void time(const CopyJob& job) {
+    ++seed_;
+    for_each_gpu([&](CopyingGpu& gpu, std::barrier<>& others) {
+      const CopyTiming more =
+          time_copies(gpu.device, gpu.host->bytes(), gpu.memory->span(), job, seed_, context_.stop_token(), &others);
+      gpu.timing.copies = more.copies;
+      std::ranges::copy(more.copy_seconds, std::back_inserter(gpu.timing.copy_seconds));
+    });
+  }
+
   const TransferPlan& plan_;
-  gpu::Device& device_;
   const system::Probe& probe_;
   const gpu::GpuMonitor* monitor_;
   Context& context_;
-  TransferResult& result_;
-  TransferDevice facts_;
+  std::deque<CopyingGpu> gpus_;
+  std::size_t turns_ = 0;
   std::vector<CopyJob> jobs_;
   std::uint64_t seed_ = 0;
 };
@@ -128,9 +207,9 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<gp
 
 }  // namespace
 
-void measure_copies(const TransferPlan& plan, gpu::Device& device, const TransferMachine& machine, Context& context,
-                    TransferResult& result) {
-  DeviceRun(plan, device, machine, context, result).run();
+void measure_copies(const TransferPlan& plan, std::span<gpu::Device* const> devices, const TransferMachine& machine,
+                    Context& context, TransferResult& result) {
+  CopiesRun(plan, devices, machine, context).run(result);
 }
 
 TransferResult transfer(const TransferOptions& options, Context& context) {
@@ -138,7 +217,9 @@ TransferResult transfer(const TransferOptions& options, Context& context) {
   if (options.gds) check_transfer_file(*options.gds);
   const auto devices = gpu::open_devices();
   const auto monitor = gpu::find_gpu_monitor().monitor;
-  const TransferMachine machine{gpu::lent(devices), gpu::open_direct_storage, system::live_probe(), monitor.get()};
+  const system::Probe& probe = system::live_probe();
+  const auto open_storage = [&](const gpu::Device& device) { return gpu::open_direct_storage(device, probe); };
+  const TransferMachine machine{gpu::lent(devices), open_storage, probe, monitor.get()};
   TransferResult result = transfer(options, machine, context);
   warn_of_neighbors(result.neighbors, context);
   return result;
@@ -152,7 +233,7 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
   if (options.gds) {
     result = measure_file(options, chosen, machine, context);
   } else {
-    for (gpu::Device* const device : chosen) measure_copies(plan, *device, machine, context, result);
+    measure_copies(plan, chosen, machine, context, result);
   }
   result.neighbors = watch.so_far();
   result.gpu = result.devices.front().name;
@@ -172,7 +253,7 @@ void TransferOptions::describe(FieldList& v) {
            "LIST", Misnomers{"streams"}},
           depth);
   v.topic("GPUs");
-  v.field({"device", "number of the GPU, or all, one after the other", "N|all"}, device);
+  v.field({"device", "number of the GPU, or all, at the same time", "N|all"}, device);
   v.field({"numa", "NUMA node of the host memory: local to the GPU, the farthest, or both; auto: local if known"},
           numa);
   v.topic("Files");
@@ -190,11 +271,16 @@ void TransferDevice::describe(FieldList& v) {
   v.field({"pcie", "PCIe link right after copies"}, pcie);
   v.field({"pcie_generation", Unit::count, "PCIe generation of that link"}, pcie_generation);
   v.field({"max_pcie_generation", Unit::count, "PCIe generation that device and slot support"}, max_pcie_generation);
-  v.field({"wire_limit", Unit::bytes_per_second, "lane rate x lanes x line coding, in one direction"}, wire_limit);
+  v.field({"wire_limit", Unit::bytes_per_second,
+           "lane rate x lanes x line coding, in one direction, of the slowest link up to the root port"},
+          wire_limit);
   v.field({"payload_limit", Unit::bytes_per_second,
            "wire limit without packet headers: 256 bytes of payload per 24 bytes of header"},
           payload_limit);
-  v.field({"max_wire_limit", Unit::bytes_per_second, "wire limit that device and slot support"}, max_wire_limit);
+  v.field({"max_wire_limit", Unit::bytes_per_second, "wire limit that device, slot and switches support"},
+          max_wire_limit);
+  v.field({"c2c", Unit::bytes_per_second, "rate of NVLink-C2C, which copies use instead of PCIe; then it is the limit"},
+          c2c_rate);
   v.field({"link_source", "source of the link data: the driver (NVML), /sys, or none"}, link_source);
   v.field({"slowdowns", "reasons for throttling right after copies, as named by NVML"}, slowdowns);
 }

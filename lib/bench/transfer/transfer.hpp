@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -56,9 +57,10 @@ struct TransferDevice {
   system::PcieLink pcie;
   std::optional<std::uint64_t> pcie_generation;
   std::optional<std::uint64_t> max_pcie_generation;
-  std::optional<double> wire_limit;      ///< bytes per second after line coding
-  std::optional<double> payload_limit;   ///< the same without packet headers
-  std::optional<double> max_wire_limit;  ///< of what device and slot can do
+  std::optional<double> wire_limit;     ///< bytes per second after line coding, of the slowest link up to the root port
+  std::optional<double> payload_limit;  ///< the same without packet headers
+  std::optional<double> max_wire_limit;  ///< of what device, slot and switches can do
+  std::optional<double> c2c_rate;        ///< NVLink-C2C, which copies use instead of PCIe: then it is both limits
   LinkSource link_source = LinkSource::none;
   std::vector<std::string> slowdowns;  ///< of slowdowns() in gpu/gpu_monitor.hpp, right after copies
 
@@ -203,9 +205,10 @@ TransferPlan plan_transfer(const TransferOptions& options);
 /// exist.
 std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gpu::Device* const> devices);
 
-/// Measures the plan's copies on one GPU and adds its rows and facts to the result. Throws like transfer().
-void measure_copies(const TransferPlan& plan, gpu::Device& device, const TransferMachine& machine, Context& context,
-                    TransferResult& result);
+/// Measures the plan's copies on these GPUs, on all of them at the same time, and adds their rows and facts to the
+/// result, GPU by GPU. Throws like transfer().
+void measure_copies(const TransferPlan& plan, std::span<gpu::Device* const> devices, const TransferMachine& machine,
+                    Context& context, TransferResult& result);
 
 struct CopyTiming {
   std::uint64_t copies = 0;          ///< of each stream and direction in a measurement
@@ -214,14 +217,15 @@ struct CopyTiming {
 
 /// Copies between `host` and `memory`, each of at least job.memory() bytes, and then compares every byte of the last
 /// copies with a pattern from `seed`, which differs between calls. Throws Error{corrupt} if one is wrong,
-/// Error{cancelled}.
+/// Error{cancelled}. With `others`, each measurement begins when all threads of the barrier have called this for the
+/// same job; the thread that gives up leaves it.
 CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,
-                       std::uint64_t seed, const std::stop_token& stop);
+                       std::uint64_t seed, const std::stop_token& stop, std::barrier<>* others = nullptr);
 
 /// The measured times as a row of the result; the caller fills in its device, share of the link.
 TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& placement);
 
-/// Relative to the link at its fastest.
+/// Relative to the link at its fastest; unknown if the copies were faster, because then it is not what they used.
 void add_wire_share(const TransferDevice& device, TransferRow& row);
 
 /// Bytes per second left for data on a link of `wire_rate`: in packets of 256 bytes, the usual payload of servers' root
@@ -240,7 +244,7 @@ void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, Tr
 /// Warns of a link below what device and slot support, and of a throttled GPU. Call when everything is measured.
 void warn_of_device(const TransferDevice& device, Context& context);
 
-/// "PCIe 5 x16"; empty if the link is unknown.
+/// "PCIe 5 x16", "PCIe 5 x16 behind a switch of 31.5 GB/s", "NVLink-C2C"; empty if the link is unknown.
 std::string link_name(const TransferDevice& device);
 /// The same for the maximum of device and slot.
 std::string max_link_name(const TransferDevice& device);

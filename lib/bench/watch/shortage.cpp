@@ -87,7 +87,7 @@ std::optional<double> mean_gpu_busy(const WatchRow& row) {
 
 std::optional<double> link_use(const GpuRow& gpu) {
   const gpu::GpuState& state = gpu.state;
-  if (!gpu.intake || !state.pcie_generation) return std::nullopt;
+  if (!gpu.intake || !state.pcie_generation || state.c2c_rate) return std::nullopt;
   const auto speed = system::pcie_speed(static_cast<unsigned>(*state.pcie_generation));
   const auto rate = system::pcie_rate(speed, state.pcie_lanes);
   return rate ? std::optional(*gpu.intake / *rate) : std::nullopt;

@@ -67,6 +67,10 @@ constexpr std::array kRules{
                 const double share = sum.gpu_slowed.value().value_or(0);
                 return shown_if(share >= kSlowed, fmt::format("in {} of the time", precise_percent(share)));
               }},
+    WatchRule{"gpu_lost", kWarning, "a GPU that answers",
+              "look for Xid errors in dmesg, then nvidia-smi --gpu-reset or restart the machine",
+              "{measured} does not answer its driver: jobs that use it fail",
+              [](const WatchSummary& sum) { return shown_if(!sum.lost_gpu.empty(), sum.lost_gpu); }},
     WatchRule{"gpu_link_degraded", kWarning, "the best link that GPU and slot support",
               "reseat the card, check risers and the firmware settings of the slot", "{measured}",
               [](const WatchSummary& sum) { return shown_if(!sum.degraded_link.empty(), sum.degraded_link); }},

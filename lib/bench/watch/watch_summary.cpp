@@ -40,6 +40,7 @@ void add_levels(const WatchRow& row, WatchSummary& sum) {
   raise(sum.most_group_memory, row.group.memory);
   std::uint64_t in_use = 0;
   for (const GpuRow& gpu : row.gpus) {
+    if (gpu.state.fault) sum.lost_gpu = fmt::format("GPU {} ({})", gpu.state.index, enum_name(*gpu.state.fault));
     if (!is_in_use(gpu.state)) continue;
     ++in_use;
     if (sum.degraded_link.empty()) sum.degraded_link = degradation(gpu.state);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 
 #include "bench/env/env.hpp"
@@ -48,6 +49,28 @@ TEST_CASE("GPUs that only the driver tells of are GPUs: their link, driver and n
   CHECK(machine.gpu_devices[1].pcie.address == "0000:65:00.0");
   CHECK(machine.gpu_devices[1].pcie.width == 16);
   CHECK(machine.normal.front().part == "gpu");
+}
+
+TEST_CASE("a lost GPU is a warning, and no device without an address") {
+  GpuState lost;
+  lost.index = 1;
+  lost.fault = GpuFault::lost;
+  const Environment machine = look_at({healthy_gpu(), lost});
+  CHECK(gpu_codes(machine) == Codes{"gpu_lost"});
+  CHECK(machine.gpus == 2);
+  CHECK(machine.gpu_devices.size() == 1);
+  const auto finding = std::ranges::find(machine.findings, "gpu_lost", &Finding::code);
+  CHECK(finding->text == "GPU 1 has fallen off the bus: jobs that use it fail");
+  CHECK(gpu_codes(look_at_one([](GpuState& gpu) { gpu.fault = GpuFault::reset_required; })) == Codes{"gpu_lost"});
+}
+
+TEST_CASE("the PCIe link of a GPU on NVLink-C2C is not judged") {
+  const auto narrow = [](GpuState& gpu) { gpu.pcie_lanes = 1; };
+  CHECK(gpu_codes(look_at_one(narrow)) == Codes{"gpu_pcie_width"});
+  CHECK(gpu_codes(look_at_one([&](GpuState& gpu) {
+          narrow(gpu);
+          gpu.c2c_rate = 447e9;
+        })) == Codes{});
 }
 
 TEST_CASE("what the driver says of a link comes before what /sys of a virtual machine says") {

@@ -30,6 +30,7 @@ class WatchedSink final : public bench::BatchSink {
       : settings_(settings), devices_(std::move(devices)), sink_(settings, devices_, decoders, tree_, context) {}
 
   bench::SinkKind kind() const override { return sink_.kind(); }
+  unsigned devices() const override { return sink_.devices(); }
   std::unique_ptr<bench::BatchMemory> make_memory(std::size_t bytes) override { return sink_.make_memory(bytes); }
   bench::HandedBatch hand_over(const bench::OutgoingBatch& batch, bench::StageClock& clock) override {
     const bench::HandedBatch handed = sink_.hand_over(batch, clock);

@@ -1,5 +1,6 @@
 #include "bench/pipeline/loader.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -76,6 +77,25 @@ TEST_CASE("every sample is in one batch, whatever the prefetch and the numbers o
   }
 }
 
+TEST_CASE("several devices take batches at the same time, in turns, and each step has one of each GPU") {
+  for (const std::uint64_t prefetch : {1U, 3U}) {
+    FakeSource source(small_jpeg(), 24);
+    FakeSink sink;
+    sink.number = 2;
+    sink.together.emplace(2);
+    LoaderSettings settings = small_settings();
+    settings.gpus = 2;
+    settings.prefetch = prefetch;
+    LoaderTally tally;
+    const StepLog log = run(settings, source, sink, tally);
+    CHECK(log.steps() == 3);
+    CHECK(log.samples() == 24);
+    CHECK(std::ranges::count(sink.gpus, 0U) == 3);
+    CHECK(std::ranges::count(sink.gpus, 1U) == 3);
+    CHECK(tally.transfer_threads == 2);
+  }
+}
+
 TEST_CASE("steps whose batches come after the time is over are taken but not counted, once there are five") {
   FakeSource source(small_jpeg(), 40);
   FakeSink sink;
@@ -139,11 +159,11 @@ TEST_CASE("with no prefetch nothing is made before a step asks") {
   loader.start_epoch(0);
   for (int step = 1; step <= 2; ++step) {
     loader.ask_for_step();
-    REQUIRE(loader.next());
+    REQUIRE(loader.next(0));
     CHECK(context.progress().items.load() == static_cast<std::uint64_t>(step) * 4);  // and not one more
   }
   loader.ask_for_step();
-  CHECK_FALSE(loader.next());
+  CHECK_FALSE(loader.next(0));
   loader.finish_epoch();
 }
 
@@ -173,9 +193,9 @@ TEST_CASE("a stop from outside ends an epoch early") {
   FakeSink sink;
   Loader loader(small_settings(), source, sink, nullptr, context);
   loader.start_epoch(0);
-  REQUIRE(loader.next());
+  REQUIRE(loader.next(0));
   stop.request_stop();
-  CHECK_FALSE(loader.next());
+  CHECK_FALSE(loader.next(0));
   loader.finish_epoch();
 }
 

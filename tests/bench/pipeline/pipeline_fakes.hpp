@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,7 +64,9 @@ class FakeSink final : public bench::BatchSink {
     memory_bytes.push_back(bytes);
     return host_->make_memory(bytes);
   }
+  unsigned devices() const override { return number; }
   bench::HandedBatch hand_over(const bench::OutgoingBatch& batch, bench::StageClock& /*clock*/) override {
+    if (together) together->arrive_and_wait();
     const std::scoped_lock lock(mutex_);
     if (fails) throw Error(ErrorCode::io, "the bus went away");
     gpus.push_back(batch.gpu);
@@ -78,6 +82,8 @@ class FakeSink final : public bench::BatchSink {
   }
 
   bool fails = false;
+  unsigned number = 1;                          ///< of devices
+  std::optional<std::barrier<>> together = {};  ///< every batch waits until so many are handed over at the same time
   std::vector<std::size_t> memory_bytes;
   std::vector<unsigned> gpus;
   std::vector<std::vector<std::byte>> batches;

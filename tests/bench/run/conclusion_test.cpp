@@ -347,7 +347,7 @@ TEST_CASE("copies to the GPU are a row of the ladder: 50 GB/s are 83,041 crops o
 TEST_CASE("each GPU of a job has a link of its own, measured or not") {
   const Conclusion conclusion = conclude(node_with_gpu(), thousand_each(8), float_crops());
   CHECK(*conclusion.ladder.back().measured_per_second == Approx(8 * 50e9 / 602112));
-  CHECK(conclusion.ladder.back().note == "50.0 GB/s to each, 1 of 8 one at a time");
+  CHECK(conclusion.ladder.back().note == "50.0 GB/s to each, 1 of 8 at once");
 }
 
 TEST_CASE("a link that is too slow limits, and what would close the gap is in bytes for each GPU") {

@@ -53,7 +53,7 @@ TEST_CASE("of several GPUs each is measured, as many as the job has, and the slo
   CHECK(stage.rows.size() == 6);
   CHECK(*stage.pinned_h2d == Approx(12e9));
   CAPTURE(stage.text);
-  CHECK(stage.text.starts_with("pinned memory to each of 2 GPUs, one at a time, the slowest: 12.0 GB/s"));
+  CHECK(stage.text.starts_with("pinned memory to each of 2 GPUs at once, the slowest: 12.0 GB/s"));
   CHECK(unused.copies() == 0);
 }
 

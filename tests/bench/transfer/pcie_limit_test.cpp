@@ -72,6 +72,57 @@ TEST_CASE("the slot limits what the device could do") {
   CHECK(*device.max_wire_limit == doctest::Approx(2 * *device.wire_limit));
 }
 
+TEST_CASE("a switch with a slower uplink limits the GPU, whatever its own link is") {
+  const std::string root = "sys/devices/pci0000:14/0000:14:01.0";
+  const std::string gpu = root + "/0000:15:00.0/0000:16:04.0/0000:17:00.0";
+  RecordedTree tree;
+  tree.link("sys/bus/pci/devices/0000:17:00.0", "/" + gpu);
+  const auto set = [&](const std::string& folder, const std::string& now, const std::string& most) {
+    for (const auto& [which, speed] : {std::pair("current", now), {"max", most}}) {
+      tree.add(folder + "/" + which + "_link_speed", speed).add(folder + "/" + which + "_link_width", "16");
+    }
+  };
+  set(gpu, "32.0 GT/s PCIe", "32.0 GT/s PCIe");
+  set(root + "/0000:15:00.0/0000:16:04.0", "32.0 GT/s PCIe", "32.0 GT/s PCIe");
+  set(root + "/0000:15:00.0", "8.0 GT/s PCIe", "32.0 GT/s PCIe");
+  set(root, "8.0 GT/s PCIe", "16.0 GT/s PCIe");
+  const TransferDevice device = look_at_device(facts(), tree);
+  CHECK(device.pcie_generation == 5);
+  CHECK(*device.wire_limit == doctest::Approx(15.754e9).epsilon(0.001));
+  CHECK(*device.max_wire_limit == doctest::Approx(31.508e9).epsilon(0.001));
+  CHECK(link_name(device) == "PCIe 5 x16 behind a switch of 15.8 GB/s");
+}
+
+TEST_CASE("a GPU on NVLink-C2C is not judged by its PCIe link of one lane") {
+  GpuState grace_hopper = healthy_gpu();
+  grace_hopper.pcie_generation = grace_hopper.pcie_lanes = 1;
+  grace_hopper.c2c_rate = 447e9;
+  const FakeGpuMonitor monitor({grace_hopper});
+  TransferDevice device = look_at_device(facts(), machine(), &monitor);
+  look_at_link(machine(), &monitor, device);
+  CHECK(device.wire_limit == 447e9);
+  CHECK(device.max_wire_limit == 447e9);
+  CHECK_FALSE(device.pcie_generation);
+  CHECK_FALSE(device.payload_limit);
+  CHECK(link_name(device) == "NVLink-C2C");
+  Context context;
+  warn_of_device(device, context);
+  CHECK(context.warnings().empty());
+}
+
+TEST_CASE("copies that are faster than the link did not use it: their share is unknown") {
+  TransferDevice device;
+  device.wire_limit = 1e9;
+  TransferRow row;
+  row.bytes_per_second = 1.01e9;
+  add_wire_share(device, row);
+  CHECK(row.wire_share == doctest::Approx(1.01));
+  row = {};
+  row.bytes_per_second = 300e9;
+  add_wire_share(device, row);
+  CHECK_FALSE(row.wire_share);
+}
+
 TEST_CASE("without a link in /sys the limits are unknown, and the driver's word on the node counts") {
   DeviceFacts alone = facts();
   alone.numa_node = 3;

@@ -98,8 +98,41 @@ TEST_CASE("of several GPUs the slowest is the verdict's") {
   CHECK(result.rows.size() == 6);
   CHECK(result.rows.back().device == 1);
   CAPTURE(result.verdict);
-  CHECK(result.verdict.starts_with("slowest of 2 GPUs is number 1: pinned host to device 12.0 GB/s"));
+  CHECK(result.verdict.starts_with("2 GPUs at once, the slowest is number 1: pinned host to device 12.0 GB/s"));
   CHECK(*result.pinned_h2d == doctest::Approx(12e9));
+}
+
+TEST_CASE("several GPUs copy at the same time, with the same sizes on each") {
+  FakeDevice one({.memory = 64U << 20U});
+  FakeDevice small({.memory = 1U << 20U, .index = 1});
+  Context context;
+  RecordedTree tree;
+  tree.add("proc/meminfo", "MemTotal: 8192 kB\n");
+  TransferOptions options = options_of("pageable,pinned", "256KiB,1MiB");
+  options.device = "all";
+  const TransferResult result = transfer(options, machine_of({&one, &small}, tree), context);
+  REQUIRE(result.rows.size() == 12);  // 1 MiB does not fit into the second one, and both divide the host's memory
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(result.rows[i].device == 0);
+    CHECK(result.rows[i].bytes == 256U << 10U);
+    CHECK(result.rows[i + 6].device == 1);
+    CHECK(result.rows[i + 6].bytes == 256U << 10U);
+  }
+  CHECK(has_warning(context, "copies_left_out"));
+}
+
+TEST_CASE("a GPU that fails ends the copies of the others") {
+  for (const std::uint64_t damaged : {51U, 259U}) {  // the last copies of the first rows of pageable and pinned memory
+    FakeDevice good;
+    FakeDevice bad({.index = 1, .damaged_copy = damaged});
+    Context context;
+    const RecordedTree tree;
+    TransferOptions options = options_of("pageable,pinned", "4KiB");
+    options.device = "all";
+    CHECK(failure_of([&] { transfer(options, machine_of({&good, &bad}, tree), context); }) == ErrorCode::corrupt);
+    CHECK(good.allocations() == 0);
+    CHECK(bad.allocations() == 0);
+  }
 }
 
 TEST_CASE("without pinned copies to the device the verdict is of what was measured") {

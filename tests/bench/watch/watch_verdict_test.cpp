@@ -252,6 +252,14 @@ TEST_CASE("findings: a GPU that waits, is hot, has lost lanes") {
   CHECK(codes({row}).empty());
 }
 
+TEST_CASE("findings: a GPU that is lost, which nothing else is known of") {
+  WatchRow row = with_gpu(0.9);
+  row.gpus.emplace_back();
+  row.gpus[1].state.index = 1;
+  row.gpus[1].state.fault = gpu::GpuFault::lost;
+  CHECK(codes({row, with_gpu(0.9)}) == Codes{"gpu_lost"});
+}
+
 TEST_CASE("findings: throttling, /dev/shm and the memory limit, the worst first") {
   WatchRow row = interval(Shortage::nothing);
   row.group.memory = 96;
