@@ -159,7 +159,8 @@ cli::Command compare_command() {
                     {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
                      "compare another node with that baseline"},
                     {"iobench compare node17.json --gate samples/ci/gate.json",
-                     "does the node meet what the fleet requires?"}}},
+                     "does the node meet what the fleet requires?"}},
+       .html = true},
       bench::compare, answer_compare, compare_ci);
 }
 

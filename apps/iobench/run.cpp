@@ -163,6 +163,8 @@ cli::Command run_command() {
                      "your own job, with the result as JSON"}},
        .main = {"preset", "gpus", "batch", "step-time", "threads", "workers", "python", "cache", "budget", "repeat"},
        .prometheus = true,
+       .html = true,
+       .labels = true,
        .about_node = true,
        .doubts = true},
       bench::run, answer_run);

@@ -66,6 +66,7 @@ cli::Command sweep_command() {
                     {"iobench sweep shards/train --mode read --direct --budget 1m", "storage only"},
                     {"iobench sweep shards --mode load --cache warm --batch 256 --step-time 200ms",
                      "only the loader of a job"}},
+       .html = true,
        .about_node = true},
       bench::sweep, answer_sweep);
 }

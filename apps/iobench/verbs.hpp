@@ -35,6 +35,8 @@ cli::Command transfer_command();
 cli::Command model_command();
 cli::Command watch_command();
 cli::Command compare_command();
+cli::Command aggregate_command();
+cli::Command report_command();
 
 /// `iobench checkpoint` in text: first how long training waits, then a row for each mode, and what else was asked for.
 cli::Answer answer_checkpoint(const bench::CheckpointResult& result);

@@ -71,7 +71,8 @@ cli::Command convert_command() {
        .main = {"size", "samples", "shards", "no-shuffle", "on-bad", "resize", "split", "index", "plan", "part",
                 "append", "threads"},
        .resumable = true,
-       .prometheus = true},
+       .prometheus = true,
+       .html = true},
       dataset::try_convert, answer_convert);
 }
 

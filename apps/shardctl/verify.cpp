@@ -48,7 +48,8 @@ cli::Command verify_command() {
                     {"shardctl verify shards/train --depth decode --junit report.xml",
                      "also decodes every image, for a CI job"},
                     {"shardctl verify shards/train --against imagenet/train", "compares with the source tree"}},
-       .main = {"depth", "strict", "against", "threads", "junit", "markdown"}},
+       .main = {"depth", "strict", "against", "threads", "junit", "markdown", "html"},
+       .html = true},
       dataset::verify, answer_verify, verify_ci);
 }
 

@@ -32,6 +32,8 @@ struct CommandText {
   std::vector<std::string_view> main = {};  ///< names of the options that -h shows; empty: all
   bool resumable = false;                   ///< after an interruption, the same command continues
   bool prometheus = false;                  ///< takes --prometheus FILE
+  bool html = false;                        ///< takes --html FILE
+  bool labels = false;                      ///< takes --label KEY=VALUE
   bool soft_fail = false;                   ///< accepts --soft-fail, which turns failures into exit code 0
   bool streams = false;                     ///< writes to Context::output() while it works; has no final report
   bool about_node = false;                  ///< its answer ends with host, date, version and kernel
@@ -162,6 +164,8 @@ struct CommonOptions {
   std::optional<std::string> prometheus = {};
   std::optional<std::string> junit = {};
   std::optional<std::string> markdown = {};
+  std::optional<std::string> html = {};
+  std::vector<std::string> labels = {};  ///< "KEY=VALUE"
   LogFormat log = LogFormat::text;
   bool quiet = false;
   bool verbose = false;

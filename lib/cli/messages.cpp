@@ -14,6 +14,7 @@
 #include "cli/field_text.hpp"
 #include "cli/report_formats.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "system/clock.hpp"

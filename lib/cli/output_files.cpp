@@ -170,11 +170,12 @@ bool may_replace(const std::string& path, std::string_view title) {
   const std::string slug = verb_slug(title.substr(title.find(' ') + 1));
   std::string metric = slug;
   std::ranges::replace(metric, '-', '_');
-  const std::array<std::string, 6> marks{fmt::format("\"schema\": \"shardkit/{}", slug),
+  const std::array<std::string, 7> marks{fmt::format("\"schema\": \"shardkit/{}", slug),
                                          fmt::format("<testsuite name=\"{}", title),
                                          fmt::format("### {}", title),
                                          fmt::format("# HELP shardkit_{}", metric),
                                          fmt::format("\"name\":\"{}", title),  // of a trace
+                                         "content=\"shardkit\"",               // of a page, of any verb
                                          fmt::format("shardkit-{}\t", slug)};  // of a plan
   return start.empty() ||
          std::ranges::any_of(marks, [&](const std::string& mark) { return start.find(mark) != std::string::npos; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <type_traits>
 
@@ -14,9 +15,12 @@
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "core/text.hpp"
+#include "report/page.hpp"
 #include "system/clock.hpp"
 #include "system/host.hpp"
+#include "system/node_name.hpp"
 
 namespace shardkit::cli {
 namespace {
@@ -29,28 +33,13 @@ Json to_json(const std::vector<Warning>& warnings) {
   return list;
 }
 
-Json host_json() {
+Json host_json(const Report& report) {
   system::HostInfo host = system::this_host();
-  return fields_json(field_tree([&](FieldList& v) { host.describe(v); }));
-}
-
-struct ValueJson {
-  Json operator()(std::monostate) const { return nullptr; }
-  template <class T>
-  Json operator()(const T& value) const {
-    return value;
-  }
-};
-
-Json to_json(const FieldNode& node) {
-  if (node.absent) return nullptr;
-  if (node.kind == FieldKind::group) return fields_json(node.children);
-  if (node.kind == FieldKind::list) {
-    Json list = Json::array();
-    for (const FieldNode& item : node.children) list.push_back(fields_json(item.children));
-    return list;
-  }
-  return std::visit(ValueJson{}, node.value);
+  Json json = fields_json(field_tree([&](FieldList& v) { host.describe(v); }));
+  json["node"] = system::node_name();
+  json["labels"] = Json::object();
+  for (const auto& [key, value] : report.labels) json["labels"][key] = value;
+  return json;
 }
 
 /// "iobench compare"
@@ -89,6 +78,45 @@ std::string metric_escaped(std::string_view text, std::string_view special) {
   return out;
 }
 
+/// A help text as a sentence.
+std::string metric_help(std::string_view help) {
+  std::string sentence = metric_escaped(help, "\\");
+  if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] = char(sentence[0] - 'a' + 'A');
+  return sentence + (sentence.empty() || sentence.ends_with('.') ? "" : ".");
+}
+
+/// A field's name as promtool accepts it: gauges have no names or suffixes of other types.
+std::string metric_name(std::string_view field) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames{
+      {{"total", "all"}, {"count", "calls"}, {"sum", "of_all"}, {"summary", "overall"}, {"histogram", "steps"}}};
+  std::string name;
+  while (!field.empty()) {
+    const std::string_view word = field.substr(0, field.find('_'));
+    const auto other = std::ranges::find(kNames, word, [](const auto& pair) { return pair.first; });
+    fmt::format_to(std::back_inserter(name), "{}{}", name.empty() ? "" : "_",
+                   other == kNames.end() ? word : other->second);
+    field.remove_prefix(std::min(word.size() + 1, field.size()));
+  }
+  return name;
+}
+
+std::string metric_label(std::string_view name, std::string_view value) {
+  return fmt::format("{}=\"{}\"", name, metric_escaped(value, "\\\""));
+}
+
+/// Labels of all series of a run: the node, what it worked on, options that tell runs apart, and those of --label.
+std::string run_labels(const Report& report) {
+  std::map<std::string, std::string> labels{{"host", system::node_name()}};
+  for (const FieldNode& option : report.options) {
+    const std::string value = plain_text(option);
+    if ((option.field.is_operand() || option.field.label) && !value.empty()) labels[option.name] = value;
+  }
+  for (const auto& [name, value] : report.labels) labels[name] = value;
+  std::string text;
+  for (const auto& [name, value] : labels) text += (text.empty() ? "" : ",") + metric_label(name, value);
+  return text;
+}
+
 /// Gauges in the order of their first series; the format wants all series of a name together.
 class Gauges {
  public:
@@ -98,13 +126,14 @@ class Gauges {
       if (!std::isfinite(value)) return;
     }
     const auto [at, is_new] = positions_.emplace(name, texts_.size());
-    if (is_new) texts_.push_back(fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, metric_escaped(help, "\\")));
+    if (is_new) texts_.push_back(fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, metric_help(help)));
     texts_[at->second] += fmt::format("{}{} {}\n", name, labels.empty() ? "" : '{' + labels + '}', value);
   }
 
   void add(const std::vector<FieldNode>& nodes, const std::string& prefix, const std::string& labels) {
     for (const FieldNode& node : nodes) {
-      const std::string name = prefix + "_" + node.name;
+      const std::string name = prefix + "_" + metric_name(node.name);
+      if (name.ends_with("_hours")) continue;  // the same in seconds is beside it
       if (node.kind == FieldKind::group) {
         add(node.children, name, labels);
       } else if (node.kind == FieldKind::list) {
@@ -122,12 +151,17 @@ class Gauges {
   std::string text() const { return fmt::format("{}", fmt::join(texts_, "")); }
 
  private:
+  /// The label of an item that has a "name" is what the list contains: "stage" for "stages".
   void add_item(const FieldNode& item, const std::string& prefix, const std::string& labels) {
     const auto label = std::ranges::find_if(item.children, [](const FieldNode& node) { return node.field.label; });
     if (label == item.children.end()) return;
+    std::string_view name = label->name;
+    if (name == "name" && prefix.ends_with('s')) {
+      name = std::string_view(prefix).substr(prefix.rfind('_') + 1);
+      name.remove_suffix(1);
+    }
     add(item.children, prefix,
-        fmt::format("{}{}{}=\"{}\"", labels, labels.empty() ? "" : ",", label->name,
-                    metric_escaped(plain_text(*label), "\\\"")));
+        fmt::format("{}{}{}", labels, labels.empty() ? "" : ",", metric_label(name, plain_text(*label))));
   }
 
   std::map<std::string, std::size_t> positions_;
@@ -149,7 +183,7 @@ std::string envelope_json(const Report& report) {
   json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
   json["started_at"] = system::rfc3339(report.started_at);
   json["elapsed_seconds"] = report.elapsed_seconds;
-  json["host"] = host_json();
+  json["host"] = host_json(report);
   json["options"] = fields_json(report.options);
   const bool has_result = !report.outcome.failure || report.failed_with_result;
   json["result"] = has_result ? fields_json(report.result) : Json(nullptr);
@@ -159,12 +193,6 @@ std::string envelope_json(const Report& report) {
   json["interrupted"] = report.outcome.interrupted();
   json["exit_code"] = report.outcome.exit_code;
   return json_file_text(json);
-}
-
-Json fields_json(const std::vector<FieldNode>& nodes) {
-  Json object = Json::object();
-  for (const FieldNode& node : nodes) object[node.name] = to_json(node);
-  return object;
 }
 
 std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes) {
@@ -189,6 +217,8 @@ std::string junit_xml(const Report& report, const CiReport& found) {
       count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at), elements);
 }
 
+std::string html_page(const Report& report) { return report::html(report::page_of(parse_json(envelope_json(report)))); }
+
 std::string markdown_text(std::string_view text) { return escaped(as_utf8(text), "|\\`<*_"); }
 
 std::string ci_markdown(const Report& report, const CiReport& found) {
@@ -202,13 +232,14 @@ std::string prometheus_text(const Report& report) {
   std::replace(prefix.begin(), prefix.end(), '-', '_');
   const Outcome& outcome = report.outcome;
   const std::chrono::duration<double> started = report.started_at.time_since_epoch();
+  const std::string labels = run_labels(report);
   Gauges gauges;
-  gauges.add(prefix + "_success", "1 if the last run ended without findings", "", outcome.status() == "ok" ? 1 : 0);
-  gauges.add(prefix + "_exit_code", "exit code of the last run", "", outcome.exit_code);
-  gauges.add(prefix + "_elapsed_seconds", "wall-clock time of the last run", "", report.elapsed_seconds);
-  gauges.add(prefix + "_finished_timestamp_seconds", "end of the last run, seconds since 1970", "",
+  gauges.add(prefix + "_success", "1 if the last run ended without findings", labels, outcome.status() == "ok" ? 1 : 0);
+  gauges.add(prefix + "_exit_code", "exit code of the last run", labels, outcome.exit_code);
+  gauges.add(prefix + "_elapsed_seconds", "wall-clock time of the last run", labels, report.elapsed_seconds);
+  gauges.add(prefix + "_finished_timestamp_seconds", "end of the last run, seconds since 1970", labels,
              fmt::format("{:.3f}", started.count() + report.elapsed_seconds));
-  if (!outcome.failure) gauges.add(report.result, prefix, "");
+  if (!outcome.failure) gauges.add(report.result, prefix, labels);
   return gauges.text();
 }
 

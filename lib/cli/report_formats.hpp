@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -29,6 +30,7 @@ struct Report {
   std::vector<Warning> warnings;
   Outcome outcome;
   bool failed_with_result = false;
+  std::vector<std::pair<std::string, std::string>> labels = {};  ///< of --label
 };
 
 /// The envelope as text, indented by 1, newline at the end. Valid JSON for any input: NaN and infinity become null,
@@ -39,12 +41,12 @@ std::string envelope_json(const Report& report);
 /// 0.2.0".
 std::string node_line(const Report& report);
 
-/// Described members as a JSON object, in their order; absent ones are null.
-nlohmann::ordered_json fields_json(const std::vector<FieldNode>& nodes);
-
-/// The same on one line, with a member "event" first and a newline at the end: a row of JSON lines. Valid JSON for any
-/// input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
+/// Described members as JSON on one line, with a member "event" first and a newline at the end: a row of JSON lines.
+/// Valid JSON for any input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
 std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes);
+
+/// The envelope as a page for browsers (report/page.hpp).
+std::string html_page(const Report& report);
 
 /// Text for a table cell, or a line, of Markdown.
 std::string markdown_text(std::string_view text);
@@ -57,8 +59,10 @@ std::string junit_xml(const Report& report, const CiReport& found);
 std::string ci_markdown(const Report& report, const CiReport& found);
 
 /// The report in Prometheus' text exposition format 0.0.4, for the textfile collector: every number of the result as
-/// gauge shardkit_<verb>_<field> (shardkit_cache_ls_files), with groups joined by "_". A list whose items have a
-/// Field::label has a series per item with that label; other lists are left out. Also shardkit_<verb>_success,
+/// gauge shardkit_<verb>_<field> (shardkit_cache_ls_files), with groups joined by "_". Words that promtool expects in
+/// names of other types are replaced: "failures_total" is shardkit_..._failures_all. All series have the labels host,
+/// the operands, options with Field::label, and those of --label. A list whose items have a Field::label has a series
+/// per item with that label; other lists are left out. Also shardkit_<verb>_success,
 /// _exit_code, _elapsed_seconds and _finished_timestamp_seconds of every run, including failed ones. All are gauges:
 /// they describe the last run, and nothing counts up over runs.
 std::string prometheus_text(const Report& report);

@@ -32,6 +32,23 @@
 namespace shardkit::cli {
 namespace {
 
+/// "rack=r7" by its key, which has the characters of a name in Prometheus. Throws Error{usage}.
+std::vector<std::pair<std::string, std::string>> parse_labels(const std::vector<std::string>& texts) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  std::vector<std::pair<std::string, std::string>> labels;
+  for (const std::string& text : texts) {
+    const std::size_t sign = std::min(text.find('='), text.size());
+    const std::string key = text.substr(0, sign);
+    const bool valid = !key.empty() && !is_digits(key.substr(0, 1)) && !key.starts_with("__") &&
+                       key.find_first_not_of(kLetters) == std::string::npos;
+    if (!valid || sign == text.size()) {
+      throw usage_error("--label: '{}' is not KEY=VALUE, with letters, digits and _ in KEY, such as rack=r7", text);
+    }
+    labels.emplace_back(key, text.substr(sign + 1));
+  }
+  return labels;
+}
+
 /// One command line on its way from arguments to exit code.
 class CommandRun {
  public:
@@ -46,7 +63,9 @@ class CommandRun {
 
   ParseOutcome parse(const std::vector<std::string>& args) {
     try {
-      return parse_options(command_, invocation_, common_, args);
+      const ParseOutcome outcome = parse_options(command_, invocation_, common_, args);
+      report_.labels = parse_labels(common_.labels);
+      return outcome;
     } catch (...) {
       report_.outcome = failed(std::current_exception(), 0);
       return ParseOutcome::run;  // to report the failure, in JSON too
@@ -169,7 +188,7 @@ class CommandRun {
   void require_reports() {
     try {
       require_outputs();
-      for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
+      for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown, common_.html}) {
         if (path && !may_replace(*path, title())) outputs_clash_ = true;
       }
     } catch (const Error&) {  // the command line is the error to report
@@ -232,6 +251,7 @@ class CommandRun {
     write_file(common_.prometheus, prometheus_text);
     write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_.ci_report()); });
     write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_.ci_report()); });
+    write_file(common_.html, html_page);
     if (wants_json_file()) write_file(common_.json, envelope_json);
     write_file(result_path_, envelope_json);
     const std::string text = standard_output(worked);

@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include "bench/compare/compare.hpp"
-#include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/metric_text.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 

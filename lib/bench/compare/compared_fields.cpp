@@ -20,6 +20,7 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "core/text.hpp"
 #include "system/host.hpp"
 

@@ -8,6 +8,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/metric_text.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"
 

@@ -11,6 +11,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "stats/comparison.hpp"
@@ -22,23 +23,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::string_view kPipeline = "pipeline";
-
-/// The results of a folder, by name.
-std::vector<std::string> result_files(const std::string& folder, Context& context) {
-  std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    context.throw_if_stopped();
-    const std::string name = entry.path().filename();
-    if (name.starts_with('.') || !name.ends_with(".json") || !entry.is_regular_file()) continue;
-    files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
-  if (files.empty()) {
-    throw Error(ErrorCode::not_found, At{folder},
-                "'{}' contains no result; expected files of iobench ... --json FILE, named *.json", folder);
-  }
-  return files;
-}
 
 /// The repetitions of one result, or the result itself.
 std::vector<const Json*> repetitions_of(const Json& result) {

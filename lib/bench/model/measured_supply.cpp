@@ -7,6 +7,8 @@
 #include "bench/requirement/requirement.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
 
 namespace shardkit::bench {
 namespace {

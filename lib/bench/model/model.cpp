@@ -339,7 +339,7 @@ void Required::describe(FieldList& v) {
 }
 
 void PresetRow::describe(FieldList& v) {
-  v.field({"name", "<workload>-<accelerator>[-amp]"}, name);
+  v.field({"name", "<workload>-<accelerator>[-amp]", kLabel}, name);
   v.field({"sample_bytes", Unit::bytes, "mean size of a stored sample"}, sample_bytes);
   v.field({"batch", Unit::count, "samples per GPU and training step"}, batch);
   v.field({"step_seconds", Unit::seconds, "time that a GPU computes one batch"}, step_seconds);

@@ -218,7 +218,7 @@ PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, c
 }
 
 void StageRow::describe(FieldList& v) {
-  v.field({"name", "stage"}, name);
+  v.field({"name", "stage", kLabel}, name);
   v.field({"threads", Unit::count, "threads; decode and augment share theirs"}, threads);
   v.field({"busy", Unit::ratio, "share of their time that they worked on this stage"}, busy_ratio);
   v.field({"starved", Unit::ratio, "share of their time that they waited for input"}, starved_ratio);

@@ -178,7 +178,7 @@ Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate>
 }
 
 void JobOptions::describe(FieldList& v) {
-  v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);
+  v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer, kLabel}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together; default: 1", kMayDiffer, at_least(1)}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
   v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);

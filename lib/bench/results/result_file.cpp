@@ -1,15 +1,17 @@
 #include "bench/results/result_file.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "io/file.hpp"
 
 namespace shardkit::bench {
@@ -64,42 +66,45 @@ Json read_result_file(const std::string& path) {
   return envelope;
 }
 
-const Json* member(const Json& object, std::string_view path) {
-  const Json* at = &object;
-  while (!path.empty()) {
-    const std::size_t dot = std::min(path.find('.'), path.size());
-    if (!at->is_object()) return nullptr;
-    const auto found = at->find(std::string(path.substr(0, dot)));
-    if (found == at->end()) return nullptr;
-    at = &*found;
-    path.remove_prefix(std::min(dot + 1, path.size()));
+std::vector<std::string> result_files(const std::string& folder, Context& context) {
+  std::vector<std::string> files;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder)) {
+    context.throw_if_stopped();
+    const std::string name = entry.path().filename();
+    if (name.starts_with('.') || !name.ends_with(".json") || !entry.is_regular_file()) continue;
+    files.push_back(entry.path());
   }
-  return at;
-}
-
-std::optional<double> number_at(const Json& object, std::string_view path) {
-  const Json* value = member(object, path);
-  return value != nullptr && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
-}
-
-std::optional<std::string> text_at(const Json& object, std::string_view path) {
-  const Json* value = member(object, path);
-  return value != nullptr && value->is_string() ? std::optional(value->get<std::string>()) : std::nullopt;
-}
-
-std::string metric_text(double value, Unit unit) {
-  switch (unit) {
-    case Unit::bytes_per_second:
-      return format_rate(value);
-    case Unit::seconds:
-      return std::abs(value) < 0.0995 ? fmt::format("{:.3g} ms", value * 1e3) : format_duration(value);
-    case Unit::per_second:
-      return std::abs(value) >= 1000 && std::abs(value) < 1e18
-                 ? format_count(static_cast<std::uint64_t>(std::llround(std::abs(value)))) + "/s"
-                 : fmt::format("{:.3g}/s", value);
-    default:
-      return fmt::format("{:.3g}", value);
+  std::ranges::sort(files);
+  if (files.empty()) {
+    throw Error(ErrorCode::not_found, At{folder},
+                "'{}' contains no result; expected files of iobench ... --json FILE, named *.json", folder);
   }
+  return files;
+}
+
+std::vector<LeftOut> for_each_result(std::span<const std::string> paths, Context& context,
+                                     const std::function<void(const std::string& file, const Json&)>& take) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const bool folder = std::filesystem::is_directory(path, error);
+    for (const std::string& file : folder ? result_files(path, context) : std::vector{path}) files.push_back(file);
+  }
+  std::vector<LeftOut> left_out;
+  std::map<std::string, std::string> known;  // file by the hash of its result
+  for (const std::string& file : files) {
+    context.throw_if_stopped();
+    try {
+      const Json envelope = read_result_file(file);
+      const auto [first, is_new] = known.emplace(to_hex(xxh3_128(as_bytes(json_text(envelope)))), file);
+      if (!is_new) throw Error(ErrorCode::usage, At{file}, "the same result as '{}'", first->second);
+      take(file, envelope);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      left_out.push_back({file, error.what()});
+    }
+  }
+  return left_out;
 }
 
 }  // namespace shardkit::bench

@@ -1,13 +1,15 @@
 #pragma once
 
-#include <optional>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/context.hpp"
 #include "core/fields.hpp"
-#include "core/units.hpp"
 
 /// Reads results that were written with --json.
 namespace shardkit::bench {
@@ -25,13 +27,24 @@ nlohmann::json read_result_file(const std::string& path);
 /// The same for a file that was already read.
 void check_result(const nlohmann::json& envelope, const std::string& path);
 
-/// The member of `object` at a path with dots, "latency_seconds.p99"; null if it does not exist.
-const nlohmann::json* member(const nlohmann::json& object, std::string_view path);
-/// The number or text at such a path; empty if it does not exist.
-std::optional<double> number_at(const nlohmann::json& object, std::string_view path);
-std::optional<std::string> text_at(const nlohmann::json& object, std::string_view path);
+/// The *.json of a folder by name, without hidden ones. Throws Error{not_found} if there are none.
+std::vector<std::string> result_files(const std::string& folder, Context& context);
 
-/// A value as text: "1.20 GB/s", "812/s", "3.41 ms".
-std::string metric_text(double value, Unit unit);
+/// A file that was given and not used, and why.
+struct LeftOut {
+  std::string file;
+  std::string reason;
+
+  void describe(FieldList& v) {
+    v.field({"file", "file that was left out"}, file);
+    v.field({"reason", "why"}, reason);
+  }
+};
+
+/// Calls `take` with each result of files and folders, in order of their names. A file that is not a result of a
+/// completed run, or is the same as one before it, is left out, and so is one for which `take` throws an Error. Throws
+/// Error{not_found} for a folder without results, and Error{cancelled}.
+std::vector<LeftOut> for_each_result(std::span<const std::string> paths, Context& context,
+                                     const std::function<void(const std::string& file, const nlohmann::json&)>& take);
 
 }  // namespace shardkit::bench

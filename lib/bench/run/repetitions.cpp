@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/results/result_file.hpp"
 #include "bench/run/run.hpp"
+#include "core/metric_text.hpp"
+#include "core/units.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {

@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "gpu/device.hpp"
 #include "system/limits.hpp"
+#include "system/node_name.hpp"
 
 namespace shardkit::bench {
 
@@ -294,6 +295,12 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   measure_python(options, input, context, result);
   const double before_seconds = -seconds_until(begin);
   const std::uint64_t cores = result.environment.usable_threads;
+  const CommonStart start = wait_for_start(options.start, system::node_name(), context);
+  SecondWatch watch(context.progress(), {{"reading", stage::kRead},
+                                         {"measuring", stage::kRead},
+                                         {"decoding", stage::kDecode},
+                                         {"augmenting", stage::kAugment},
+                                         {"running the pipeline", "pipeline"}});
   if (auto node = measure(options, before_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors;
     LoaderOptions loader = loader_of(options);
@@ -305,6 +312,8 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
     warn_of_loader(options, result, context);
     warn_of_pipeline(result, context);
   }
+  result.start = start;
+  result.seconds = watch.stop();
   if (result.interrupted) note_interruption(options, result);
   RunOptions shown = options;
   for (std::string& path : shown.paths) path = without_secrets(path);
@@ -344,6 +353,7 @@ void RunOptions::describe(FieldList& v) {
           repeat);
   v.field({"force-verdict", "give a verdict even if other processes disturbed the measurement", kMayDiffer},
           force_verdict);
+  start.describe(v);
   access.describe(v);
 }
 
@@ -356,7 +366,7 @@ void RunResult::throw_if_failed() const {
 }
 
 void LadderRow::describe(FieldList& v) {
-  v.field({"stage", "stage"}, stage);
+  v.field({"stage", "stage", kLabel}, stage);
   v.field({"required_per_second", Unit::per_second, "samples that the job needs"}, required_per_second);
   v.field({"measured_per_second", Unit::per_second,
            "samples that the stage delivers; with --repeat the median of all repetitions"},
@@ -420,6 +430,8 @@ void RunResult::describe(FieldList& v) {
   v.field({"file_costs", "for image files: time of each call, and how much shards would gain"}, file_costs);
   v.field({"calibration", "with --python: costs of a sample in that interpreter"}, calibration);
   v.field({"transfer", "copies of batches to the GPUs, measured if there are any"}, transfer);
+  v.field({"start", "when this node started, and its clock"}, start);
+  v.field({"seconds", "bytes and samples of each second of the wall clock, by stage"}, seconds);
   v.field({"command", "command that repeats this run"}, command);
 }
 

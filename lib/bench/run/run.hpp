@@ -17,6 +17,8 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/requirement/requirement.hpp"
+#include "bench/start/common_start.hpp"
+#include "bench/timing/second_watch.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "bench/torch/calibration.hpp"
 #include "bench/torch/loader_advice.hpp"
@@ -329,6 +331,7 @@ struct RunOptions : JobOptions {
   std::uint64_t repeat = 1;
   bool force_verdict = false;
   std::optional<std::string> python;
+  CommonStartOptions start = {};
   catalog::StoreAccess access = {};
 
   void describe(FieldList& v);
@@ -351,6 +354,8 @@ struct RunResult {
   std::vector<RepeatedMetric> repeated;               ///< with --repeat: each metric over all repetitions
   std::optional<ShownRepetitions> shown_repetitions;  ///< with --repeat: the repetitions of read, decode and pipeline
   std::vector<Repetition> repetitions;                ///< with --repeat: values of each repetition
+  CommonStart start;                                  ///< of the first repetition, beside other nodes
+  std::vector<SecondRow> seconds;                     ///< what was done in each second
   std::string command;                                ///< command that repeats it
   bool interrupted = false;                           ///< then only the stages or repetitions before are in the result
   std::optional<Error> failure;                       ///< of a repetition after the first, like `interrupted`

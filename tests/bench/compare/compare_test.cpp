@@ -8,6 +8,7 @@
 #include "bench/compare/measurements.hpp"
 #include "bench/results/result_file.hpp"
 #include "compare_support.hpp"
+#include "core/metric_text.hpp"
 #include "io/file.hpp"
 
 using namespace shardkit;

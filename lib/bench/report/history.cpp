@@ -1,0 +1,217 @@
+#include "bench/report/history.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
+#include "stats/change_points.hpp"
+#include "stats/summary.hpp"
+#include "system/clock.hpp"
+
+namespace shardkit::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What an administrator changes, and what is not a condition of a comparison.
+constexpr std::array<std::string_view, 6> kEnvironment{"host.os",
+                                                       "host.kernel",
+                                                       "tool.version",
+                                                       "result.environment.gpu_driver",
+                                                       "result.environment.storage.mount_options",
+                                                       "result.environment.storage.read_ahead_bytes"};
+
+std::map<std::string, std::string> environment_of(const Json& envelope) {
+  std::map<std::string, std::string> facts;
+  for (const std::string_view path : kEnvironment) {
+    const Json* value = member(envelope, path);
+    if (value == nullptr || value->is_null()) continue;
+    const std::string name(path.substr(path.starts_with("result.") ? std::string_view("result.").size() : 0));
+    facts[name] = value->is_string() ? value->get<std::string>() : json_text(*value);
+  }
+  return facts;
+}
+
+std::vector<std::string> changed_facts(const std::map<std::string, std::string>& before,
+                                       const std::map<std::string, std::string>& after) {
+  std::vector<std::string> changed;
+  for (const auto& [name, value] : after) {
+    const auto old = before.find(name);
+    if (old != before.end() && old->second != value) {
+      changed.push_back(fmt::format("{}: {} -> {}", name, old->second, value));
+    }
+  }
+  return changed;
+}
+
+std::string day_of(double unix_time) {
+  const std::chrono::duration<double> since(unix_time);
+  return system::rfc3339(system::WallTime(std::chrono::duration_cast<system::WallTime::duration>(since))).substr(0, 10);
+}
+
+/// The band of the runs from `from` to before `to`.
+NoiseBand band_of(const std::vector<HistoryPoint>& points, std::size_t from, std::size_t to) {
+  std::vector<double> values;
+  for (std::size_t i = from; i < to; ++i) values.push_back(points[i].value);
+  const double median = stats::summarize(values).median;
+  const auto next = stats::prediction_interval(values);
+  return {points[from].unix_time, points[to - 1].unix_time, median, next ? next->low : median,
+          next ? next->high : median};
+}
+
+double value_of(const std::vector<double>& repetitions) { return stats::summarize(repetitions).median; }
+
+std::string text_of(const History& history) {
+  const MetricHistory* worst = nullptr;
+  std::size_t changes = 0;
+  for (const MetricHistory& metric : history.metrics) {
+    changes += metric.changes.size();
+    if (worst == nullptr && !metric.changes.empty()) worst = &metric;
+  }
+  const std::string runs = fmt::format("{} of {}", format_count(history.runs, "run"), history.node);
+  if (worst == nullptr) return runs + ": no change points";
+  return fmt::format("{}: {} {}{}", runs, worst->metric, worst->changes.back().text,
+                     changes > 1 ? fmt::format("; and {} more", format_count(changes - 1, "change")) : "");
+}
+
+}  // namespace
+
+void HistoryReader::add(const std::string& file, const Json& envelope) {
+  const auto started = system::parse_iso8601(text_at(envelope, "started_at").value_or(""));
+  if (!started) throw Error(ErrorCode::usage, At{file}, "'{}' has no date in started_at", file);
+  Run run;
+  run.unix_time = std::chrono::duration<double>(started->time_since_epoch()).count();
+  run.file = file;
+  run.node = text_at(envelope, "host.node").value_or(text_at(envelope, "host.hostname").value_or(""));
+  run.environment = environment_of(envelope);
+  add_run(file, envelope, run.measured);
+  settle(run.measured);
+  runs_.push_back(std::move(run));
+}
+
+MetricHistory HistoryReader::metric_history(const ComparedField& metric, const std::vector<const Run*>& runs) const {
+  MetricHistory history;
+  history.metric = metric.name();
+  history.unit = unit_suffix(metric.unit);
+  if (history.unit.starts_with('_')) history.unit.erase(0, 1);
+  std::vector<double> judged;
+  std::vector<std::size_t> positions;  // in `points`
+  std::vector<const Run*> measured;
+  for (const Run* run : runs) {
+    const auto found = run->measured.values.find(metric.name());
+    if (found == run->measured.values.end() || found->second.front().empty()) continue;
+    const double value = value_of(found->second.front());
+    const bool disturbed = !run->measured.runs.front().disturbed.empty();
+    if (!disturbed) {
+      judged.push_back(value);
+      positions.push_back(history.points.size());
+      measured.push_back(run);
+    }
+    history.points.push_back({run->unix_time, value, disturbed, run->file});
+  }
+  std::vector<HistoryPoint> calm;
+  for (const std::size_t at : positions) calm.push_back(history.points[at]);
+  std::size_t from = 0;
+  for (const stats::ChangePoint& point : stats::change_points(judged, metric.role.better)) {
+    const std::size_t before = point.index - std::min<std::size_t>(point.index, 2);
+    const std::size_t after = std::min(point.index + 1, measured.size() - 1);
+    HistoryChange change;
+    change.unix_time = calm[point.index].unix_time;
+    change.change = point.change;
+    change.environment = changed_facts(measured[before]->environment, measured[after]->environment);
+    change.text = fmt::format("{} by {:.1f} % on {}", enum_name(point.change.verdict),
+                              std::abs(point.change.ratio.value_or(0)) * 100, day_of(change.unix_time));
+    if (!change.environment.empty()) change.text += fmt::format(" ({})", fmt::join(change.environment, "; "));
+    history.changes.push_back(std::move(change));
+    history.bands.push_back(band_of(calm, from, point.index));
+    from = point.index;
+  }
+  if (from < calm.size()) history.bands.push_back(band_of(calm, from, calm.size()));
+  return history;
+}
+
+History HistoryReader::history(std::vector<LeftOut> left_out) {
+  if (runs_.empty()) {
+    throw usage_error("no result can be used: {}", left_out.empty() ? "none was given" : left_out.front().reason);
+  }
+  std::ranges::stable_sort(runs_, {}, &Run::unix_time);
+  const Run& newest = runs_.back();
+  History history;
+  history.node = newest.node;
+  history.verb = newest.measured.verb;
+  history.left_out = std::move(left_out);
+  std::vector<const Run*> runs;
+  for (const Run& run : runs_) {
+    const auto different = differences(run.measured.conditions, newest.measured.conditions, {});
+    std::string reason;
+    if (run.node != newest.node) reason = fmt::format("of the node '{}', not '{}'", run.node, newest.node);
+    if (reason.empty() && !different.empty() && different.front().decisive) {
+      reason = fmt::format("not comparable with the newest result: {} is '{}', not '{}'", different.front().key,
+                           different.front().base, different.front().changed);
+    }
+    if (reason.empty()) {
+      runs.push_back(&run);
+    } else {
+      history.left_out.push_back({run.file, reason});
+    }
+  }
+  history.runs = runs.size();
+  for (const ComparedField& metric : compare_metrics()) {
+    if (metric.role.derived) continue;
+    MetricHistory one = metric_history(metric, runs);
+    if (!one.points.empty()) history.metrics.push_back(std::move(one));
+  }
+  history.text = text_of(history);
+  return history;
+}
+
+void HistoryPoint::describe(FieldList& v) {
+  v.field({"unix_time", Unit::seconds, "start of the run"}, unix_time);
+  v.field({"value", "median of the run, in the metric's unit"}, value);
+  v.field({"disturbed", "true if the run is shown, but not judged"}, disturbed);
+  v.field({"file", "result"}, file);
+}
+
+void NoiseBand::describe(FieldList& v) {
+  v.field({"from", Unit::seconds, "first run of the period, as Unix time"}, from);
+  v.field({"to", Unit::seconds, "last run of the period"}, to);
+  v.field({"median", "median of the period"}, median);
+  v.field({"low", "lower end of the range of 95 % of new runs"}, low);
+  v.field({"high", "upper end"}, high);
+}
+
+void HistoryChange::describe(FieldList& v) {
+  v.field({"unix_time", Unit::seconds, "first run after the change"}, unix_time);
+  v.field({"change_ratio", Unit::ratio, "relative change"}, change.ratio);
+  v.field({"interval", "interval of the change"}, change.interval);
+  v.field({"verdict", "regressed or improved"}, change.verdict);
+  v.field({"environment", "what changed in the environment at that time"}, environment);
+  v.field({"text", "the change in a line"}, text);
+}
+
+void MetricHistory::describe(FieldList& v) {
+  v.field({"metric", "name of the metric"}, metric);
+  v.field({"unit", "unit of its values"}, unit);
+  v.field({"points", "one for each run"}, points);
+  v.field({"bands", "noise of each period between changes"}, bands);
+  v.field({"changes", "points at which it regressed or improved"}, changes);
+}
+
+void History::describe(FieldList& v) {
+  v.field({"text", "the history in a line"}, text);
+  v.field({"node", "node of all runs"}, node);
+  v.field({"verb", "what was measured"}, verb);
+  v.field({"runs", Unit::count, "runs in the history"}, runs);
+  v.field({"metrics", "each metric over time"}, metrics);
+  v.field({"left_out", "results that are not part of it"}, left_out);
+}
+
+}  // namespace shardkit::bench

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "bench/compare/measurements.hpp"
+#include "bench/results/result_file.hpp"
+#include "core/fields.hpp"
+#include "stats/comparison.hpp"
+
+/// The results of one node over weeks: what is normal, when it changed, and what else changed then.
+namespace shardkit::bench {
+
+struct HistoryPoint {
+  double unix_time = 0;  ///< start of the run
+  double value = 0;
+  bool disturbed = false;  ///< shown, and not judged
+  std::string file;
+
+  void describe(FieldList& v);
+};
+
+/// Where the runs of a period lie: their median, and where 95 % of new runs would be.
+struct NoiseBand {
+  double from = 0;  ///< Unix time
+  double to = 0;
+  double median = 0;
+  double low = 0;
+  double high = 0;
+
+  void describe(FieldList& v);
+};
+
+struct HistoryChange {
+  double unix_time = 0;  ///< of the first run after it
+  stats::Change change;
+  std::vector<std::string> environment;  ///< what differs from the runs before: "host.kernel: 6.1.0 -> 6.8.0"
+  std::string text;
+
+  void describe(FieldList& v);
+};
+
+struct MetricHistory {
+  std::string metric;
+  std::string unit;  ///< suffix of its field: "bytes_per_second"
+  std::vector<HistoryPoint> points;
+  std::vector<NoiseBand> bands;
+  std::vector<HistoryChange> changes;
+
+  void describe(FieldList& v);
+};
+
+struct History {
+  std::string text;  ///< in a line
+  std::string node;
+  std::string verb;
+  std::uint64_t runs = 0;
+  std::vector<MetricHistory> metrics;
+  std::vector<LeftOut> left_out;
+
+  void describe(FieldList& v);
+};
+
+/// Collects results in any order.
+class HistoryReader {
+ public:
+  /// Throws Error{usage} for a result without a metric or a date.
+  void add(const std::string& file, const nlohmann::json& envelope);
+  /// Those of the newest result's node and verb under its conditions; others are left out with the reason. Throws
+  /// Error{usage} without results.
+  History history(std::vector<LeftOut> left_out);
+
+ private:
+  struct Run {
+    double unix_time = 0;
+    std::string file;
+    std::string node;
+    std::map<std::string, std::string> environment;
+    Measurements measured;
+  };
+  MetricHistory metric_history(const ComparedField& metric, const std::vector<const Run*>& runs) const;
+
+  std::vector<Run> runs_;
+};
+
+}  // namespace shardkit::bench

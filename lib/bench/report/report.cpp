@@ -1,0 +1,134 @@
+#include "bench/report/report.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/compare/compare.hpp"
+#include "bench/report/history.hpp"
+#include "core/error.hpp"
+#include "core/field_tree.hpp"
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
+#include "core/text.hpp"
+#include "io/file_system.hpp"
+#include "io/publish.hpp"
+#include "report/page.hpp"
+
+namespace shardkit::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_markdown(const std::string& path) { return lower_case(path).ends_with(".md"); }
+
+/// Other names may be those of results.
+void check_name(const std::string& path) {
+  const std::string name = lower_case(path);
+  if (is_markdown(path) || name.ends_with(".html") || name.ends_with(".htm")) return;
+  throw usage_error("--output: '{}' does not end in .html or .md, which select the format", path);
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+ReportKind kind_of(const ReportOptions& options) {
+  if (options.results.size() == 1 && !is_folder(options.results.front())) return ReportKind::result;
+  return options.results.size() == 2 ? ReportKind::comparison : ReportKind::history;
+}
+
+/// A result of any verb of both programs, also of a failed run: the page begins with its error.
+Json any_result(const std::string& path) {
+  Json envelope = read_own_json(path, "a result that iobench or shardctl wrote with --json FILE");
+  if (envelope.contains("result") || envelope.contains("error")) return envelope;
+  throw Error(ErrorCode::usage, At{path}, "'{}' is a file of {} and not a result; give a file written with --json",
+              path, verb_of(envelope));
+}
+
+/// An envelope for what was made of several results. Date and host are those of `last`.
+template <Describable T>
+Json envelope_of(std::string_view verb, T result, const Json& last) {
+  Json envelope = {{"schema", fmt::format("shardkit/{}", verb)}, {"status", "ok"}};
+  for (const char* name : {"tool", "host", "started_at"}) {
+    if (last.contains(name)) envelope[name] = last.at(name);
+  }
+  envelope["result"] = parse_json(json_text(fields_json(field_tree([&](FieldList& v) { result.describe(v); }))));
+  return envelope;
+}
+
+Json compared(const std::vector<std::string>& paths, Context& context) {
+  CompareOptions options;
+  options.base = paths[0];
+  options.changed = paths[1];
+  const CompareResult result = compare(options, context);
+  Json last;
+  for_each_result(std::span(&paths[1], 1), context, [&](const std::string&, const Json& envelope) { last = envelope; });
+  Json envelope = envelope_of("compare", result, last);
+  if (result.has_findings()) envelope["status"] = "findings";
+  return envelope;
+}
+
+Json history_of(const std::vector<std::string>& paths, Context& context, std::vector<LeftOut>& left_out) {
+  HistoryReader reader;
+  Json last;
+  left_out = for_each_result(paths, context, [&](const std::string& file, const Json& envelope) {
+    reader.add(file, envelope);
+    if (text_at(envelope, "started_at") >= text_at(last, "started_at")) last = envelope;
+  });
+  const History history = reader.history(std::move(left_out));
+  left_out = history.left_out;
+  return envelope_of("history", history, last);
+}
+
+}  // namespace
+
+ReportResult report(const ReportOptions& options, Context& context) {
+  check_name(options.output);
+  ReportResult result;
+  result.kind = kind_of(options);
+  result.output = options.output;
+  Json envelope;
+  switch (result.kind) {
+    case ReportKind::result:
+      envelope = any_result(options.results.front());
+      break;
+    case ReportKind::comparison:
+      envelope = compared(options.results, context);
+      break;
+    case ReportKind::history:
+      envelope = history_of(options.results, context, result.left_out);
+      break;
+  }
+  const report::Page page = report::page_of(options.redact ? report::redacted(envelope) : envelope);
+  const std::string text = is_markdown(options.output) ? report::markdown(page) : report::html(page);
+  result.headline = page.headline;
+  result.sections = page.sections.size();
+  result.bytes = text.size();
+  io::publish(*io::posix_file_system(), io::published_path(options.output), as_bytes(text));
+  return result;
+}
+
+void ReportOptions::describe(FieldList& v) {
+  v.field({"RESULT",
+           "files written with --json, or folders of them: one is shown, two are compared, a folder or more files are "
+           "the history of a node",
+           Role::positional},
+          results);
+  v.field({"output", "page to write, .html, or .md for Markdown", Role::output_file, kSharedOutput, 'o'}, output);
+  v.field({"redact", "replace names of hosts and paths, for pages that leave the house"}, redact);
+}
+
+void ReportResult::describe(FieldList& v) {
+  v.field({"kind", "what the page shows: a result, a comparison of two, or the history of a node"}, kind);
+  v.field({"headline", "first line of the page"}, headline);
+  v.field({"output", "page that was written"}, output);
+  v.field({"bytes", Unit::bytes, "its size"}, bytes);
+  v.field({"sections", Unit::count, "its sections"}, sections);
+  v.field({"left_out", "results that are not part of it"}, left_out);
+}
+
+}  // namespace shardkit::bench

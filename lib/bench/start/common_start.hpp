@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "system/clock.hpp"
+
+/// Starts a measurement on many nodes at the same time. Nothing listens on a port: nodes meet in a shared folder, or at
+/// a time of day.
+namespace shardkit::bench {
+
+struct CommonStartOptions {
+  std::optional<std::string> barrier = {};  ///< shared folder
+  std::optional<std::uint64_t> world = {};  ///< nodes
+  double barrier_wait = 600;                ///< seconds
+  std::vector<std::string> expect = {};     ///< names, for the message about those that are missing
+  std::optional<std::string> start_at = {};
+
+  void describe(FieldList& v);
+};
+
+/// How a measurement began.
+struct CommonStart {
+  std::string node;
+  double started_at = 0;  ///< Unix time
+  /// Time of this node's clock less that of the file server; empty without a barrier.
+  std::optional<double> clock_offset;
+  double late = 0;  ///< after the time that was agreed, in seconds
+
+  void describe(FieldList& v);
+};
+
+/// Names of "node[001-003,007],gpu1" (Slurm's notation), in its order; at most 65536.
+std::vector<std::string> expand_hosts(std::string_view list);
+
+/// Unix time of "2026-11-26T12:00:00Z", or of "@1764158400" or "1764158400". Throws Error{usage}.
+double parse_start(const std::string& text);
+
+/// Waits until all nodes are at the barrier, or for the time of day. Each node writes a file named after it into the
+/// folder. The first that sees all of them publishes the time to start, kBarrierDelay later, so that all can read it.
+/// Throws Error{usage} for options that do not fit or a name that was here before, Error{conflict} if the barrier does
+/// not fill: with the nodes that came and those that did not, from `expect` or SLURM_JOB_NODELIST.
+CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context);
+inline constexpr double kBarrierDelay = 3;  ///< seconds; longer than an NFS client needs to see a new file
+
+}  // namespace shardkit::bench

@@ -1,0 +1,320 @@
+#include "report/charts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+
+namespace shardkit::report {
+namespace {
+
+constexpr double kWidth = 420;
+constexpr std::array<std::string_view, 8> kClasses{"c1", "c2", "c3", "c4", "c5", "good", "bad", "unclear"};
+
+std::string_view class_of(Color color) { return kClasses.at(static_cast<std::size_t>(color)); }
+std::string_view series_class(std::size_t index) { return kClasses.at(index % 5); }
+
+/// Collects the elements of a picture.
+class Drawing {
+ public:
+  void rect(double x, double y, double width, double height, std::string_view style, std::string_view tip = {}) {
+    if (!std::isfinite(x + y + width + height)) return;
+    fmt::format_to(out(), "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"{}\"", x, y,
+                   std::max(width, 0.5), height, style);
+    elements_ += tip.empty() ? "/>" : fmt::format("><title>{}</title></rect>", escaped_html(tip));
+  }
+  void line(double x1, double y1, double x2, double y2, std::string_view style) {
+    if (!std::isfinite(x1 + y1 + x2 + y2)) return;
+    fmt::format_to(out(), "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" class=\"{}\"/>", x1, y1, x2, y2, style);
+  }
+  void text(double x, double y, std::string_view words, std::string_view style) {
+    fmt::format_to(out(), "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>", x, y, style, escaped_html(words));
+  }
+  void raw(std::string_view element) { elements_ += element; }
+
+  std::string finish(std::string_view title, double height) const {
+    return fmt::format("<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {} {:.0f}\">{}</svg>\n", escaped_html(title),
+                       kWidth, height, elements_);
+  }
+
+ private:
+  std::back_insert_iterator<std::string> out() { return std::back_inserter(elements_); }
+  std::string elements_;
+};
+
+/// A label on the left and a value on the right, above whatever belongs to both; long labels are cut.
+void caption(Drawing& drawing, double y, const std::string& label, const std::string& value) {
+  constexpr std::size_t kMost = 64;
+  const std::size_t room = kMost - std::min(value.size(), kMost / 2);
+  drawing.text(0, y, label.size() > room ? label.substr(0, room - 3) + "..." : label, "t");
+  drawing.text(kWidth, y, value, "t e");
+}
+
+/// 1, 2 or 5 times a power of ten, at least `value`.
+double round_up(double value) {
+  if (!(value > 0)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0}) {
+    if (step * power >= value) return step * power;
+  }
+  return 10 * power;
+}
+
+/// Names with squares of their colors, in as many lines as they need. Returns the height.
+double legend(Drawing& drawing, std::span<const std::string> names, std::span<const std::string_view> classes) {
+  constexpr double kLetter = 6.6;
+  double x = 0;
+  double y = 11;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const double width = 22 + kLetter * static_cast<double>(names[i].size());
+    if (x > 0 && x + width > kWidth) {
+      x = 0;
+      y += 17;
+    }
+    drawing.rect(x, y - 9, 10, 10, classes[i]);
+    drawing.text(x + 14, y, names[i], "t");
+    x += width;
+  }
+  return y + 9;
+}
+
+}  // namespace
+
+std::string escaped_html(std::string_view text) {
+  constexpr std::string_view kSpecial = "&<>\"'";
+  constexpr std::array kEntities{"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+  std::string out;
+  for (const char c : as_utf8(text)) {
+    const std::size_t found = kSpecial.find(c);
+    const bool control = (c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
+    out += control                           ? std::string("\xef\xbf\xbd")
+           : found == std::string_view::npos ? std::string(1, c)
+                                             : kEntities[found];
+  }
+  return out;
+}
+
+std::string bar_chart(std::string_view title, std::span<const Bar> bars) {
+  constexpr double kRow = 36;
+  if (bars.empty()) return {};
+  double most = 0;
+  for (const Bar& bar : bars) {
+    most = std::max({most, bar.value, bar.high.value_or(0), bar.required.value_or(0)});
+  }
+  const double scale = most > 0 ? kWidth / most : 0;
+  Drawing drawing;
+  double y = 0;
+  for (const Bar& bar : bars) {
+    caption(drawing, y + 12, bar.label, bar.text);
+    drawing.rect(0, y + 17, kWidth, 11, "track");
+    if (std::isfinite(bar.value)) drawing.rect(0, y + 17, bar.value * scale, 11, class_of(bar.color));
+    if (bar.low && bar.high) {
+      drawing.line(*bar.low * scale, y + 22.5, *bar.high * scale, y + 22.5, "whisker");
+      drawing.line(*bar.low * scale, y + 19, *bar.low * scale, y + 26, "whisker");
+      drawing.line(*bar.high * scale, y + 19, *bar.high * scale, y + 26, "whisker");
+    }
+    if (bar.required) drawing.line(*bar.required * scale, y + 14, *bar.required * scale, y + 31, "required");
+    y += kRow;
+  }
+  return drawing.finish(title, y);
+}
+
+std::string stacked_chart(std::string_view title, std::span<const std::string> names, std::span<const Stack> stacks) {
+  constexpr double kRow = 36;
+  if (stacks.empty()) return {};
+  Drawing drawing;
+  std::vector<std::string_view> classes;
+  for (std::size_t i = 0; i < names.size(); ++i) classes.push_back(series_class(i));
+  double y = legend(drawing, names, classes);
+  for (const Stack& stack : stacks) {
+    caption(drawing, y + 12, stack.label, {});
+    drawing.rect(0, y + 17, kWidth, 13, "track");
+    double x = 0;
+    for (std::size_t i = 0; i < stack.shares.size() && i < names.size(); ++i) {
+      const double width = std::clamp(stack.shares[i], 0.0, 1.0) * kWidth;
+      const std::string percent = fmt::format("{:.0f} %", stack.shares[i] * 100);
+      if (width > 0) drawing.rect(x, y + 17, width, 13, classes[i], fmt::format("{} {}", names[i], percent));
+      if (width > 36) drawing.text(x + width / 2, y + 27.5, percent, "in");
+      x += width;
+    }
+    y += kRow;
+  }
+  return drawing.finish(title, y);
+}
+
+std::vector<Point> thinned(std::span<const Point> points, std::size_t columns) {
+  if (points.size() <= 2 * columns) return {points.begin(), points.end()};
+  const double from = points.front().x;
+  const double width = std::max(points.back().x - from, std::numeric_limits<double>::min());
+  const auto column_of = [&](const Point& point) {
+    return std::min(static_cast<std::size_t>((point.x - from) / width * static_cast<double>(columns)), columns - 1);
+  };
+  const auto by_y = [](const Point& a, const Point& b) { return a.y < b.y; };
+  std::vector<Point> kept;
+  for (auto at = points.begin(); at != points.end();) {
+    const std::size_t column = column_of(*at);
+    const auto end = std::find_if(at, points.end(), [&](const Point& point) { return column_of(point) != column; });
+    const auto [low, high] = std::minmax_element(at, end, by_y);
+    kept.push_back(low < high ? *low : *high);
+    if (low != high) kept.push_back(low < high ? *high : *low);
+    at = end;
+  }
+  return kept;
+}
+
+namespace {
+
+constexpr double kTop = 8;
+constexpr double kPlotHeight = 150;
+constexpr double kLeft = 62;
+constexpr double kRight = kWidth - 10;
+
+/// Where values of both axes are drawn.
+struct Frame {
+  double from = 0;
+  double to = 0;
+  double most = 0;
+  bool logarithmic = false;
+  double top = 0;
+
+  double x(double value) const {
+    const auto position = [&](double v) { return logarithmic ? std::log2(std::max(v, 1e-12)) : v; };
+    const double width = position(to) - position(from);
+    return kLeft + (width > 0 ? (position(value) - position(from)) / width : 0.5) * (kRight - kLeft);
+  }
+  double y(double value) const { return top + kPlotHeight - std::clamp(value / most, 0.0, 1.0) * kPlotHeight; }
+};
+
+Frame frame_of(std::span<const Curve> curves, const Axes& axes) {
+  Frame frame{.from = std::numeric_limits<double>::max(),
+              .to = std::numeric_limits<double>::lowest(),
+              .logarithmic = axes.logarithmic_x};
+  for (const Curve& curve : curves) {
+    for (const Point& point : curve.points) {
+      if (!std::isfinite(point.x + point.y)) continue;
+      frame.from = std::min(frame.from, point.x);
+      frame.to = std::max(frame.to, point.x);
+      frame.most = std::max(frame.most, point.y);
+    }
+  }
+  for (const Band& band : axes.bands) frame.most = std::max(frame.most, band.high);
+  frame.most = round_up(frame.most);
+  return frame;
+}
+
+void draw_axes(Drawing& drawing, const Frame& frame, const Axes& axes) {
+  for (const double share : {0.0, 0.5, 1.0}) {
+    const double y = frame.y(frame.most * share);
+    drawing.line(kLeft, y, kRight, y, "grid");
+    drawing.text(kLeft - 6, y + 4, axes.y_text(frame.most * share), "s e");
+  }
+  const double y = frame.top + kPlotHeight + 15;
+  drawing.text(kLeft, y, axes.x_text(frame.from), "s");
+  drawing.text(kRight, y, axes.x_text(frame.to), "s e");
+  drawing.text((kLeft + kRight) / 2, y, axes.x_name, "s m");
+}
+
+void draw_curve(Drawing& drawing, const Frame& frame, const Curve& curve) {
+  constexpr std::size_t kColumns = 300;
+  constexpr std::size_t kMostDots = 120;
+  std::string path;
+  std::string dots;
+  const std::vector<Point> points = thinned(curve.points, kColumns);
+  for (const Point& point : points) {
+    if (!std::isfinite(point.x + point.y)) continue;
+    const double x = frame.x(point.x);
+    const double y = frame.y(point.y);
+    fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
+    if (!curve.dots || points.size() > kMostDots) continue;
+    fmt::format_to(std::back_inserter(dots), "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" class=\"{}\"/>", x, y,
+                   class_of(curve.color));
+  }
+  drawing.raw(fmt::format("<path d=\"{}\" class=\"curve l-{}\"/>{}", path, class_of(curve.color), dots));
+}
+
+}  // namespace
+
+std::string line_chart(std::string_view title, std::span<const Curve> curves, const Axes& axes) {
+  Frame frame = frame_of(curves, axes);
+  if (!(frame.to > frame.from)) return {};
+  Drawing drawing;
+  std::vector<std::string> names;
+  std::vector<std::string_view> classes;
+  for (const Curve& curve : curves) {
+    if (curve.name.empty()) continue;
+    names.push_back(curve.name);
+    classes.push_back(class_of(curve.color));
+  }
+  frame.top = kTop + (names.empty() ? 0 : legend(drawing, names, classes)) + (axes.marks.empty() ? 0 : 14);
+  for (const Band& band : axes.bands) {
+    drawing.rect(frame.x(band.from), frame.y(band.high), frame.x(band.to) - frame.x(band.from),
+                 frame.y(band.low) - frame.y(band.high), "band");
+  }
+  draw_axes(drawing, frame, axes);
+  for (const Curve& curve : curves) draw_curve(drawing, frame, curve);
+  for (const Mark& mark : axes.marks) {
+    const double x = frame.x(mark.x);
+    drawing.line(x, frame.top, x, frame.top + kPlotHeight, "required");
+    drawing.text(x, frame.top - 4, mark.text, x > kWidth * 2 / 3 ? "s e" : x < kWidth / 3 ? "s" : "s m");
+  }
+  return drawing.finish(title, frame.top + kPlotHeight + 20);
+}
+
+std::string range_chart(std::string_view title, std::span<const Range> ranges, double reference) {
+  constexpr double kRow = 36;
+  if (ranges.empty()) return {};
+  double least = reference;
+  double most = reference;
+  for (const Range& range : ranges) {
+    least = std::min({least, range.middle, range.low.value_or(reference)});
+    most = std::max({most, range.middle, range.high.value_or(reference)});
+  }
+  const double spread = std::max(most - least, 1e-9);
+  const auto position = [&](double value) { return 6 + (value - least) / spread * (kWidth - 12); };
+  Drawing drawing;
+  double y = 0;
+  for (const Range& range : ranges) {
+    caption(drawing, y + 12, range.label, range.text);
+    drawing.rect(0, y + 17, kWidth, 13, "track");
+    if (range.low && range.high) {
+      drawing.rect(position(*range.low), y + 20, position(*range.high) - position(*range.low), 7,
+                   class_of(range.color));
+    }
+    drawing.raw(fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" class=\"{} dot\"/>", position(range.middle),
+                            y + 23.5, class_of(range.color)));
+    drawing.line(position(reference), y + 16, position(reference), y + 31, "required");
+    y += kRow;
+  }
+  return drawing.finish(title, y);
+}
+
+std::string heat_map(std::string_view title, std::span<const Cell> cells) {
+  if (cells.empty()) return {};
+  constexpr double kMostSide = 26;
+  const double columns = std::max(std::ceil(kWidth / kMostSide), std::ceil(std::sqrt(double(cells.size()) * 4)));
+  const double side = kWidth / columns;
+  Drawing drawing;
+  double x = 0;
+  double y = 0;
+  for (const Cell& cell : cells) {
+    if (x + side > kWidth + 0.1) {
+      x = 0;
+      y += side;
+    }
+    constexpr double kSteps = 5;  // below 95 %, 90 %, 80 %, 60 % of the best
+    const double missing = std::clamp(1 - cell.share, 0.0, 1.0);
+    const double step = missing <= 0.05 ? 0 : missing <= 0.1 ? 1 : missing <= 0.2 ? 2 : missing <= 0.4 ? 3 : kSteps - 1;
+    drawing.rect(x + 0.5, y + 0.5, side - 1, side - 1, fmt::format("h{:.0f}{}", step, cell.marked ? " mark" : ""),
+                 cell.text);
+    x += side;
+  }
+  return drawing.finish(title, y + side);
+}
+
+}  // namespace shardkit::report

@@ -1,0 +1,426 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/section_tools.hpp"
+
+/// Sections of what iobench measured on one node.
+namespace shardkit::report {
+namespace {
+
+Color judged(const std::optional<double>& headroom) {
+  if (!headroom) return Color::first;
+  return *headroom < 1 ? Color::bad : Color::good;
+}
+
+std::optional<Section> ladder(const Source& source) {
+  const Json& rows = list_at(source.result, "ladder");
+  std::vector<Bar> bars;
+  bool has_requirement = false;
+  for (const Json& row : rows) {
+    const auto measured = number_at(row, "measured_per_second");
+    if (!measured) continue;
+    const auto headroom = number_at(row, "headroom_ratio");
+    has_requirement = has_requirement || headroom;
+    bars.push_back({text_at(row, "stage").value_or(""),
+                    rate_text(*measured) + (headroom ? fmt::format(", {:.2f} x needed", *headroom) : ""), *measured,
+                    number_at(row, "interval.low"), number_at(row, "interval.high"),
+                    number_at(row, "required_per_second"), judged(headroom)});
+  }
+  if (bars.empty()) return std::nullopt;
+  Section section{.heading = has_requirement ? "Needed and measured" : "What each stage delivers"};
+  section.paragraphs.push_back(
+      has_requirement ? "Samples per second of each stage. The dashed line is what the job needs; a thin line is the "
+                        "interval over repetitions."
+                      : "Samples per second of each stage. A thin line is the interval over repetitions.");
+  section.figures.push_back(bar_chart(section.heading, bars));
+  section.table = table_of(rows, {{"stage", "stage"},
+                                  {"needed", "required_per_second", Unit::per_second},
+                                  {"measured", "measured_per_second", Unit::per_second},
+                                  {"interval", "interval", Unit::per_second},
+                                  {"headroom", "headroom_ratio", Unit::factor},
+                                  {"note", "note"}});
+  return section;
+}
+
+std::optional<Section> stage_time(const Source& source) {
+  const Json* pipeline = stage_of(source, "pipeline");
+  if (pipeline == nullptr) return std::nullopt;
+  const Json& rows = list_at(*pipeline, "stages");
+  std::vector<Stack> stacks;
+  double cpu = 0;
+  for (const Json& row : rows) cpu += number_at(row, "cpu_seconds_per_sample").value_or(0);
+  std::vector<std::string> names;
+  Stack batch{"CPU time of a batch, by stage", {}};
+  for (const Json& row : rows) {
+    const auto share = [&](std::string_view name) { return number_at(row, name).value_or(0); };
+    const std::string name = text_at(row, "name").value_or("");
+    const auto threads = static_cast<std::uint64_t>(std::max(share("threads"), 0.0));
+    if (share("busy_ratio") <= 0 && share("cpu_seconds_per_sample") <= 0) continue;  // such as compute without a job
+    stacks.push_back({fmt::format("{} ({})", name, format_count(threads, "thread")),
+                      {share("busy_ratio"), share("starved_ratio"), share("blocked_ratio")}});
+    if (cpu <= 0 || share("cpu_seconds_per_sample") / cpu < 0.005) continue;
+    names.push_back(name);
+    batch.shares.push_back(share("cpu_seconds_per_sample") / cpu);
+  }
+  if (stacks.empty()) return std::nullopt;
+  Section section{.heading = "Where the time of a batch goes"};
+  section.paragraphs.push_back(
+      "All stages run at once. A stage is busy, starved (it waits for the stage before it) or blocked (it waits for "
+      "the stage after it). The bottleneck is busy nearly all the time.");
+  const std::array<std::string, 3> states{"busy", "starved", "blocked"};
+  section.figures.push_back(stacked_chart("Time of the threads of each stage", states, stacks));
+  if (names.size() > 1) {
+    section.figures.push_back(stacked_chart("CPU time of a batch by stage", names, std::span(&batch, 1)));
+  }
+  section.table = table_of(rows, {{"stage", "name"},
+                                  {"threads", "threads", Unit::count},
+                                  {"busy", "busy_ratio", Unit::ratio},
+                                  {"starved", "starved_ratio", Unit::ratio},
+                                  {"blocked", "blocked_ratio", Unit::ratio},
+                                  {"CPU time per sample", "cpu_seconds_per_sample", Unit::seconds}});
+  return section;
+}
+
+/// A curve per stage, of the values that `rate` reads.
+std::string time_chart(std::string_view title, const Json& rows, std::string_view value, std::string (*text)(double)) {
+  std::vector<Curve> curves;
+  double start = 0;
+  for (const Json& row : rows) {
+    const auto at = number_at(row, "unix_time_seconds");
+    const auto amount = number_at(row, value);
+    const double width = number_at(row, "measured_seconds").value_or(1);
+    if (!at || !amount || *amount <= 0 || width <= 0) continue;
+    if (start == 0) start = *at;
+    const std::string stage = text_at(row, "stage").value_or("");
+    auto curve = std::ranges::find(curves, stage, &Curve::name);
+    if (curve == curves.end()) {
+      const auto color = static_cast<Color>(curves.size() % 5);
+      curve = curves.insert(curves.end(), Curve{stage, {}, color, true});
+    }
+    curve->points.push_back({*at - start, *amount / width});
+  }
+  return line_chart(title, curves, {.x_text = seconds_text, .y_text = text, .x_name = "time since the first second"});
+}
+
+std::optional<Section> over_time(const Source& source) {
+  const Json& rows = list_at(source.result, "seconds");
+  Section section{.heading = "Over time"};
+  for (const auto& [title, value, text] : {std::tuple{"Bytes per second", "bytes", &bytes_rate_text},
+                                           std::tuple{"Samples per second", "samples", &rate_text}}) {
+    const std::string figure = time_chart(fmt::format("{} over time", title), rows, value, text);
+    if (!figure.empty()) section.figures.emplace_back(figure, title);
+  }
+  if (section.figures.empty()) return std::nullopt;
+  section.paragraphs.push_back("Each second of the run, by stage: means hide stalls.");
+  section.table = table_of(rows, {{"second (Unix time)", "unix_time_seconds"},
+                                  {"stage", "stage"},
+                                  {"bytes", "bytes", Unit::bytes},
+                                  {"samples", "samples", Unit::count},
+                                  {"measured", "measured_seconds", Unit::seconds}});
+  return section;
+}
+
+void add_latency(const Json& object, std::string_view what, Section& section) {
+  if (!number_at(object, "p50")) return;
+  std::vector<std::string> row{std::string(what)};
+  for (const std::string_view name : {"mean", "p50", "p90", "p99", "max"}) {
+    row.push_back(shown(member(object, name), Unit::seconds));
+  }
+  section.table.rows.push_back(row);
+}
+
+std::optional<Section> latency(const Source& source) {
+  Section section{.heading = "Latency"};
+  section.table.columns = {"what", "mean", "p50", "p90", "p99", "max"};
+  std::vector<Bar> bars;
+  if (const Json* read = stage_of(source, "read")) {
+    if (const Json* values = member(*read, "latency_seconds")) add_latency(*values, "one read", section);
+    double all = 0;
+    for (const Json& step : list_at(*read, "latency_histogram")) all += number_at(step, "count").value_or(0);
+    for (const Json& step : list_at(*read, "latency_histogram")) {
+      const double count = number_at(step, "count").value_or(0);
+      bars.push_back({fmt::format("{} to {}", seconds_text(number_at(step, "from_seconds").value_or(0)),
+                                  seconds_text(number_at(step, "to_seconds").value_or(0))),
+                      fmt::format("{} reads, {:.1f} %", count_text(count), count / std::max(all, 1.0) * 100), count});
+    }
+  }
+  if (const Json* pipeline = stage_of(source, "pipeline")) {
+    if (const Json* values = member(*pipeline, "batch_latency_seconds")) add_latency(*values, "one batch", section);
+  }
+  if (section.table.rows.empty()) return std::nullopt;
+  section.paragraphs.push_back(
+      "p99 means that 99 of 100 took at most this long. Percentiles are upper ends of histogram steps of less than "
+      "1 %; mean and max are exact. The plot counts reads by their latency.");
+  if (!bars.empty()) section.figures.push_back(bar_chart("Reads by latency", bars));
+  return section;
+}
+
+struct CurveRows {
+  std::string_view title;
+  std::string_view x;  ///< member with the setting
+  std::string_view y;  ///< member with the rate
+  std::string_view x_name;
+};
+
+/// Rates over a setting, and their knee: the first with 95 % of the best.
+std::string setting_chart(const Json& rows, const CurveRows& wanted, std::string (*text)(double)) {
+  Curve curve{"", {}, Color::first, true};
+  double best = 0;
+  for (const Json& row : rows) {
+    const auto x = number_at(row, wanted.x);
+    const auto y = number_at(row, wanted.y);
+    if (!x || !y) continue;
+    curve.points.push_back({*x, *y});
+    best = std::max(best, *y);
+  }
+  std::ranges::stable_sort(curve.points, {}, &Point::x);
+  const auto knee = std::ranges::find_if(curve.points, [&](const Point& point) { return point.y >= 0.95 * best; });
+  if (curve.points.size() < 2 || knee == curve.points.end()) return {};
+  const bool doubles = curve.points.front().x > 0;
+  Axes axes{.x_text = count_text, .y_text = text, .x_name = std::string(wanted.x_name), .logarithmic_x = doubles};
+  axes.marks.push_back({knee->x, "knee: " + count_text(knee->x)});
+  return line_chart(wanted.title, std::span(&curve, 1), axes);
+}
+
+Json rows_of_setting(const Json& rows, const std::string& parameter) {
+  Json chosen = Json::array();
+  for (const Json& row : rows) {
+    if (text_at(row, "parameter") == parameter) chosen.push_back(row);
+  }
+  return chosen;
+}
+
+std::optional<Section> sweep(const Source& source) {
+  const Json& rows = list_at(source.result, "rows");
+  Section section{.heading = "Curves of settings"};
+  for (const std::string parameter : {"threads", "block", "depth", "workers", "prefetch"}) {
+    const Json chosen = rows_of_setting(rows, parameter);
+    const bool reads = !chosen.empty() && number_at(chosen.front(), "bytes_per_second");
+    const std::string title = "Rate over " + parameter;
+    section.figures.emplace_back(
+        setting_chart(chosen, {title, "value", reads ? "bytes_per_second" : "samples_per_second", parameter},
+                      reads ? bytes_rate_text : rate_text));
+  }
+  if (std::ranges::all_of(section.figures, [](const Figure& figure) { return figure.svg.empty(); }))
+    return std::nullopt;
+  section.paragraphs.push_back("The knee is the first value with 95 % of the best rate; more gains nothing.");
+  section.table = table_of(rows, {{"setting", "parameter"},
+                                  {"value", "value", Unit::count},
+                                  {"bytes/s", "bytes_per_second", Unit::bytes_per_second},
+                                  {"samples/s", "samples_per_second", Unit::per_second},
+                                  {"knee", "knee"}});
+  return section;
+}
+
+std::optional<Section> scaling(const Source& source) {
+  const Json* decode = stage_of(source, "decode");
+  if (decode == nullptr) return std::nullopt;
+  Json rows = list_at(*decode, "scaling");
+  const std::string figure =
+      setting_chart(rows, {"Decoding rate over threads", "threads", "samples_per_second", "threads"}, rate_text);
+  if (figure.empty()) return std::nullopt;
+  Section section{.heading = "Scaling of decoding", .figures = {figure}};
+  section.table = table_of(rows, {{"threads", "threads", Unit::count},
+                                  {"samples/s", "samples_per_second", Unit::per_second},
+                                  {"speedup", "speedup", Unit::factor},
+                                  {"efficiency", "efficiency_ratio", Unit::ratio}});
+  return section;
+}
+
+std::optional<Section> store_levels(const Source& source) {
+  const Json* read = stage_of(source, "read");
+  if (read == nullptr) return std::nullopt;
+  const Json& rows = list_at(*read, "store.levels");
+  const std::string figure =
+      setting_chart(rows, {"Rate over connections", "connections", "bytes_per_second", "connections"}, bytes_rate_text);
+  if (figure.empty()) return std::nullopt;
+  Section section{.heading = "Connections to the store", .figures = {figure}};
+  section.table = table_of(rows, {{"connections", "connections", Unit::count},
+                                  {"bytes/s", "bytes_per_second", Unit::bytes_per_second},
+                                  {"first byte, p50", "ttfb_p50_seconds", Unit::seconds},
+                                  {"first byte, p99", "ttfb_p99_seconds", Unit::seconds},
+                                  {"retries", "retries", Unit::count}});
+  return section;
+}
+
+std::optional<Section> prefetch(const Source& source) {
+  const Json* pipeline = stage_of(source, "pipeline");
+  if (pipeline == nullptr) return std::nullopt;
+  const Json& rows = list_at(*pipeline, "prefetches");
+  const std::string figure =
+      setting_chart(rows, {"Rate over prefetch", "prefetch", "samples_per_second", "batches of prefetch"}, rate_text);
+  if (figure.empty()) return std::nullopt;
+  Section section{.heading = "Prefetch", .figures = {figure}};
+  section.table = table_of(rows, {{"prefetch", "prefetch", Unit::count},
+                                  {"samples/s", "samples_per_second", Unit::per_second},
+                                  {"stall", "stall_ratio", Unit::ratio},
+                                  {"bottleneck", "limiting_stage"}});
+  return section;
+}
+
+/// Cold against warm: the first epoch reads storage, the others what stayed in memory.
+std::optional<Section> epochs(const Source& source) {
+  const Json* pipeline = stage_of(source, "pipeline");
+  if (pipeline == nullptr || list_at(*pipeline, "epochs").size() < 2) return std::nullopt;
+  const Json& rows = list_at(*pipeline, "epochs");
+  std::vector<Bar> bars;
+  for (const Json& row : rows) {
+    const double rate = number_at(row, "samples_per_second").value_or(0);
+    const std::string cached = shown(member(row, "residency_before_ratio"), Unit::ratio);
+    bars.push_back({fmt::format("epoch {}{}", shown(member(row, "epoch"), Unit::count),
+                                cached.empty() ? "" : fmt::format(", {} in the page cache", cached)),
+                    rate_text(rate), rate});
+  }
+  Section section{.heading = "Cold against warm", .figures = {bar_chart("Samples per second by epoch", bars)}};
+  section.table = table_of(rows, {{"epoch", "epoch", Unit::count},
+                                  {"in the page cache before", "residency_before_ratio", Unit::ratio},
+                                  {"samples/s", "samples_per_second", Unit::per_second},
+                                  {"first batch", "first_batch_seconds", Unit::seconds},
+                                  {"stall", "stall_ratio", Unit::ratio},
+                                  {"stall at the boundary", "boundary_stall_seconds", Unit::seconds}});
+  return section;
+}
+
+std::optional<Section> repeated(const Source& source) {
+  const Json& rows = list_at(source.result, "repeated");
+  if (rows.empty()) return std::nullopt;
+  std::vector<Range> ranges;
+  for (const Json& row : rows) {
+    const double median = number_at(row, "median").value_or(0);
+    if (median <= 0) continue;
+    const auto relative = [&](std::string_view path) -> std::optional<double> {
+      const auto value = number_at(row, path);
+      return value ? std::optional(*value / median - 1) : std::nullopt;
+    };
+    ranges.push_back(
+        {text_at(row, "metric").value_or(""),
+         fmt::format("{:+.0f} % to {:+.0f} %", relative("low").value_or(0) * 100, relative("high").value_or(0) * 100),
+         0, relative("low"), relative("high")});
+  }
+  Section section{.heading = "Repetitions", .figures = {range_chart("Spread of the repetitions", ranges, 0)}};
+  section.paragraphs.push_back("Interval of the median of each metric, relative to it.");
+  section.table = table_of(rows, {{"metric", "metric"}, {"median, interval, and what to expect again", "text"}});
+  return section;
+}
+
+std::optional<Section> findings(const Source& source) {
+  const Json* environment = stage_of(source, source.verb == "env" ? "env" : "environment");
+  if (environment == nullptr) return std::nullopt;
+  Section section{.heading = "Environment"};
+  const Json& rows = list_at(*environment, "findings");
+  section.table = table_of(rows, {{"severity", "severity"},
+                                  {"finding", "text"},
+                                  {"measured", "measured"},
+                                  {"normal", "normal"},
+                                  {"remedy", "remedy"}});
+  section.paragraphs.push_back(rows.empty()
+                                   ? "No findings: nothing in the environment costs speed."
+                                   : "These findings cost speed or distort measurements. The most severe are first.");
+  return section;
+}
+
+std::optional<Section> machine(const Source& source) {
+  const Json* environment = stage_of(source, source.verb == "env" ? "env" : "environment");
+  const Json* read = stage_of(source, "read");
+  const Json& facts = environment != nullptr ? *environment : read != nullptr ? *read : source.result;
+  Section section{.heading = "Machine"};
+  section.table = facts_of(facts, {{"data", "path"},
+                                   {"file system", "storage.file_system"},
+                                   {"storage", "storage.storage_class"},
+                                   {"mount point", "storage.mount_point"},
+                                   {"mount options", "storage.mount_options"},
+                                   {"read-ahead", "storage.read_ahead_bytes", Unit::bytes},
+                                   {"disk", "block_device.model"},
+                                   {"scheduler", "block_device.scheduler"},
+                                   {"CPU", "cpu.model"},
+                                   {"cores", "cpu.cores", Unit::count},
+                                   {"available threads", "usable_threads", Unit::count},
+                                   {"CPU limit", "cpu_limit", Unit::none},
+                                   {"available memory", "usable_memory_bytes", Unit::bytes},
+                                   {"/dev/shm", "dev_shm_size_bytes", Unit::bytes},
+                                   {"GPUs", "gpus", Unit::count},
+                                   {"GPU driver", "gpu_driver"},
+                                   {"virtual machine", "kernel.virtual_machine"},
+                                   {"container", "kernel.container"},
+                                   {"page cache", "cache.state"}});
+  return section.table.rows.size() < 2 ? std::nullopt : std::optional(section);
+}
+
+std::optional<Section> presets(const Source& source) {
+  const Json& rows = list_at(source.result, "presets");
+  std::vector<Bar> bars;
+  for (const Json& row : rows) {
+    const auto fed = number_at(row, "gpus_fed");
+    if (fed) bars.push_back({text_at(row, "name").value_or(""), count_text(*fed) + " GPUs", *fed});
+  }
+  if (bars.empty()) return std::nullopt;
+  Section section{.heading = "GPUs that this node can feed"};
+  section.paragraphs.push_back("Published workloads, at their required utilization.");
+  section.figures.push_back(bar_chart(section.heading, bars));
+  section.table = table_of(rows, {{"preset", "name"},
+                                  {"GPUs fed", "gpus_fed", Unit::count},
+                                  {"samples/s per GPU", "samples_per_second", Unit::per_second},
+                                  {"bytes/s per GPU", "bytes_per_second", Unit::bytes_per_second},
+                                  {"source", "edition"}});
+  return section;
+}
+
+std::optional<Section> transfer(const Source& source) {
+  const Json* stage = stage_of(source, "transfer");
+  if (stage == nullptr) return std::nullopt;
+  Section section{.heading = "Copies to the GPUs"};
+  section.table = table_of(list_at(*stage, "rows"), {{"GPU", "gpu"},
+                                                     {"memory", "kind"},
+                                                     {"direction", "direction"},
+                                                     {"bytes", "bytes", Unit::bytes},
+                                                     {"rate", "bytes_per_second", Unit::bytes_per_second}});
+  return section.table.rows.empty() ? std::nullopt : std::optional(section);
+}
+
+std::optional<Section> loader(const Source& source) {
+  const std::string code = text_at(source.result, "loader.code").value_or("");
+  if (code.empty()) return std::nullopt;
+  Section section{.heading = "PyTorch DataLoader", .code = code};
+  if (const auto rate = number_at(source.result, "loader.samples_per_second")) {
+    section.paragraphs.push_back(fmt::format("Delivers about {}, and needs {} of /dev/shm.", rate_text(*rate),
+                                             shown(member(source.result, "loader.dev_shm_needed_bytes"), Unit::bytes)));
+  }
+  return section;
+}
+
+std::optional<Section> hints(const Source& source) {
+  Section section{.heading = "Hints and warnings"};
+  section.table.columns = {"kind", "text"};
+  const auto add = [&](const Json& items, const char* kind) {
+    for (const Json& item : items) {
+      const std::string text = item.is_string() ? item.get<std::string>() : text_at(item, "text").value_or("");
+      if (!text.empty()) section.table.rows.push_back({kind, text});
+    }
+  };
+  add(list_at(source.envelope, "warnings"), "warning");
+  add(list_at(source.result, "hints"), "hint");
+  for (const std::string_view stage : {"read", "pipeline"}) {
+    const Json* part = stage_of(source, stage);
+    if (part == nullptr) continue;
+    if (part != &source.result) add(list_at(*part, "hints"), "hint");
+    add(list_at(*part, "advice"), "advice");
+  }
+  return section.table.rows.empty() ? std::nullopt : std::optional(section);
+}
+
+}  // namespace
+
+std::span<const SectionOf> result_sections() {
+  static constexpr auto sections =
+      std::to_array<SectionOf>({ladder, stage_time, over_time, latency, sweep, scaling, store_levels, prefetch, epochs,
+                                repeated, transfer, findings, machine, presets, hints, loader});
+  return sections;
+}
+
+}  // namespace shardkit::report

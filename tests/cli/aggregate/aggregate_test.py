@@ -1,0 +1,86 @@
+"""iobench aggregate on results of made-up nodes: a thousand of them, slow ones, and the commands that it prints."""
+
+import json
+import pathlib
+import random
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import FolderTest, result_of, run  # noqa: E402
+
+
+def node(name, rate, second=1_764_000_000):
+    rows = [{"unix_time_seconds": second + i, "stage": "read", "bytes": int(rate), "samples": 100,
+             "measured_seconds": 1.0} for i in range(10)]
+    return {"schema": "shardkit/run", "schema_version": 1,
+            "tool": {"name": "iobench", "version": "0.9.0", "commit": "abc"},
+            "started_at": "2026-11-26T08:00:00Z",
+            "host": {"hostname": name, "node": name, "labels": {"rack": f"r{len(name)}"}},
+            "options": {"preset": None}, "status": "ok", "error": None,
+            "result": {"read": {"bytes_per_second": rate}, "decode": {"samples_per_second": rate / 1e6},
+                       "start": {"clock_offset_seconds": 0.01}, "seconds": rows}}
+
+
+class Aggregate(FolderTest):
+    def fleet(self, rates):
+        folder = self.folder / "results"
+        folder.mkdir(exist_ok=True)
+        for name, rate in rates.items():
+            (folder / f"{name}.json").write_text(json.dumps(node(name, rate)))
+        return folder
+
+    def test_finds_slow_nodes_among_a_thousand_and_ends_with_3(self):
+        chance = random.Random(1)
+        rates = {f"node{i:04}": 2e9 * chance.gauss(1, 0.02) for i in range(1000)}
+        slow = [f"node{i:04}" for i in (3, 99, 250, 400, 555, 800, 999)]
+        for name in slow:
+            rates[name] *= 0.8
+        page = self.folder / "fleet.html"
+        finished = run("iobench", "aggregate", self.fleet(rates), "--json", "-", "--html", page)
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        result = result_of(finished)["result"]
+        self.assertEqual(sorted(result["exclude"]), slow)
+        self.assertEqual(result["nodes_judged"], 1000)
+        read = next(stage for stage in result["stages"] if stage["stage"] == "read")
+        self.assertEqual(read["common_seconds"], 10)
+        self.assertAlmostEqual(read["bytes_per_second"] / sum(rates.values()), 1, places=6)
+        self.assertIn("Nodes by stage", page.read_text())
+        self.assertLess(page.stat().st_size, 3_000_000)
+
+    def test_prints_commands_that_take_slow_nodes_out(self):
+        rates = {f"n{i}": 2e9 for i in range(8)} | {"bad1": 1e9, "bad2": 1.1e9}
+        finished = run("iobench", "aggregate", self.fleet(rates))
+        self.assertEqual(finished.returncode, 3)
+        self.assertIn("sbatch --exclude=bad1,bad2", finished.stdout)
+        self.assertIn("kubectl cordon bad1 bad2", finished.stdout)
+
+    def test_accepts_a_healthy_fleet(self):
+        finished = run("iobench", "aggregate", self.fleet({f"n{i}": 2e9 for i in range(8)}))
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("16.0 GB/s together", finished.stdout)
+
+    def test_names_the_ceiling(self):
+        folder = self.fleet({f"n{i}": 1.1e9 for i in range(8)})
+        alone = self.folder / "alone.json"
+        alone.write_text(json.dumps(node("n0", 2.1e9)))
+        finished = run("iobench", "aggregate", folder, "--alone", alone)
+        self.assertIn("one node 2.10 GB/s, 8 together 8.80 GB/s: what they share limits", finished.stdout)
+
+    def test_warns_where_no_second_is_common_and_clocks_differ(self):
+        folder = self.fleet({"a": 2e9})
+        late = node("b", 2e9, second=1_765_000_000)
+        late["result"]["start"]["clock_offset_seconds"] = 4.0
+        (folder / "b.json").write_text(json.dumps(late))
+        finished = run("iobench", "aggregate", folder)
+        self.assertEqual(finished.returncode, 0)
+        self.assertIn("no second in which all nodes were reading", finished.stderr)
+        self.assertIn("clocks of a and b differ by 4.0 s", finished.stderr)
+
+    def test_refuses_a_folder_without_results(self):
+        (self.folder / "results").mkdir()
+        self.assertEqual(run("iobench", "aggregate", self.folder / "results").returncode, 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,36 @@
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "report/page.hpp"
+
+namespace shardkit::report {
+namespace {
+
+using Json = nlohmann::json;
+
+Json with_text(const std::string& text) {
+  return {{"schema", "shardkit/run"},
+          {"host", {{"hostname", "gpu7.corp"}, {"node", "gpu7"}}},
+          {"result", {{"text", text}}}};
+}
+
+std::string redacted_text(const std::string& text) { return redacted(with_text(text))["result"]["text"]; }
+
+TEST_CASE("names of hosts and paths are replaced, the same by the same") {
+  CHECK(redacted_text("read '/data/secret' on gpu7") == "read 'path-3' on host-2");
+  CHECK(redacted_text("/a/b and /a/b, not /a/c.") == "path-3 and path-3, not path-4.");
+  CHECK(redacted_text("s3://bucket/key shards/train ./x ~/y").find('/') == std::string::npos);
+  CHECK(redacted(with_text(""))["host"]["hostname"] == "host-1");
+  CHECK(redacted(with_text(""))["schema"] == "shardkit/run");
+}
+
+TEST_CASE("rates and names of systems are no paths") {
+  for (const char* text : {"1.20 GB/s", "1,200 samples/s", "Debian GNU/Linux 12", "/dev/shm has 64 MiB"}) {
+    CHECK(redacted_text(text) == text);
+  }
+}
+
+}  // namespace
+}  // namespace shardkit::report
