@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "io/page_cache.hpp"
 
 namespace shardkit::io {
 namespace {
@@ -49,16 +50,8 @@ class PosixFile final : public WritableFile {
     if (::fdatasync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());
   }
 
-  void start_writeback(std::uint64_t end) override {
-    // A hint: file systems that do not know it lose nothing but the early start.
-    const auto from = static_cast<off_t>(written_back_);
-    if (end > written_back_) ::sync_file_range(file_.fd(), from, static_cast<off_t>(end) - from, SYNC_FILE_RANGE_WRITE);
-    written_back_ = end;
-  }
-
  private:
   File file_;
-  std::uint64_t written_back_ = 0;
 };
 
 class PosixPatchFile final : public PatchFile {
@@ -66,8 +59,11 @@ class PosixPatchFile final : public PatchFile {
   explicit PosixPatchFile(File file) : file_(std::move(file)) {}
 
   void write_at(std::uint64_t offset, Bytes bytes) override {
-    if (is_direct_ && is_aligned(offset, bytes)) {
-      if (write_to(direct_, offset, bytes) != EINVAL) return;
+    const Bytes pages = bytes.first(is_direct_ && is_aligned(offset, bytes) ? bytes.size() / kPage * kPage : 0);
+    if (write_to(direct_, offset, pages) == 0) {
+      offset += pages.size();
+      bytes = bytes.subspan(pages.size());
+    } else {
       is_direct_ = false;  // the file system accepted the flag and ignored it
     }
     if (write_to(file_, offset, bytes) != 0) throw system_error(EINVAL, "write", file_.path());
@@ -94,10 +90,11 @@ class PosixPatchFile final : public PatchFile {
     resize(size);
   }
 
-  void bypass_cache() override {
+  bool bypass_cache() override {
+    if (lives_in_memory(file_) || lies_on_network(file_)) return false;
     direct_ = File(::open(fmt::format("/proc/self/fd/{}", file_.fd()).c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC),
                    file_.path());
-    is_direct_ = static_cast<bool>(direct_);
+    return is_direct_ = static_cast<bool>(direct_);
   }
 
   void write_back(std::uint64_t offset, std::uint64_t length) override {
@@ -113,11 +110,10 @@ class PosixPatchFile final : public PatchFile {
   const File& file() const override { return file_; }
 
  private:
-  static constexpr std::uint64_t kBlock = 4096;  // accepted by every disk and file system
+  static constexpr std::uint64_t kPage = AlignedBuffer::kAlignment;  // accepted by every disk and file system
 
   static bool is_aligned(std::uint64_t offset, Bytes bytes) {
-    return offset % kBlock == 0 && bytes.size() % kBlock == 0 &&
-           reinterpret_cast<std::uintptr_t>(bytes.data()) % kBlock == 0;
+    return offset % kPage == 0 && reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
   }
 
   /// EINVAL if the first write ends with it, else 0 or an Error.
@@ -140,13 +136,13 @@ class PosixPatchFile final : public PatchFile {
 
 class PosixFileSystem final : public FileSystem {
  public:
-  std::unique_ptr<WritableFile> create(const std::string& path) override {
+  std::unique_ptr<PatchFile> create(const std::string& path) override {
     while (true) {
-      File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
+      File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
       if (!file) throw system_error(errno, "create", path);
       // Until it is locked, another process's remove_stale_temps() may treat it as a leftover.
       if (try_lock(file) != LockAttempt::held_elsewhere && is_linked(file)) {
-        return std::make_unique<PosixFile>(std::move(file));
+        return std::make_unique<PosixPatchFile>(std::move(file));
       }
       remove(path);
     }

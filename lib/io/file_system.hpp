@@ -17,9 +17,6 @@ class WritableFile : public ByteSink {
  public:
   /// Bytes appended so far become durable: fdatasync. Throws Error{io, no_space}.
   virtual void sync() = 0;
-
-  /// Hints that the first `end` bytes may be written to disk now; does not wait and does not make them durable.
-  virtual void start_writeback(std::uint64_t end) = 0;
 };
 
 /// A file that is written in any order. While it is open its lock is held, so that no other process or handle writes
@@ -34,9 +31,10 @@ class PatchFile {
   /// Extends the file to `size` bytes, if it is shorter, and reserves disk space for all of them if the file system
   /// can.
   virtual void reserve(std::uint64_t size) = 0;
-  /// From now on, data written in whole blocks, aligned in file and memory, bypasses the page cache: that needs a tenth
-  /// of the CPU time and no memory. If the file system does not support it, nothing changes.
-  virtual void bypass_cache() = 0;
+  /// From now on, whole pages of data that is aligned in file and memory bypass the page cache: that needs a tenth of
+  /// the CPU time and no memory. False, without a change, on network and memory file systems, and on those that do not
+  /// support it.
+  virtual bool bypass_cache() = 0;
   /// As WritableFile::sync().
   virtual void sync() = 0;
   /// Waits until a range has left the page cache for the disk, where it is not durable yet: a later sync is short.
@@ -54,7 +52,7 @@ class FileSystem {
 
   /// Creates a new file with mode 0666 minus umask; Error{conflict} if `path` exists. While it is open the writer holds
   /// an OFD lock on it, which tells remove_stale_temps() that the process still exists.
-  virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
+  virtual std::unique_ptr<PatchFile> create(const std::string& path) = 0;
   /// Opens the file at `path`, created if missing, and takes its lock; null if another process holds that. Throws
   /// Error{unsupported} if the file system does not support locks.
   virtual std::unique_ptr<PatchFile> open_patch(const std::string& path) = 0;

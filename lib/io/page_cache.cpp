@@ -26,6 +26,9 @@ constexpr auto kTmpfs = 0x01021994L;
 constexpr auto kRamfs = 0x858458f6L;
 constexpr auto kOverlay = 0x794c7630L;
 constexpr auto kZfs = 0x2fc12fc1L;  // the name that OpenZFS uses
+/// NFS, SMB2, CIFS, FUSE, Ceph, Lustre, GPFS, BeeGFS, AFS, 9p.
+constexpr std::array kNetwork{0x6969L,     0xfe534d42L, 0xff534d42L, 0x65735546L, 0x00c36400L,
+                              0x0bd00bd0L, 0x47504653L, 0x19830326L, 0x5346414fL, 0x01021997L};
 
 constexpr long kCachestatCall = 451;  // Linux 6.5; glibc has no wrapper. The number is the same on all architectures.
 
@@ -192,6 +195,8 @@ bool lives_in_memory(const File& file) {
   const long magic = file_system_magic(file);
   return magic == kTmpfs || magic == kRamfs;
 }
+
+bool lies_on_network(const File& file) { return std::ranges::count(kNetwork, file_system_magic(file)) > 0; }
 
 bool lies_on_overlay(const File& file) { return file_system_magic(file) == kOverlay; }
 

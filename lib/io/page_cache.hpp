@@ -35,6 +35,10 @@ bool warm_cache(
 /// True for tmpfs and ramfs, where the page cache is the disk.
 bool lives_in_memory(const File& file);
 
+/// True for file systems whose bytes are sent elsewhere: NFS, SMB, Ceph, Lustre, FUSE and others. Their page cache
+/// saves more than it costs.
+bool lies_on_network(const File& file);
+
 /// True for overlay, which passes reads to an unknown file system.
 bool lies_on_overlay(const File& file);
 

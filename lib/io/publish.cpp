@@ -15,7 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/prng.hpp"
-#include "io/page_cache.hpp"
+#include "io/file.hpp"
 
 namespace shardkit::io {
 namespace {
@@ -69,7 +69,7 @@ bool remove_if_abandoned(FileSystem& files, const std::string& path) {
 }
 
 /// Creates the temporary file; a failure names the final file.
-std::unique_ptr<WritableFile> create(FileSystem& files, const std::string& temp, const std::string& path) {
+std::unique_ptr<PatchFile> create(FileSystem& files, const std::string& temp, const std::string& path) {
   try {
     return files.create(temp);
   } catch (const Error& error) {
@@ -88,25 +88,14 @@ bool holds_data(const std::string& path) {
   return std::find(start.begin(), end, '\0') != end;
 }
 
-[[noreturn]] void refuse_direct(const std::string& path, const char* why) {
-  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be written with O_DIRECT: {}", path, why);
-}
-
-File create_new(const std::string& path, bool direct) {
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666), path);
-  if (!file && direct && errno == EINVAL) {
-    const int leftover = ::unlink(path.c_str());  // some file systems refuse after the file was made
-    static_cast<void>(leftover);
-    refuse_direct(path, "its file system does not support it");
-  }
-  if (!file) throw system_error(errno, "create", path);
-  return file;
-}
-
 }  // namespace
 
 AtomicFile::AtomicFile(FileSystem& files, std::string path)
-    : files_(files), path_(std::move(path)), temp_(temp_name(path_)), file_(create(files, temp_, path_)) {}
+    : files_(files),
+      path_(std::move(path)),
+      temp_(temp_name(path_)),
+      file_(create(files, temp_, path_)),
+      blocks_(kGathered, [this](std::uint64_t offset, Bytes block) { file_->write_at(offset, block); }) {}
 
 AtomicFile::~AtomicFile() {
   if (temp_.empty()) return;
@@ -115,18 +104,6 @@ AtomicFile::~AtomicFile() {
     files_.remove(temp_);
   } catch (...) {  // a leftover is hidden, and the next run removes it
   }
-}
-
-void AtomicFile::write(Bytes bytes) {
-  if (gathered_.size() + bytes.size() > kGathered) flush();
-  if (bytes.size() > kGathered) return file_->write(bytes);
-  gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
-}
-
-void AtomicFile::flush() {
-  if (gathered_.empty()) return;
-  file_->write(gathered_);
-  gathered_.clear();
 }
 
 void AtomicFile::commit() {
@@ -207,29 +184,6 @@ std::string parent_folder(const std::string& path) {
 std::string join_path(const std::string& folder, std::string_view name) {
   if (folder.empty()) return std::string(name);
   return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
-}
-
-RawWriter::RawWriter(const std::string& path, bool direct) : file_(create_new(path, direct)) {
-  if (!direct || !lives_in_memory(file_)) return;
-  ::unlink(path.c_str());
-  refuse_direct(path, "its file system keeps files in memory and ignores the flag");
-}
-
-void RawWriter::write_at(std::uint64_t offset, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const Error failure = system_error(errno, "write", file_.path());
-      throw Error(failure.code(), failure.what(), file_.path(), offset);
-    }
-    offset += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-}
-
-void RawWriter::sync() {
-  if (::fsync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());
 }
 
 }  // namespace shardkit::io

@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/bytes.hpp"
-#include "io/file.hpp"
+#include "io/block_writer.hpp"
 #include "io/file_system.hpp"
 
 /// How every output is published: hidden temporary file, fdatasync, rename, sync of the folder. A reader sees the old
@@ -24,9 +23,10 @@ class AtomicFile final : public ByteSink {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   /// Small pieces are collected; they are in the file after flush() and after commit().
-  void write(Bytes bytes) override;
-  void flush();
-  WritableFile& file() { return *file_; }
+  void write(Bytes bytes) override { blocks_.write(bytes); }
+  void flush() { blocks_.flush(); }
+  /// For writing at offsets instead of in order.
+  PatchFile& file() { return *file_; }
   const std::string& path() const { return path_; }
   /// Path of the bytes until they are committed, those written by flush().
   const std::string& temp_path() const { return temp_; }
@@ -43,8 +43,8 @@ class AtomicFile final : public ByteSink {
   FileSystem& files_;
   std::string path_;
   std::string temp_;
-  std::unique_ptr<WritableFile> file_;
-  std::vector<std::byte> gathered_;
+  std::unique_ptr<PatchFile> file_;
+  BlockWriter blocks_;
 };
 
 /// Publishes `bytes` as `path`.
@@ -67,23 +67,5 @@ std::size_t remove_stale_temps(FileSystem& files, const std::string& folder);
 std::string parent_folder(const std::string& path);
 /// `folder`/`name` with one slash between.
 std::string join_path(const std::string& folder, std::string_view name);
-
-/// A new file for measuring writes: each call is the system call with its name, and fails if it is not available.
-/// Outputs are created with FileSystem instead. One thread at a time.
-class RawWriter {
- public:
-  /// Creates the file, which must not exist. `direct`: O_DIRECT, bypassing the page cache; Error{unsupported} if the
-  /// file system does not support it or, like tmpfs, ignores it.
-  RawWriter(const std::string& path, bool direct);
-
-  /// pwrite of all of `bytes`; with O_DIRECT, whole blocks of 4096 from aligned memory. Throws Error{io, no_space} with
-  /// path and offset.
-  void write_at(std::uint64_t offset, Bytes bytes);
-  /// fsync: bytes and size are durable.
-  void sync();
-
- private:
-  File file_;
-};
 
 }  // namespace shardkit::io

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cstring>
 #include <iterator>
-#include <utility>
 
 #include "formats/shard_hash.hpp"
 #include "staging/stage_copier.hpp"
@@ -87,78 +85,38 @@ void RangeSize::throttled() {
   slow_starts_ = 0;
 }
 
-namespace {
-
-bool is_aligned(Bytes bytes) {
-  return reinterpret_cast<std::uintptr_t>(bytes.data()) % io::AlignedBuffer::kAlignment == 0;
-}
-
-}  // namespace
-
 void RangeWriter::begin(FileCopy& copy, std::uint64_t offset) {
   copy_ = &copy;
-  gathered_ = 0;
-  stored_ = offset;
+  blocks_.begin(offset);
   whole_part_ = false;
   stored_at_ = std::chrono::steady_clock::now();
 }
 
 void RangeWriter::take(Bytes bytes) {
-  // Blocks of a file come whole and need no copy.
-  while (gathered_ == 0 && bytes.size() >= kBlock && is_aligned(bytes)) {
-    store(bytes.first(kBlock));
-    bytes = bytes.subspan(kBlock);
-  }
-  while (!bytes.empty()) {
-    const std::size_t some = std::min(bytes.size(), kBlock - gathered_);
-    std::memcpy(buffer_.get(kBlock).data() + gathered_, bytes.data(), some);
-    gathered_ += some;
-    bytes = bytes.subspan(some);
-    if (gathered_ == kBlock) flush();
-  }
-  if (std::chrono::steady_clock::now() - stored_at_ >= copy_->save_every() / 2) store_old();
+  blocks_.write(bytes);
+  if (std::chrono::steady_clock::now() - stored_at_ >= copy_->save_every() / 2) blocks_.flush_pages();
 }
 
-/// Whole pages, so that the next block can bypass the page cache as well.
-void RangeWriter::store_old() {
-  constexpr std::size_t kPage = io::AlignedBuffer::kAlignment;
-  const std::size_t whole = gathered_ / kPage * kPage;
-  if (whole == 0) return;
-  const std::span<std::byte> block = buffer_.get(kBlock);
-  store(block.first(whole));
-  std::memmove(block.data(), block.data() + whole, gathered_ - whole);
-  gathered_ -= whole;
-}
-
-void RangeWriter::flush() {
-  const std::size_t bytes = std::exchange(gathered_, 0);
-  if (bytes > 0) store(buffer_.get(kBlock).first(bytes));
-}
-
-void RangeWriter::store(Bytes bytes) {
-  copy_->write(stored_, bytes);
-  if (copy_->has_parts()) {
-    hash_parts(bytes);
-  } else {
-    stored_ += bytes.size();
-  }
+void RangeWriter::store(std::uint64_t offset, Bytes block) {
+  copy_->write(offset, block);
+  if (copy_->has_parts()) hash_parts(offset, block);
   stored_at_ = std::chrono::steady_clock::now();
 }
 
-void RangeWriter::hash_parts(Bytes bytes) {
+void RangeWriter::hash_parts(std::uint64_t offset, Bytes bytes) {
   const std::uint64_t file_bytes = copy_->file().object.size;
   while (!bytes.empty()) {
-    if (stored_ % formats::kPartBytes == 0) {
+    const std::uint64_t in_part = offset % formats::kPartBytes;
+    if (in_part == 0) {
       part_.reset();
       whole_part_ = true;
     }
-    const Bytes some =
-        bytes.first(std::min<std::uint64_t>(bytes.size(), formats::kPartBytes - stored_ % formats::kPartBytes));
+    const Bytes some = bytes.first(std::min<std::uint64_t>(bytes.size(), formats::kPartBytes - in_part));
     part_.update(some);
     bytes = bytes.subspan(some.size());
-    stored_ += some.size();
-    const bool is_end = stored_ % formats::kPartBytes == 0 || stored_ == file_bytes;
-    if (is_end && whole_part_) copy_->compare_part((stored_ - 1) / formats::kPartBytes, part_.digest());
+    offset += some.size();
+    const bool is_end = offset % formats::kPartBytes == 0 || offset == file_bytes;
+    if (is_end && whole_part_) copy_->compare_part((offset - 1) / formats::kPartBytes, part_.digest());
   }
 }
 

@@ -18,7 +18,7 @@
 #include "core/context.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
-#include "io/file.hpp"
+#include "io/block_writer.hpp"
 #include "io/object_source.hpp"
 #include "staging/file_copy.hpp"
 #include "staging/stage_target.hpp"
@@ -164,32 +164,27 @@ class RangeSize {
   int slow_starts_ = 0;  ///< in a row
 };
 
-/// Stores the bytes of one claimed range, collected into blocks that bypass the page cache; those of a slow source also
-/// after some time. Compares the parts that lie in the range. One thread; reusable.
+/// Stores the bytes of one claimed range in blocks; those of a slow source also after some time. Compares the parts
+/// that lie in the range. One thread; reusable.
 class RangeWriter {
  public:
-  static constexpr std::size_t kBlock = 1U << 20U;
-
   /// Begins a range at `offset`; unflushed bytes are dropped. The copy outlives the range.
   void begin(FileCopy& copy, std::uint64_t offset);
   void take(Bytes bytes);
   /// Stores the collected bytes: at the end of a range.
-  void flush();
+  void flush() { blocks_.flush(); }
 
   /// End of the stored bytes.
-  std::uint64_t stored() const { return stored_; }
+  std::uint64_t stored() const { return blocks_.stored(); }
 
  private:
-  void store(Bytes bytes);
-  void hash_parts(Bytes bytes);
-  void store_old();
+  void store(std::uint64_t offset, Bytes block);
+  void hash_parts(std::uint64_t offset, Bytes bytes);
 
   FileCopy* copy_ = nullptr;
   Xxh3Stream part_;
   bool whole_part_ = false;  ///< part_ has all bytes of a part so far
-  io::AlignedBuffer buffer_;
-  std::size_t gathered_ = 0;
-  std::uint64_t stored_ = 0;
+  io::BlockWriter blocks_{io::kBlockBytes, [this](std::uint64_t offset, Bytes block) { store(offset, block); }};
   std::chrono::steady_clock::time_point stored_at_;
 };
 

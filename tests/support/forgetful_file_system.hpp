@@ -21,14 +21,16 @@
 /// It can also fail: `fail_at(n, code)` makes the n-th changing call throw.
 class ForgetfulFileSystem final : public shardkit::io::FileSystem {
  public:
-  std::unique_ptr<shardkit::io::WritableFile> create(const std::string& path) override {
+  std::unique_ptr<shardkit::io::PatchFile> create(const std::string& path) override {
     step();
-    return recorded(path, real_->create(path));
+    auto real = real_->create(path);
+    return std::make_unique<PatchRecorder>(*this, std::move(real), new_node(path));
   }
   std::unique_ptr<shardkit::io::WritableFile> create_below(const shardkit::io::File& folder,
                                                            const std::string& name) override {
     step();
-    return recorded(shardkit::io::join_path(folder.path(), name), real_->create_below(folder, name));
+    auto real = real_->create_below(folder, name);
+    return std::make_unique<Recorder>(*this, std::move(real), new_node(shardkit::io::join_path(folder.path(), name)));
   }
   std::unique_ptr<shardkit::io::PatchFile> open_patch(const std::string& path) override {
     step();
@@ -99,6 +101,8 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
     code_ = code;
   }
   bool failed() const { return failed_; }
+  /// From now on files cannot bypass the page cache, as on a network file system.
+  void refuse_bypass() { refuses_bypass_ = true; }
   /// Calls `act` within the n-th call, before it has an effect: what another process does at this moment.
   void act_at(std::uint64_t n, std::function<void()> act) {
     act_at_ = n;
@@ -167,7 +171,6 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
       const std::scoped_lock lock(owner_.mutex_);
       node_->durable = node_->written;
     }
-    void start_writeback(std::uint64_t end) override { real_->start_writeback(end); }
 
    private:
     ForgetfulFileSystem& owner_;
@@ -201,7 +204,7 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
       const std::scoped_lock lock(owner_.mutex_);
       if (node_->written.size() < size) node_->written.resize(size);
     }
-    void bypass_cache() override { real_->bypass_cache(); }
+    bool bypass_cache() override { return !owner_.refuses_bypass_ && real_->bypass_cache(); }
     void sync() override {
       owner_.step();
       Node before;
@@ -233,12 +236,9 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
     return node;
   }
 
-  std::unique_ptr<shardkit::io::WritableFile> recorded(const std::string& path,
-                                                       std::unique_ptr<shardkit::io::WritableFile> real) {
-    auto node = std::make_shared<Node>();
+  std::shared_ptr<Node> new_node(const std::string& path) {
     const std::scoped_lock lock(mutex_);
-    names_[path] = node;
-    return std::make_unique<Recorder>(*this, std::move(real), node);
+    return names_[path] = std::make_shared<Node>();
   }
 
   void rename_recorded(const std::string& from, const std::string& to) {
@@ -273,4 +273,5 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
   std::function<void()> act_;
   shardkit::ErrorCode code_ = shardkit::ErrorCode::io;
   bool failed_ = false;
+  bool refuses_bypass_ = false;
 };

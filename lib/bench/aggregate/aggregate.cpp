@@ -23,7 +23,9 @@ using Json = nlohmann::json;
 constexpr std::string_view kReadRate = "read.bytes_per_second";
 
 /// Rates that tell a slow node: not those that follow from others.
-bool is_judged(const ComparedField& metric) { return metric.role.better == Better::higher && !metric.role.derived; }
+bool is_judged(const ComparedField& metric) {
+  return metric.comparison.better == Better::higher && !metric.comparison.derived;
+}
 
 std::string name_of(const Json& envelope) {
   for (const std::string_view path : {"host.node", "host.hostname"}) {

@@ -32,6 +32,48 @@ std::string checked(const std::string& parent) {
 
 using Clock = std::chrono::steady_clock;
 
+[[noreturn]] void refuse_direct(const std::string& path, const char* why) {
+  throw Error(ErrorCode::unsupported, At{path}, "'{}' cannot be written with O_DIRECT: {}", path, why);
+}
+
+io::File create_new(const std::string& path, bool direct) {
+  io::File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666), path);
+  if (!file && direct && errno == EINVAL) refuse_direct(path, "its file system does not support it");
+  if (!file) throw system_error(errno, "create", path);
+  if (direct && io::lives_in_memory(file))
+    refuse_direct(path, "its file system keeps files in memory and ignores the flag");
+  return file;
+}
+
+/// A new file for measuring writes, which are system calls without retries by other means.
+class RawWriter {
+ public:
+  /// Creates the file, which must not exist. `direct`: O_DIRECT; Error{unsupported} if the file system does not support
+  /// it or, like tmpfs, ignores it.
+  RawWriter(const std::string& path, bool direct) : file_(create_new(path, direct)) {}
+
+  /// pwrite of all of `bytes`; with O_DIRECT, whole blocks of 4096 from aligned memory.
+  void write_at(std::uint64_t offset, Bytes bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::pwrite(file_.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        const Error failure = system_error(errno, "write", file_.path());
+        throw Error(failure.code(), failure.what(), file_.path(), offset);
+      }
+      offset += static_cast<std::uint64_t>(written);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+  }
+
+  void sync() {
+    if (::fsync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());
+  }
+
+ private:
+  io::File file_;
+};
+
 /// Called with each block of a rank's file, in order.
 using TakeBlock = std::function<void(std::uint64_t rank, std::uint64_t offset, Bytes block)>;
 
@@ -107,7 +149,7 @@ class RankWriter {
   void run(const CheckpointFolder& folder, Clock::time_point begin, Context& context, const std::stop_token& stop) {
     begin_ = begin;
     if (!snapshot_.empty()) copy_state(stop);
-    io::RawWriter writer(folder.partial(rank_), settings_.direct);
+    RawWriter writer(folder.partial(rank_), settings_.direct);
     write(writer, context, stop);
     written_ = since_begin();
     writer.sync();
@@ -140,7 +182,7 @@ class RankWriter {
     copied_ = since_begin();
   }
 
-  void write(io::RawWriter& writer, Context& context, const std::stop_token& stop) {
+  void write(RawWriter& writer, Context& context, const std::stop_token& stop) {
     while (done_ < bytes_ && !(settings_.budget && since_begin() >= *settings_.budget)) {
       throw_if(stop);
       const std::uint64_t length = std::min(settings_.block, bytes_ - done_);
@@ -225,7 +267,7 @@ Bytes CheckpointBytes::at(std::uint64_t offset, std::size_t length) {
 double drain_checkpoint(const WrittenCheckpoint& from, CheckpointFolder& to, bool direct, Context& context) {
   const Clock::time_point begin = Clock::now();
   for_each_rank(from.rank_bytes.size(), context, [&](std::uint64_t rank, const std::stop_token& stop) {
-    io::RawWriter writer(to.partial(rank), direct);
+    RawWriter writer(to.partial(rank), direct);
     const TakeBlock write = [&](std::uint64_t, std::uint64_t offset, Bytes block) { writer.write_at(offset, block); };
     read_rank(from, rank, write, context, stop);
     writer.sync();

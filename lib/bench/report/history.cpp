@@ -120,7 +120,7 @@ MetricHistory HistoryReader::metric_history(const ComparedField& metric, const s
   std::vector<HistoryPoint> calm;
   for (const std::size_t at : positions) calm.push_back(history.points[at]);
   std::size_t from = 0;
-  for (const stats::ChangePoint& point : stats::change_points(judged, metric.role.better)) {
+  for (const stats::ChangePoint& point : stats::change_points(judged, metric.comparison.better)) {
     const std::size_t before = point.index - std::min<std::size_t>(point.index, 2);
     const std::size_t after = std::min(point.index + 1, measured.size() - 1);
     HistoryChange change;
@@ -165,7 +165,7 @@ History HistoryReader::history(std::vector<LeftOut> left_out) {
   }
   history.runs = runs.size();
   for (const ComparedField& metric : compare_metrics()) {
-    if (metric.role.derived) continue;
+    if (metric.comparison.derived) continue;
     MetricHistory one = metric_history(metric, runs);
     if (!one.points.empty()) history.metrics.push_back(std::move(one));
   }

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -12,14 +11,15 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "io/file.hpp"
 
 namespace shardkit::dataset {
 
-/// Memory that is reused, because fresh pages cost a fault each. Bytes start undefined.
+/// Aligned memory that is reused, because fresh pages cost a fault each. Bytes start undefined.
 struct Buffer {
-  std::unique_ptr<std::byte[]> memory;
+  io::AlignedBuffer memory;
   std::size_t capacity = 0;
-  MutableBytes bytes() const { return {memory.get(), capacity}; }
+  MutableBytes bytes() { return memory.get(capacity); }
 };
 
 /// Capacities are multiples of this, so that a spare fits the next request more often.
@@ -53,7 +53,7 @@ class BufferPool {
     }
     lent_ += capacity;
     lock.unlock();
-    return Buffer{std::make_unique_for_overwrite<std::byte[]>(capacity), capacity};
+    return Buffer{{}, capacity};
   }
 
   void give_back(Buffer buffer) {

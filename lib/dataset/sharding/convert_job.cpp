@@ -60,6 +60,7 @@ ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::opt
       kinds_(parse_index_kinds(options.index)),
       claim_(claim_part(options, parts)),
       recheck_(options.recheck),
+      keep_cached_(options.keep_cached),
       dry_run_(options.dry_run),
       cores_(system::thread_count(options.threads)),
       files_(files),
@@ -200,8 +201,9 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
   const bool resizes = set.plan().head().options.contains("resize");
   ctx_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
-  WriteResult written = write_shards(
-      {set.plan(), source, set.folder(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, ctx_);
+  WriteResult written =
+      write_shards({set.plan(), source, set.folder(), cores_, md5, keep_cached_, may_skip, [&] { set.require_run(); }},
+                   missing, files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += ctx_.progress().bytes;

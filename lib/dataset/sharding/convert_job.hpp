@@ -139,6 +139,7 @@ class ConvertJob {
   const std::optional<PartClaim> claim_;
   std::optional<Part> part_;  ///< after settle_part(); all shards without one
   const bool recheck_;
+  const bool keep_cached_;
   const bool dry_run_;
   const unsigned cores_;
   io::FileSystem& files_;

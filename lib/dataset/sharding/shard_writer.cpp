@@ -1,7 +1,6 @@
 #include "dataset/sharding/shard_writer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "dataset/sharding/buffer_pool.hpp"
 #include "formats/shard_hash.hpp"
 #include "formats/tar_header.hpp"
+#include "io/large_file.hpp"
 #include "io/publish.hpp"
 #include "sync/bounded_queue.hpp"
 #include "sync/task_group.hpp"
@@ -36,13 +36,11 @@ std::int64_t since(std::chrono::steady_clock::time_point start) {
 
 double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-/// Dirty pages are sent to disk in steps of this, so that the sync at the end finds little left to do.
-constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
-
 /// A run of a shard's samples as tar bytes, with their index entries. Offsets of members count from the chunk's first
 /// byte.
 struct Chunk {
   Buffer buffer;
+  std::size_t begin = 0;  ///< of the tar bytes in the buffer
   std::size_t used = 0;
   std::vector<std::variant<formats::IndexSample, formats::IndexSkip>> entries;  ///< in shard order
   std::vector<BadFile> bad;                                                     ///< of its samples
@@ -55,42 +53,45 @@ struct Chunk {
 
 /// Writes one shard and its index from chunks that workers finish in any order.
 ///
-/// Chunks are numbered from 0. The thread with the next one writes it, and those after it that already wait; no thread
-/// blocks on a lock meanwhile. Since a chunk is appended where the last one ended, a sample that was left out only
-/// makes the shard shorter.
+/// Chunks are numbered from 0. The thread with the next one appends it, and those after it that already wait; no thread
+/// blocks on a lock meanwhile. Appending is short; then the thread stores the chunk while others append. Since a chunk
+/// is appended where the last one ended, a sample that was left out only makes the shard shorter.
 class ShardWriter {
  public:
   /// `setup.target` contains the shards and has a .shardkit folder. Buffers of written chunks return to `pool`.
-  ShardWriter(io::FileSystem& files, const WriteRequest& setup, const std::string& shard, BufferPool& pool)
+  ShardWriter(io::FileSystem& files, const WriteRequest& setup, std::size_t number, BufferPool& pool)
       : files_(files),
         folder_(setup.target),
-        shard_(shard),
+        shard_(setup.plan.shard_name(number)),
         pool_(pool),
-        tar_(files, io::join_path(folder_, shard)),
-        index_file_(files, io::join_path(folder_, formats::shard_index_path(shard))),
-        index_(index_file_, shard, to_hex(setup.plan.hash())) {
+        tar_(files, io::join_path(folder_, shard_), setup.plan.shards()[number].bytes, setup.keep_cached),
+        index_file_(files, io::join_path(folder_, formats::shard_index_path(shard_))),
+        index_(index_file_, shard_, to_hex(setup.plan.hash())) {
     if (setup.md5) md5_.emplace(ChecksumKind::md5);
   }
 
-  /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
+  /// Takes a chunk; true for the one call after which all of the shard is stored. Thread-safe.
   bool submit(std::uint64_t number, Chunk chunk) {
     std::unique_lock lock(mutex_);
     waiting_.emplace(number, std::move(chunk));
-    if (writing_) return false;  // the thread that writes will find it
-    while (!waiting_.empty() && waiting_.begin()->first == next_) {
+    bool is_complete = false;
+    while (!appending_ && !waiting_.empty() && waiting_.begin()->first == next_) {
       Chunk current = std::move(waiting_.extract(waiting_.begin()).mapped());
       ++next_;
-      writing_ = true;
+      ++storing_;
+      appending_ = true;
       lock.unlock();
-      write(current);
-      if (current.last) {
-        finish();
-        return true;
-      }
+      const io::LargeFile::Pages pages = append(current);
       lock.lock();
-      writing_ = false;
+      appending_ = false;
+      has_ended_ = has_ended_ || current.last;
+      lock.unlock();
+      tar_.store(pages);
+      pool_.give_back(std::move(current.buffer));
+      lock.lock();
+      is_complete = --storing_ == 0 && has_ended_;
     }
-    return false;
+    return is_complete;
   }
 
   /// Makes index and shard durable under their names, the index first: an existing shard always has its index. A shard
@@ -112,14 +113,18 @@ class ShardWriter {
   const std::vector<BadFile>& bad() const { return bad_; }
 
  private:
-  void write(Chunk& chunk) {
+  io::LargeFile::Pages append(Chunk& chunk) {
     open_ = open_ || chunk.is_open();
     bad_.insert(bad_.end(), chunk.bad.begin(), chunk.bad.end());
-    if (open_) return pool_.give_back(std::move(chunk.buffer));
-    const Bytes bytes = chunk.buffer.bytes().first(chunk.used);
+    if (open_) return {};
+    const MutableBytes memory = chunk.buffer.bytes();
+    if (chunk.last) {
+      std::ranges::fill(memory.subspan(chunk.begin + chunk.used, formats::kTarEnd), std::byte{0});
+      chunk.used += formats::kTarEnd;
+    }
+    const Bytes bytes = memory.subspan(chunk.begin, chunk.used);
     hash_.update(bytes);
     if (md5_) md5_->update(bytes);
-    tar_.write(bytes);
     for (auto& entry : chunk.entries) {
       if (auto* sample = std::get_if<formats::IndexSample>(&entry)) {
         for (formats::IndexMember& member : sample->members) member.offset += offset_;
@@ -129,30 +134,20 @@ class ShardWriter {
       }
     }
     offset_ += chunk.used;
-    pool_.give_back(std::move(chunk.buffer));
-    if (offset_ - written_back_ >= kWritebackStep) tar_.file().start_writeback(written_back_ = offset_);
-  }
-
-  void finish() {
-    if (open_) return;
-    constexpr std::array<std::byte, formats::kTarEnd> end{};
-    hash_.update(end);
-    if (md5_) md5_->update(end);
-    tar_.write(end);
-    summary_ = index_.finish(offset_ + formats::kTarEnd, hash_.whole(), hash_.parts());
+    if (chunk.last) summary_ = index_.finish(offset_, hash_.whole(), hash_.parts());
+    return tar_.append(memory, chunk.begin, chunk.used);
   }
 
   io::FileSystem& files_;
   const std::string folder_;
   const std::string shard_;
   BufferPool& pool_;
-  io::AtomicFile tar_;
+  io::LargeFile tar_;
   io::AtomicFile index_file_;
   formats::ShardIndexWriter index_;
   formats::ShardHasher hash_;
   std::optional<ChecksumStream> md5_;
   std::uint64_t offset_ = 0;  ///< bytes of the tar so far
-  std::uint64_t written_back_ = 0;
   formats::ShardSummary summary_;
   std::vector<BadFile> bad_;
   bool open_ = false;  ///< it waits for files to be corrected: nothing of it is published
@@ -160,7 +155,9 @@ class ShardWriter {
   std::mutex mutex_;
   std::map<std::uint64_t, Chunk> waiting_;
   std::uint64_t next_ = 0;
-  bool writing_ = false;
+  bool appending_ = false;
+  unsigned storing_ = 0;    ///< chunks that are being appended or stored
+  bool has_ended_ = false;  ///< the last chunk is appended
 };
 
 /// One call of write_shards().
@@ -202,16 +199,14 @@ class WriterPool {
   struct OpenShard {
     OpenShard(io::FileSystem& files, const WriteRequest& setup, std::size_t shard, std::size_t position,
               BufferPool& pool)
-        : number(position),
-          samples(setup.source.open(shard)),
-          writer(files, setup, setup.plan.shard_name(shard), pool),
-          next(samples()) {}
+        : number(position), samples(setup.source.open(shard)), writer(files, setup, shard, pool), next(samples()) {}
 
     std::size_t number;  ///< among the requested ones
     SampleCursor samples;
     ShardWriter writer;
     std::optional<PendingSample> next;  ///< the first sample not yet dealt; empty after the last
     std::uint64_t chunks = 0;
+    std::uint64_t planned_bytes = 0;  ///< of the samples dealt so far
   };
 
   /// Samples that one worker turns into a chunk.
@@ -244,6 +239,7 @@ class WriterPool {
     turn_ = (turn_ + 1) % open_.size();
     Claim claim{open_[turn_], open_[turn_]->chunks++, {}, {}};
     OpenShard& shard = *claim.shard;
+    claim.chunk.begin = io::LargeFile::begin_for(shard.planned_bytes);
     std::size_t bytes = 0;
     const std::size_t limit = chunk_bytes();
     while (shard.next && (bytes == 0 || bytes < limit)) {
@@ -253,9 +249,10 @@ class WriterPool {
       claim.samples.push_back(std::move(*shard.next));
       shard.next = shard.samples();
     }
+    shard.planned_bytes += bytes;
     claim.chunk.last = !shard.next;
     if (claim.chunk.last) open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
-    std::optional<Buffer> buffer = pool_.take(bytes, stop);
+    std::optional<Buffer> buffer = pool_.take(io::LargeFile::memory_for(bytes + formats::kTarEnd), stop);
     if (!buffer) return std::nullopt;
     claim.chunk.buffer = std::move(*buffer);
     return claim;
@@ -270,7 +267,7 @@ class WriterPool {
 
   Chunk read_chunk(Claim& claim, sync::WaitMeter& meter) {
     Chunk chunk = std::move(claim.chunk);
-    const MutableBytes room = chunk.buffer.bytes();
+    const MutableBytes room = chunk.buffer.bytes().subspan(chunk.begin);
     for (const PendingSample& pending : claim.samples) {
       try {
         formats::IndexSample sample = pending.read(room.subspan(chunk.used, pending.tar_bytes), meter);

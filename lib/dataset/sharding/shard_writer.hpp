@@ -70,6 +70,7 @@ struct WriteRequest {
   std::string target;  ///< folder; its .shardkit folder exists
   unsigned cores = 1;
   bool md5 = false;                     ///< also save each shard's MD5
+  bool keep_cached = false;             ///< leave the shards in the page cache
   std::uint64_t may_skip = UINT64_MAX;  ///< samples of BadState::left_out; more of them are BadState::open
   std::function<void()> before_publishing =
       {};  ///< called before each shard gets its name; what it throws ends the work
@@ -98,9 +99,10 @@ struct WriteResult {
 /// these all samples are read, to find all such files, and only the list of them is saved. The first other failure ends
 /// the work; published shards stay, temporary files are removed.
 ///
-/// Workers take runs of samples in shard order, read each directly to its position in a tar-shaped buffer, and pass the
-/// buffer to its shard's writer; a publisher thread syncs and renames finished shards meanwhile. If the source is slow,
-/// many reads are in flight (LatencyPool); a few shards are open at a time, and buffers stay within 96 MiB.
+/// Workers take runs of samples in shard order, read each directly to its position in a tar-shaped buffer, which is
+/// written to the disk from there (io::LargeFile); a publisher thread syncs and renames finished shards meanwhile. If
+/// the source is slow, many reads are in flight (LatencyPool); a few shards are open at a time, and buffers stay within
+/// 96 MiB.
 WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
                          Context& ctx);
 

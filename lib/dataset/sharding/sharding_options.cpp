@@ -277,6 +277,8 @@ void WriteOptions::describe(FieldList& v) {
            "MD5), energon (<shard>.tar.idx, .nv-meta/)",
            "dali,wids,energon"},
           index);
+  v.field({"keep-cached", "leave the shards in the page cache, for a training run that follows on this machine"},
+          keep_cached);
   v.field(kDryRunOption, dry_run);
   v.field(system::threads_field("CPUs to use; default: those available to the process. The number of reads in flight "
                                 "depends on the latency of the source, not on this"),

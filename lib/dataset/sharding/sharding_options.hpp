@@ -115,6 +115,7 @@ struct WriteOptions {
   std::optional<std::uint64_t> parts;
   bool recheck = false;
   std::vector<std::string> index;
+  bool keep_cached = false;
   bool dry_run = false;
   std::optional<std::uint64_t> threads;
 

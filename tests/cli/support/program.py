@@ -131,7 +131,7 @@ def killed_runs(count, seed, restart, *command):
     moments = random.Random(seed)
     killed = 0
     for _ in range(count):
-        calls, most = moments.choice((("pread64", 40), ("write", 8), ("fdatasync", 8), ("fsync", 8), ("rename", 8)))
+        calls, most = moments.choice((("pread64", 40), ("pwrite64", 8), ("fdatasync", 8), ("fsync", 8), ("rename", 8)))
         if is_killed_at(calls, moments.randrange(1, most + 1), *command):
             killed += 1
             yield
