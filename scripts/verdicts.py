@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 class Scenario:
     name: str
     setup: str  # in words, for the table
-    data: str = "shards"  # shards, bare (shards without indexes), photos (an ImageFolder) or large (shards of 12-megapixel images)
+    # shards, bare (shards without indexes), gzip (compressed ones), photos (an ImageFolder) or large (shards of 12-megapixel
+    # images)
+    data: str = "shards"
     verb: str = "run"
     options: list = field(default_factory=list)  # of the verb; {free} is a folder on a disk that is not slowed down
     # What slows the machine down: read_delay (seconds for each read of 1 MiB or less), metadata_delay (seconds for each
@@ -73,6 +75,14 @@ SCENARIOS = [
     Scenario("slow shards without indexes", "each read of a shard takes 200 ms longer, and no index lists its samples", data="bare",
              options=["--gpus", 1, "--batch", 512, "--step-time", "0.5s", "--cache", "cold"], limits={"read_delay": 0.2},
              stage="read", advice="storage", exit_code=3),
+    Scenario("gzip shards in memory", "shards are compressed", data="gzip", options=[*FAST_JOB, "--cache", "warm"],
+             stage="decode|unpack", advice="shardctl reshard", exit_code=3),
+    Scenario("gzip shards on little bandwidth", "shards are compressed, and the disk gives 10 MB/s", data="gzip",
+             options=[*FAST_JOB, "--cache", "cold"], limits={"read_limit": 10_000_000}, read_rate=10e6, stage="read",
+             advice="storage", exit_code=3),
+    Scenario("gzip shards under a pipeline", "shards are compressed, a step of 20 ms, data in memory", verb="pipeline", data="gzip",
+             options=["--batch", 64, "--step-time", "0.02s", "--cache", "warm", "--epochs", 1], stage="decode|unpack",
+             advice="cores"),
     Scenario("64 workers", "each open, stat and read takes 20 ms longer; 64 loader processes hide that", data="photos",
              options=["--gpus", 8, "--workers", 8, "--batch", 8, "--step-time", "0.4s", "--cache", "cold"],
              limits={"read_delay": 0.02, "metadata_delay": 0.02}, stage="compute"),

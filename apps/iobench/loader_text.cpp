@@ -11,16 +11,17 @@
 namespace shardkit::apps {
 namespace {
 
-std::string delivers(const bench::LoaderAdvice& loader, bool can_calibrate) {
+std::string delivers(const bench::LoaderAdvice& loader, bool can_calibrate, bool is_disturbed) {
   std::string how = loader.calibrated ? "calibrated with --python" : "estimated";
   if (!loader.calibrated) how += can_calibrate ? "; --python measures it" : "; `iobench run --python` measures it";
-  return fmt::format("# about {} ({}), {} of /dev/shm\n", bench::sample_rate_text(loader.samples_per_second), how,
+  return fmt::format("# about {}{} ({}),{}{} of /dev/shm\n", bench::sample_rate_text(loader.samples_per_second),
+                     is_disturbed ? " on an idle machine" : "", how, is_disturbed ? "\n# " : " ",
                      format_rounded_size(loader.dev_shm_needed));
 }
 
 }  // namespace
 
-std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate) {
+std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, bool is_disturbed) {
   std::string out;
   auto to = std::back_inserter(out);
   if (loader.line.empty()) {
@@ -30,8 +31,13 @@ std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate) {
   } else {
     out = loader.code;
   }
-  if (!loader.line.empty()) out += delivers(loader, can_calibrate);
-  if (loader.shards_needed && loader.wanted_workers == 0) {
+  if (!loader.line.empty()) out += delivers(loader, can_calibrate, is_disturbed);
+  if (loader.is_uneven) {
+    fmt::format_to(to,
+                   "hint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and\n"
+                   "DDP waits for them for ever. As many as divide: `{}`\n",
+                   cli::printable(loader.reshard));
+  } else if (loader.shards_needed && loader.wanted_workers == 0) {
     fmt::format_to(to, "hint: the GPUs need {}: `{}`\n", format_count(*loader.shards_needed, "shard"),
                    cli::printable(loader.reshard));
   } else if (loader.shards_needed) {

@@ -7,7 +7,8 @@
 namespace shardkit::apps {
 
 /// The Python code of a DataLoader, what it delivers as a comment below, and what would allow more processes.
-/// `can_calibrate`: the verb has --python.
-std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate);
+/// `can_calibrate`: the verb has --python. `is_disturbed`: others made the measured rates lower, but what a loader
+/// delivers follows from CPU times.
+std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, bool is_disturbed);
 
 }  // namespace shardkit::apps

@@ -137,7 +137,7 @@ cli::Answer answer_run(const bench::RunResult& result) {
   ladder(result, out);
   repeated(result, out);
   presets(result, out);
-  out += '\n' + loader_text(conclusion.loader, true);
+  out += '\n' + loader_text(conclusion.loader, true, result.neighbors.disturb());
   constexpr std::size_t kRowsOfOthers = 5;  // the first line on two, that to repeat it, that about the node, the prompt
   std::size_t rows = rows_of(out) + kRowsOfOthers;
   for (const std::string& remark : answer.remarks) rows += lines_of(remark);

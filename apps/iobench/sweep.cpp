@@ -48,7 +48,7 @@ cli::Answer answer_sweep(const bench::SweepResult& result) {
   }
   fmt::format_to(to, "\n{} per point{}\n", format_duration(result.point_seconds),
                  intervals ? "; from and to are the 95 % interval over slices of 0.1 s" : "");
-  if (result.loader) out += '\n' + loader_text(*result.loader, false);
+  if (result.loader) out += '\n' + loader_text(*result.loader, false, result.neighbors.disturb());
   return answer;
 }
 

@@ -24,6 +24,7 @@ namespace shardkit::apps {
 namespace {
 
 constexpr std::uint64_t kLinesPerHeading = 20;
+constexpr std::size_t kBottleneckWidth = 10;
 
 /// The bottlenecks in the words of the verdict, by Shortage; JSON has their names.
 constexpr std::array<std::string_view, kEnumNames<bench::Shortage>.size()> kShortageWords{
@@ -68,65 +69,87 @@ struct Column {
   std::string (*text)(const WatchRow&);
 };
 
+/// Columns for a terminal of 80: those that matter less are left out if there is no space for them.
+class Columns {
+ public:
+  Columns& add(const Column& column) {
+    constexpr std::size_t kMost = 79;
+    if (width_ + column.width > kMost) return *this;
+    width_ += column.width;
+    columns_.push_back(column);
+    return *this;
+  }
+  Columns& add_if(bool is_known, const Column& column) { return is_known ? add(column) : *this; }
+  const std::vector<Column>& all() const { return columns_; }
+
+ private:
+  std::size_t width_ = kBottleneckWidth;  // the first one
+  std::vector<Column> columns_;
+};
+
 /// "10:15:02" of "2026-01-31T10:15:02Z"
 std::string time_of_day(const WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
 
-/// The states of threads: working, waiting for a core, waiting for storage.
-void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
-  if (shape.job) {
-    columns.push_back(
-        {"cores", 7, [](const WatchRow& row) { return plain(figure(row.job, &bench::JobRow::cores), 1); }});
-    columns.push_back(
-        {"queued", 8, [](const WatchRow& row) { return plain(figure(row.job, &bench::JobRow::queued_threads), 1); }});
-  }
-  columns.push_back({"blocked", 9, [](const WatchRow& row) { return plain(blocked(row), 0); }});
+/// Work, and waiting for it.
+void add_work(const WatchRow& shape, Columns& columns) {
+  columns.add({"UTC", 10, time_of_day})
+      .add_if(!shape.gpus.empty(),
+              {"GPUs", 7, [](const WatchRow& row) { return percent_cell(bench::mean_gpu_busy(row)); }})
+      .add({"CPU", 7, [](const WatchRow& row) { return percent_cell(row.node.cpu_busy); }})
+      .add_if(shape.job.has_value(),
+              {"cores", 7, [](const WatchRow& row) { return plain(figure(row.job, &bench::JobRow::cores), 1); }})
+      .add_if(shape.group.cpu_limit.has_value(),
+              {"throttled", 11, [](const WatchRow& row) { return percent_cell(row.group.throttled); }})
+      .add({"blocked", 9, [](const WatchRow& row) { return plain(blocked(row), 0); }});
 }
 
-void add_node_columns(const WatchRow& shape, std::vector<Column>& columns) {
-  columns.push_back({"CPU", 7, [](const WatchRow& row) { return percent_cell(row.node.cpu_busy); }});
-  if (shape.group.cpu_limit) {
-    columns.push_back({"throttled", 11, [](const WatchRow& row) { return percent_cell(row.group.throttled); }});
-  }
-  if (!bench::felt_pressure(shape).io) return;
-  columns.push_back({"wait:cpu", 10, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).cpu); }});
-  columns.push_back({"wait:io", 9, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).io); }});
-  columns.push_back(
-      {"wait:mem", 10, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).memory); }});
+void add_data(const WatchRow& shape, Columns& columns) {
+  columns
+      .add_if(shape.disk.has_value(),
+              {"read", 11, [](const WatchRow& row) { return rate(figure(row.disk, &bench::DiskRow::read_bytes)); }})
+      .add_if(shape.disk.has_value(),
+              {"latency", 9, [](const WatchRow& row) { return time(figure(row.disk, &bench::DiskRow::read_wait)); }})
+      .add_if(shape.nfs.has_value(),
+              {"nfs", 11, [](const WatchRow& row) { return rate(figure(row.nfs, &bench::NfsRow::read_bytes)); }})
+      .add_if(shape.nfs.has_value(),
+              {"rtt", 9, [](const WatchRow& row) { return time(figure(row.nfs, &bench::NfsRow::round_trip)); }});
 }
 
-void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
-  if (shape.disk) {
-    columns.push_back(
-        {"read", 11, [](const WatchRow& row) { return rate(figure(row.disk, &bench::DiskRow::read_bytes)); }});
-    columns.push_back(
-        {"latency", 9, [](const WatchRow& row) { return time(figure(row.disk, &bench::DiskRow::read_wait)); }});
-    columns.push_back(
-        {"busy", 7, [](const WatchRow& row) { return percent_cell(figure(row.disk, &bench::DiskRow::busy)); }});
-  }
-  if (shape.nfs) {
-    columns.push_back(
-        {"nfs", 11, [](const WatchRow& row) { return rate(figure(row.nfs, &bench::NfsRow::read_bytes)); }});
-    columns.push_back(
-        {"rtt", 9, [](const WatchRow& row) { return time(figure(row.nfs, &bench::NfsRow::round_trip)); }});
-    columns.push_back(
-        {"retrans", 9, [](const WatchRow& row) { return plain(figure(row.nfs, &bench::NfsRow::retransmissions), 1); }});
-  }
-  if (shape.cached) columns.push_back({"cached", 8, [](const WatchRow& row) { return percent_cell(row.cached); }});
+void add_waits(const WatchRow& shape, Columns& columns) {
+  const bool has_pressure = bench::felt_pressure(shape).io.has_value();
+  columns
+      .add_if(has_pressure,
+              {"wait:io", 9, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).io); }})
+      .add_if(
+          shape.job.has_value(),
+          {"queued", 8, [](const WatchRow& row) { return plain(figure(row.job, &bench::JobRow::queued_threads), 1); }})
+      .add_if(has_pressure,
+              {"wait:cpu", 10, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).cpu); }})
+      .add_if(has_pressure,
+              {"wait:mem", 10, [](const WatchRow& row) { return percent_cell(bench::felt_pressure(row).memory); }});
 }
 
+void add_others(const WatchRow& shape, Columns& columns) {
+  columns.add_if(!shape.gpus.empty(), {"PCIe", 7, [](const WatchRow& row) { return percent_cell(most_link_use(row)); }})
+      .add_if(shape.cached.has_value(), {"cached", 8, [](const WatchRow& row) { return percent_cell(row.cached); }})
+      .add_if(shape.node.dev_shm_size.has_value(),
+              {"/dev/shm", 10, [](const WatchRow& row) { return percent_cell(shm_used(row)); }})
+      .add_if(shape.disk.has_value(),
+              {"busy", 7, [](const WatchRow& row) { return percent_cell(figure(row.disk, &bench::DiskRow::busy)); }})
+      .add_if(shape.nfs.has_value(),
+              {"retrans", 9,
+               [](const WatchRow& row) { return plain(figure(row.nfs, &bench::NfsRow::retransmissions), 1); }})
+      .add({"available", 11, [](const WatchRow& row) { return size(row.node.memory_available); }});
+}
+
+/// The most telling ones first.
 std::vector<Column> columns_for(const WatchRow& shape) {
-  std::vector<Column> columns{{"UTC", 8, time_of_day}};
-  add_thread_columns(shape, columns);
-  add_node_columns(shape, columns);
-  add_data_columns(shape, columns);
-  columns.push_back({"available", 11, [](const WatchRow& row) { return size(row.node.memory_available); }});
-  if (shape.node.dev_shm_size)
-    columns.push_back({"/dev/shm", 10, [](const WatchRow& row) { return percent_cell(shm_used(row)); }});
-  if (!shape.gpus.empty()) {
-    columns.push_back({"GPUs", 7, [](const WatchRow& row) { return percent_cell(bench::mean_gpu_busy(row)); }});
-    columns.push_back({"PCIe", 7, [](const WatchRow& row) { return percent_cell(most_link_use(row)); }});
-  }
-  return columns;
+  Columns columns;
+  add_work(shape, columns);
+  add_data(shape, columns);
+  add_waits(shape, columns);
+  add_others(shape, columns);
+  return columns.all();
 }
 
 /// Writes lines of either form; remembers the row whose columns are in the heading.
@@ -160,10 +183,13 @@ std::string verdict_line(bench::WatchResult result) {
   return cli::json_line("verdict", shardkit::field_tree([&](FieldList& v) { result.describe_end(v); }));
 }
 
-void verdict(const bench::WatchResult& result, std::string& out) {
-  if (!result.verdict.remedy.empty()) out += cli::printable(result.verdict.remedy) + "\n";
-  out += "\n";
-  for (const std::string& evidence : result.verdict.evidence) out += "  " + cli::printable(evidence) + "\n";
+/// A sentence on as many lines as a terminal needs, indented by the columns of `begin`.
+void add_folded(std::string_view begin, const std::string& sentence, std::string& out) {
+  const std::string indent(begin.size(), ' ');
+  for (const std::string& line : cli::wrap(cli::printable(sentence), cli::kReportColumns - begin.size())) {
+    fmt::format_to(std::back_inserter(out), "{}{}\n", begin, line);
+    begin = indent;
+  }
 }
 
 std::string subject(const bench::WatchResult& result) {
@@ -201,6 +227,7 @@ std::string shares(const bench::WatchSummary& summary) {
 
 void about(const bench::WatchResult& result, std::string& out) {
   cli::line(out, "watched", subject(result));
+  if (result.is_summary) cli::line(out, "since", result.began);
   cli::line(out, "time",
             cli::Facts()
                 .add(fmt::format("{} in {}", format_duration(result.summary.seconds),
@@ -215,29 +242,30 @@ void about(const bench::WatchResult& result, std::string& out) {
 
 void findings(const bench::WatchResult& result, std::string& out) {
   for (const bench::Finding& finding : result.findings) {
-    fmt::format_to(std::back_inserter(out), "{}: {}\n  do      {}\n", enum_name(finding.severity),
-                   cli::printable(finding.text), cli::printable(finding.remedy));
+    add_folded(fmt::format("{}: ", enum_name(finding.severity)), finding.text, out);
+    add_folded("  do      ", finding.remedy, out);
   }
 }
 
 }  // namespace
 
 std::string watch_heading(const WatchRow& row) {
-  std::string text;
+  std::string text = fmt::format("{:<{}}", "bottleneck", kBottleneckWidth);
   for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
-  return text + "  bottleneck\n";
+  return text + "\n";
 }
 
 std::string watch_line(const WatchRow& row, const WatchRow& shape) {
-  std::string text;
+  const std::string_view word = row.short_of == bench::Shortage::nothing ? "-" : shortage_word(row.short_of);
+  std::string text = fmt::format("{:<{}}", word, kBottleneckWidth);
   for (const Column& column : columns_for(shape)) text += fmt::format("{:>{}}", column.text(row), column.width);
-  return fmt::format("{}  {}\n", text, row.short_of == bench::Shortage::nothing ? "-" : shortage_word(row.short_of));
+  return text + "\n";
 }
 
 bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& context) {
   ByteSink* const output = context.output();
   if (output == nullptr) return bench::watch(options, context, [](const WatchRow&) { return true; });
-  LineWriter lines(options.lines, *output);
+  LineWriter lines(bench::with_summary(options).lines, *output);
   return bench::watch(options, context, [&](const WatchRow& row) {
     try {
       lines.write(row);
@@ -252,8 +280,10 @@ cli::Answer answer_watch(const bench::WatchResult& result) {
   if (result.lines == bench::WatchLines::json) return {.headline = {}, .body = verdict_line(result)};
   cli::Answer answer{.headline = result.verdict.text,
                      .apart = result.lines == bench::WatchLines::text && result.summary.intervals > 0};
+  if (!result.verdict.remedy.empty()) answer.remarks.push_back(result.verdict.remedy);
   std::string& out = answer.body;
-  verdict(result, out);
+  out += "\n";
+  for (const std::string& evidence : result.verdict.evidence) add_folded("  ", evidence, out);
   if (!result.findings.empty()) out += "\n";
   findings(result, out);
   out += "\n";
@@ -268,7 +298,10 @@ cli::Command watch_command() {
        .description =
            "Prints one line per interval: CPU use, throttling by the CPU limit, pressure (PSI) of CPU, "
            "storage and memory, the disk or NFS mount of PATH, /dev/shm, page cache, and GPUs (NVML). With "
-           "--pid, watches that process, its descendants and its control group, otherwise the whole node. "
+           "--pid, watches that process, its descendants and its control group, otherwise the whole node. Without "
+           "PATH, "
+           "the data is found by the files that the process has open. Lines begin with the bottleneck and fit 80 "
+           "columns: --lines json has all values. "
            "Continues until Ctrl-C, SIGTERM, --budget, --count or the end of the process. Then reports "
            "what was the bottleneck, for which share of the time, the figures behind it, and what to "
            "do.\n\nOnly reads kernel and driver counters: runs no benchmark, writes nothing and never reads "
@@ -277,6 +310,7 @@ cli::Command watch_command() {
        .examples = {{"iobench watch /data/train --pid 4711", "what limits this job?"},
                     {"iobench watch /data/train --budget 60s --lines none",
                      "one minute of the whole node, only the verdict"},
+                    {"iobench watch --pid 4711 --summary", "30 s of a job, as text for a ticket"},
                     {"iobench watch --pid 4711 --lines json >> job.jsonl", "one JSON object per interval"},
                     {"iobench watch /data --budget 50s --prometheus /var/lib/metrics/watch.prom",
                      "metrics of the last minute, from a timer"}},

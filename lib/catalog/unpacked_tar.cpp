@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <vector>
 
-#include <archive.h>
 #include <fmt/format.h>
 
+#include "catalog/unpacked_stream.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "formats/tar_scanner.hpp"
@@ -75,60 +74,13 @@ class Watcher final : public formats::TarHandler {
   std::uint64_t members_end_ = 0;
 };
 
-struct ArchiveFree {
-  void operator()(archive* reader) const { archive_read_free(reader); }
-};
-using Reader = std::unique_ptr<archive, ArchiveFree>;
-
-[[noreturn]] void fail(archive* reader, const std::string& path, std::uint64_t offset) {
-  const char* text = archive_error_string(reader);
-  throw Error(ErrorCode::corrupt, At{path, offset}, "'{}' cannot be unpacked past byte {} of its content: {}", path,
-              offset, text ? text : "damaged or cut off");
-}
-
-/// The compressed bytes, as libarchive asks for them.
-struct Packed {
-  ByteSource& source;
-  std::uint64_t offset = 0;
-  std::vector<std::byte> block = std::vector<std::byte>(kReadBlock);
-  std::optional<Error> error = {};  ///< that cannot pass through libarchive
-};
-
-la_ssize_t read_packed(archive* reader, void* data, const void** block) {
-  Packed& packed = *static_cast<Packed*>(data);
-  try {
-    const std::size_t got = packed.source.read_at(packed.offset, packed.block);
-    packed.offset += got;
-    *block = packed.block.data();
-    return static_cast<la_ssize_t>(got);
-  } catch (const Error& error) {
-    packed.error = error;
-    archive_set_error(reader, EIO, "%s", error.what());
-    return -1;
-  }
-}
-
-[[noreturn]] void fail(archive* reader, const Packed& packed, const std::string& path, std::uint64_t offset) {
-  if (packed.error) throw Error(*packed.error);
-  fail(reader, path, offset);
-}
-
-Reader open_raw(Packed& packed, const std::string& path) {
-  Reader reader(archive_read_new());
-  if (!reader) throw std::bad_alloc();
-  // Not all that libarchive knows: for some it would start other programs.
-  archive_read_support_filter_gzip(reader.get());
-  archive_read_support_filter_bzip2(reader.get());
-  archive_read_support_filter_xz(reader.get());
-  archive_read_support_filter_zstd(reader.get());
-  archive_read_support_filter_lz4(reader.get());
-  archive_read_support_format_raw(reader.get());
-  archive_entry* entry = nullptr;
-  if (archive_read_open(reader.get(), &packed, nullptr, read_packed, nullptr) != ARCHIVE_OK ||
-      archive_read_next_header(reader.get(), &entry) != ARCHIVE_OK) {
-    fail(reader.get(), packed, path, 0);
-  }
-  return reader;
+/// Reads a source from start to end.
+UnpackedStream::ReadPacked reads_all(ByteSource& source) {
+  return [&source, offset = std::uint64_t{0}, block = std::vector<std::byte>(kReadBlock)]() mutable {
+    const std::size_t got = source.read_at(offset, block);
+    offset += got;
+    return Bytes(block).first(got);
+  };
 }
 
 }  // namespace
@@ -138,26 +90,27 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
     : file_(files, io::join_path(folder, "unpacked")) {
   Watcher watcher(path, source->size(), folder, salvage);
   watcher.require_space(source->size(), 0);
-  Packed packed{*source};
-  const Reader reader = open_raw(packed, path);
   const auto after_end = salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
-  formats::TarFeed feed(watcher, std::uint64_t{1} << 62U, after_end);  // its size is known when it ends
+  formats::TarFeed feed(watcher, formats::kUnknownBytes, after_end);
+  UnpackedStream content(reads_all(*source), path);
+  const auto next = [&]() -> Bytes {
+    try {
+      return content.next();
+    } catch (const Error&) {
+      if (content.source_failed() || !salvage || bytes_ == 0) throw;
+      return {};
+    }
+  };
   std::uint64_t checked = 0;
   while (bytes_ < watcher.members_end() + kMostPadding) {
     ctx.throw_if_stopped();
-    const void* block = nullptr;
-    std::size_t size = 0;
-    la_int64_t offset = 0;
-    const int status = archive_read_data_block(reader.get(), &block, &size, &offset);
-    if (status == ARCHIVE_EOF) break;
-    if (status != ARCHIVE_OK && salvage && bytes_ > 0 && !packed.error) break;
-    if (status != ARCHIVE_OK) fail(reader.get(), packed, path, bytes_);
-    const Bytes bytes(static_cast<const std::byte*>(block), size);
+    const Bytes bytes = next();
+    if (bytes.empty()) break;
     feed.feed(bytes);
     file_.write(bytes);
-    bytes_ += size;
+    bytes_ += bytes.size();
     if (bytes_ - checked >= kCheckEvery) watcher.require_space(0, checked = bytes_);
-    ctx.progress().bytes.fetch_add(size, std::memory_order_relaxed);
+    ctx.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
   }
   if (watcher.members_end() == 0 && bytes_ >= kMostPadding) {
     throw Error(ErrorCode::corrupt, At{path, 0}, "'{}' unpacks to zeros ({} checked), so it is not a tar", path,

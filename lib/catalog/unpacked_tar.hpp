@@ -10,8 +10,8 @@
 
 namespace shardkit::catalog {
 
-/// A compressed tar, unpacked on disk as long as the object exists, so that its members can be read by offset. Supports
-/// gzip, zstd, bzip2, xz and lz4.
+/// A compressed tar (unpacked_stream.hpp), unpacked on disk as long as the object exists, so that its members can be
+/// read by offset.
 class UnpackedTar {
  public:
   /// A tar may unpack to kUnpackedFree, and beyond that to kUnpackedRatio times its packed bytes: photographs hardly
@@ -21,9 +21,8 @@ class UnpackedTar {
 
   /// Unpacks `path` into a hidden temporary file in `folder`. Free space is checked before the first byte of each
   /// member, so that a small file with a huge claimed size does not fill the disk; data after the end of the archive is
-  /// not unpacked. Memory is that of the decompressor: at most 128 MiB for zstd, 1 GiB for xz, little for the others.
-  /// Throws Error{corrupt} with the offset in the unpacked bytes for invalid or damaged tars, Error{unsupported} for a
-  /// bomb, Error{no_space} like require_space_to_unpack(), Error{cancelled}.
+  /// not unpacked. Throws Error{corrupt} with the offset in the unpacked bytes for invalid or damaged tars,
+  /// Error{unsupported} for a bomb, Error{no_space} like require_space_to_unpack(), Error{cancelled}.
   UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
       : UnpackedTar(std::make_unique<io::FileSource>(path), path, folder, files, ctx) {}
   /// The same for any compressed tar, local or remote; `path` is for messages. With `salvage`, unpacks tars that were

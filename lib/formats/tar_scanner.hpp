@@ -57,6 +57,9 @@ void scan_tar(ByteSource& source, TarHandler& handler, Context& context);
 std::uint64_t read_tar(ByteSource& source, TarHandler& handler, const std::function<void(Bytes)>& hash,
                        Context& context);
 
+/// The size of an archive that is only known at its end.
+inline constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 62U;
+
 /// Gets a whole archive from start to end, in pieces of any length.
 class TarFeed {
  public:

@@ -33,6 +33,11 @@ std::optional<StatLine> parse_stat(std::string_view text) {
   return line;
 }
 
+bool is_kernel_thread(const StatLine& line) {
+  constexpr std::uint64_t kKernelThread = 0x200000;  // PF_KTHREAD
+  return (line.number(9) & kKernelThread) != 0;
+}
+
 bool has_ended(const StatLine& line) { return line.state() == 'Z' || line.state() == 'X'; }
 
 std::string folder_of(std::uint64_t pid) { return fmt::format("/proc/{}", pid); }
@@ -61,14 +66,16 @@ bool waits_for_file_system(const std::string& thread_folder, const Probe& probe)
   return std::ranges::find(kWaits, function) != kWaits.end();
 }
 
+bool waits_for_storage(const StatLine& line, const std::string& thread_folder, const Probe& probe) {
+  return line.state() == 'D' || (line.state() == 'S' && waits_for_file_system(thread_folder, probe));
+}
+
 void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use) {
   for (const std::string& name : probe.names(folder + "/task")) {
     const std::string thread_folder = folder + "/task/" + name;
     const auto text = probe.text(thread_folder + "/stat");
     const auto line = text ? parse_stat(*text) : std::nullopt;
-    const bool sleeps = line && line->state() == 'S';
-    if ((line && line->state() == 'D') || (sleeps && waits_for_file_system(thread_folder, probe)))
-      ++use.blocked_threads;
+    if (line && waits_for_storage(*line, thread_folder, probe)) ++use.blocked_threads;
     const auto waited = core_wait(thread_folder, probe);
     if (waited) use.core_waits.push_back({parse_count(name).value_or(0), *waited});
   }
@@ -117,13 +124,12 @@ std::optional<ProcessBytes> read_process_bytes(std::uint64_t pid, const Probe& p
 }
 
 double kernel_cpu_seconds(const Probe& probe) {
-  constexpr std::uint64_t kKernelThread = 0x200000;  // PF_KTHREAD
   double seconds = 0;
   for (const std::string& name : probe.names("/proc")) {
     const auto pid = parse_count(name);
     const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
     const auto line = text ? parse_stat(*text) : std::nullopt;
-    if (!line || (line->number(9) & kKernelThread) == 0) continue;
+    if (!line || !is_kernel_thread(*line)) continue;
     seconds += static_cast<double>(line->number(14) + line->number(15)) * kClockTick;
   }
   return seconds;
@@ -152,6 +158,22 @@ std::vector<ProcessUse> read_process_tree(std::uint64_t pid, const Probe& probe)
     }
   }
   return tree;
+}
+
+std::optional<StalledJob> find_stalled_job(const Probe& probe) {
+  std::map<std::uint64_t, StalledJob> jobs;  // by pid
+  for (const std::string& name : probe.names("/proc")) {
+    const auto pid = parse_count(name);
+    const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
+    const auto line = text ? parse_stat(*text) : std::nullopt;
+    if (!line || is_kernel_thread(*line) || !waits_for_storage(*line, folder_of(*pid), probe)) continue;
+    const auto parent = find_process(line->number(4), probe);
+    const bool is_child = parent && parent->command == line->command;
+    StalledJob& job = jobs[is_child ? line->number(4) : *pid];
+    job = {is_child ? line->number(4) : *pid, line->command, job.processes + 1};
+  }
+  if (jobs.empty()) return std::nullopt;
+  return std::ranges::max_element(jobs, {}, [](const auto& job) { return job.second.processes; })->second;
 }
 
 std::optional<std::uint64_t> allowed_processors(std::uint64_t pid, const Probe& probe) {

@@ -55,6 +55,17 @@ std::optional<ProcessName> find_process(std::uint64_t pid, const Probe& probe);
 /// and two of every thread of the tree.
 std::vector<ProcessUse> read_process_tree(std::uint64_t pid, const Probe& probe);
 
+/// Processes that wait for storage.
+struct StalledJob {
+  std::uint64_t pid = 0;  ///< their parent if it is the same program, else the first of them
+  std::string command;
+  std::uint64_t processes = 0;
+};
+
+/// The program with the most processes whose main threads wait for storage; empty if none does, or /proc hides them.
+/// Kernel threads do not count. Reads one or two files of every process.
+std::optional<StalledJob> find_stalled_job(const Probe& probe);
+
 /// CPUs that a process may use (its affinity); empty if that cannot be read.
 std::optional<std::uint64_t> allowed_processors(std::uint64_t pid, const Probe& probe);
 

@@ -3,11 +3,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "support/compressed.hpp"
 #include "support/files.hpp"
 #include "support/tar_builder.hpp"
 #include "support/temp_dir.hpp"
@@ -19,21 +18,6 @@ using shardkit::test::TarBuilder;
 
 namespace {
 
-/// Compresses bytes with libarchive's writer of a filter: "gzip", "zstd", "xz".
-void write_compressed(const std::string& path, const std::string& bytes, const char* filter) {
-  archive* writer = archive_write_new();
-  archive_write_set_format_raw(writer);
-  REQUIRE(archive_write_add_filter_by_name(writer, filter) == ARCHIVE_OK);
-  REQUIRE(archive_write_open_filename(writer, path.c_str()) == ARCHIVE_OK);
-  archive_entry* entry = archive_entry_new();
-  archive_entry_set_filetype(entry, AE_IFREG);
-  REQUIRE(archive_write_header(writer, entry) == ARCHIVE_OK);
-  REQUIRE(archive_write_data(writer, bytes.data(), bytes.size()) == static_cast<la_ssize_t>(bytes.size()));
-  archive_entry_free(entry);
-  REQUIRE(archive_write_close(writer) == ARCHIVE_OK);
-  archive_write_free(writer);
-}
-
 struct Fixture {
   TempDir dir;
   std::unique_ptr<FileSystem> files = posix_file_system();
@@ -41,7 +25,7 @@ struct Fixture {
 
   std::string packed(const std::string& bytes, const char* filter = "gzip") const {
     const std::string path = dir.path("x.tar.gz");
-    write_compressed(path, bytes, filter);
+    write_file(path, compressed(bytes, filter));
     std::filesystem::create_directories(dir.path("scratch"));
     return path;
   }

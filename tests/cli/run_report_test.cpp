@@ -112,6 +112,24 @@ TEST_CASE("too few shards are a hint with the command, and without a loader that
   CHECK_FALSE(contains(report, "# about"));
 }
 
+TEST_CASE("GPUs with different numbers of shards are a hint with a number that divides") {
+  RunResult result = short_of_cores();
+  result.conclusion.loader.is_uneven = true;
+  result.conclusion.loader.shards_needed = 12;
+  result.conclusion.loader.reshard = "shardctl reshard data OUT --shards 12";
+  CHECK(contains(report_text(answer_run(result), false),
+                 "\nhint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and\n"
+                 "DDP waits for them for ever. As many as divide: `shardctl reshard data OUT --shards 12`\n"));
+}
+
+TEST_CASE("what a loader delivers is said to be that of an idle machine if the measurement was disturbed") {
+  RunResult result = short_of_cores();
+  CHECK_FALSE(contains(report_text(answer_run(result), false), "on an idle machine"));
+  result.neighbors = {1.1, 2, 0, 0};
+  CHECK(contains(report_text(answer_run(result), false),
+                 " samples/s on an idle machine (estimated; --python measures it),\n# 1.00 MiB of /dev/shm\n"));
+}
+
 TEST_CASE("advice of the pipeline is shown unless the job is fed or others disturbed the measurement") {
   RunResult result = short_of_cores();
   result.pipeline.emplace().advice = {"use more cores"};

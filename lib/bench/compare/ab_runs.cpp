@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include <fcntl.h>
@@ -72,9 +73,14 @@ std::string status_text(int status) {
   return fmt::format("failed with exit code {}", WEXITSTATUS(status));
 }
 
-/// Runs one command and adds its result. Exit codes 3 and 1 may have one: a finding, or a verdict that others
-/// disturbed.
-void run_command(char side, const std::string& command, std::uint64_t pair, Context& context, Measurements& measured) {
+/// The result of one command, and its name in messages.
+struct CommandResult {
+  std::string name;
+  nlohmann::json envelope;
+};
+
+/// Runs one command. Exit codes 3 and 1 may have a result: a finding, or a verdict that others disturbed.
+CommandResult run_command(char side, const std::string& command, std::uint64_t pair, Context& context) {
   const WorkFolder folder;
   int status = 0;
   {
@@ -97,7 +103,24 @@ void run_command(char side, const std::string& command, std::uint64_t pair, Cont
                 "write one there. {}",
                 name, kResultVariable, end_of_output(folder.output()));
   }
-  add_run(name, read_result_file(folder.result()), measured);
+  context.progress().items.fetch_add(1, std::memory_order_relaxed);
+  return {name, read_result_file(folder.result())};
+}
+
+/// Runs both commands and adds their results once both have one.
+void run_pair(const CompareOptions& options, std::uint64_t pair, bool base_first, Context& context,
+              AbMeasurements& ab) {
+  std::optional<CommandResult> base;
+  std::optional<CommandResult> changed;
+  for (const bool is_base : {base_first, !base_first}) {
+    context.throw_if_stopped();
+    (is_base ? base : changed) =
+        run_command(is_base ? 'A' : 'B', is_base ? *options.base : options.changed, pair, context);
+  }
+  add_run(base->name, base->envelope, ab.base);
+  add_run(changed->name, changed->envelope, ab.changed);
+  ab.runs.order += (pair == 1 ? "" : " ") + std::string(base_first ? "AB" : "BA");
+  ab.runs.pairs = pair;
 }
 
 }  // namespace
@@ -105,21 +128,13 @@ void run_command(char side, const std::string& command, std::uint64_t pair, Cont
 AbMeasurements measure_ab(const CompareOptions& options, Context& context) {
   AbMeasurements ab;
   const auto clock = std::chrono::system_clock::now().time_since_epoch().count();
-  ab.runs = {options.repeat, options.seed.value_or(static_cast<std::uint64_t>(clock) % 1'000'000), {}};
+  ab.runs.seed = options.seed.value_or(static_cast<std::uint64_t>(clock) % 1'000'000);
   Prng order(ab.runs.seed);
   context.progress().start("running commands", 2 * options.repeat, 0, "runs");
-  for (std::uint64_t pair = 1; pair <= options.repeat; ++pair) {
-    const bool base_first = order.below(2) == 0;
-    for (const bool base : {base_first, !base_first}) {
-      context.throw_if_stopped();
-      if (base) {
-        run_command('A', *options.base, pair, context, ab.base);
-      } else {
-        run_command('B', options.changed, pair, context, ab.changed);
-      }
-      context.progress().items.fetch_add(1, std::memory_order_relaxed);
-    }
-    ab.runs.order += (pair == 1 ? "" : " ") + std::string(base_first ? "AB" : "BA");
+  try {
+    while (ab.runs.pairs < options.repeat) run_pair(options, ab.runs.pairs + 1, order.below(2) == 0, context, ab);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled || ab.runs.pairs == 0) throw;
   }
   settle(ab.base);
   settle(ab.changed);

@@ -18,7 +18,7 @@ struct AbMeasurements {
 
 /// Runs both commands with /bin/sh -c, as many times as there are pairs, in random order in each. Their output is shown
 /// only if one fails: Error{conflict} with its exit status, also if it wrote no result. On a stop the processes of the
-/// command are ended; throws Error{cancelled}.
+/// command are ended, and the pairs before it are returned; without any, throws Error{cancelled}.
 AbMeasurements measure_ab(const CompareOptions& options, Context& context);
 
 }  // namespace shardkit::bench

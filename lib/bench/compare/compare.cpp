@@ -342,6 +342,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   if (options.ab) {
     ab = measure_ab(options, context);
     result.ab = ab.runs;
+    result.interrupted = ab.runs.pairs < options.repeat;
   }
   Measurements changed = options.ab ? std::move(ab.changed) : read_measurements(options.changed, context);
   if (options.machine_class) changed.machine_class = *options.machine_class;
@@ -354,7 +355,8 @@ CompareResult compare(const CompareOptions& options, Context& context) {
     judge(options, base, changed, result);
   }
   result.gate = check_gate(requirements, changed);
-  const bool keep = options.save_baseline && !result.has_findings();  // a run that fails the gate cannot be a baseline
+  // A run that fails the gate, or is incomplete, cannot be a baseline.
+  const bool keep = options.save_baseline && !result.has_findings() && !result.interrupted;
   if (keep) {
     save_baseline(*options.save_baseline, changed, context.stop_token());
     warn_of_baseline(result.changed, context);
@@ -362,6 +364,10 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);
   if (options.save_baseline && !keep)
     result.text += fmt::format("; not saved as baseline in {}", *options.save_baseline);
+  if (result.interrupted) {
+    result.text.insert(
+        0, fmt::format("interrupted after {} of {}: ", result.ab->pairs, format_count(options.repeat, "pair")));
+  }
   return result;
 }
 

@@ -125,7 +125,8 @@ struct CompareResult {
   std::vector<CompareRow> rows;
   std::vector<GateRow> gate;
   std::vector<std::string> hints;
-  bool strict = false;  ///< from the options; used by has_findings()
+  bool strict = false;       ///< from the options; used by has_findings()
+  bool interrupted = false;  ///< then the verdict is that of the pairs before
 
   void describe(FieldList& v);
   bool has_findings() const;

@@ -37,7 +37,18 @@ std::optional<formats::ShardSummary> index_summary(const InputSet& input, const 
   return summary;
 }
 
-bool is_shard_name(const std::string& name) { return name.ends_with(".tar"); }
+using NameTest = bool (*)(const std::string&);
+
+/// Tells the shards of a folder from its other files: plain ones if there are any, as every verb takes them, else
+/// compressed ones. Null if there are none.
+NameTest shards_among(const std::vector<std::string>& names) {
+  const NameTest plain = [](const std::string& name) { return name.ends_with(".tar"); };
+  const NameTest compressed = [](const std::string& name) { return catalog::is_compressed_tar_name(name); };
+  for (const NameTest test : {plain, compressed}) {
+    if (std::ranges::any_of(names, test)) return test;
+  }
+  return nullptr;
+}
 
 bool is_local(const std::string& path) { return !catalog::is_address(path); }
 
@@ -116,31 +127,30 @@ class InputFinder {
     if (named.path == named.named_by && (ends(".txt") || ends(".json") || ends(".csv") || ends(".tsv"))) {
       context_.warn("no_list", fmt::format("'{}' lists no files, so it is measured as data", named.path));
     }
-    const std::string name = file_name(named.path);
-    add_file(named.path, 0, catalog::is_tar_name(name) && !catalog::is_compressed_tar_name(name));
+    add_file(named.path, 0, catalog::is_tar_name(file_name(named.path)));
   }
 
   /// If there are shards at any depth, other files beside them (manifests, lists) are not data.
   void add_folder(const std::string& folder) {
-    std::vector<std::string> paths;
-    for (const std::string& name : catalog::tar_names_in(folder)) {
-      if (is_shard_name(name)) paths.push_back(io::join_path(folder, name));
-    }
+    std::vector<std::string> paths = catalog::tar_names_in(folder);
+    for (std::string& name : paths) name = io::join_path(folder, name);
     if (paths.empty()) paths = walk_folders({folder}, context_, deadline_).files;
-    const bool has_shards = std::ranges::any_of(paths, is_shard_name);
+    const NameTest is_shard = shards_among(paths);
     for (const std::string& path : paths) {
-      if (has_shards == is_shard_name(path)) add_file(path, 0, has_shards);
+      if (is_shard == nullptr || is_shard(path)) add_file(path, 0, is_shard != nullptr);
     }
   }
 
   /// As add_folder().
   void add_bucket_folder(const catalog::NamedInput& named) {
     const std::vector<io::ObjectInfo> objects = input_.inputs->list(named.location, true);
-    const bool has_shards = std::ranges::any_of(objects, is_shard_name, &io::ObjectInfo::name);
+    std::vector<std::string> names;
+    for (const io::ObjectInfo& object : objects) names.push_back(object.name);
+    const NameTest is_shard = shards_among(names);
     for (const io::ObjectInfo& object : objects) {
       const bool is_hidden = object.name.starts_with('.') || object.name.find("/.") != std::string::npos;
-      if (is_hidden || has_shards != is_shard_name(object.name)) continue;
-      add_file(named.path + object.name, object.size, has_shards);
+      if (is_hidden || (is_shard != nullptr && !is_shard(object.name))) continue;
+      add_file(named.path + object.name, object.size, is_shard != nullptr);
     }
   }
 
@@ -209,24 +219,6 @@ InputSet find_files(const std::vector<std::string>& operands, Context& context, 
   return input;
 }
 
-std::optional<std::string> compressed_tar(const InputSet& input) {
-  const auto is_compressed = [](const InputFile& file) {
-    return catalog::is_compressed_tar_name(file_name(file.path));
-  };
-  const auto found = std::ranges::find_if(input.files, is_compressed);
-  return found == input.files.end() ? std::nullopt : std::optional(found->path);
-}
-
-/// Samples of a compressed tar can be neither counted nor found before all of it is unpacked.
-InputSet without_compressed(InputSet input) {
-  const auto compressed = compressed_tar(input);
-  if (!compressed) return input;
-  throw Error(ErrorCode::unsupported, At{*compressed},
-              "'{}' is compressed, and samples are only measured in plain shards; {} writes such, and `iobench read` "
-              "measures how fast the compressed bytes are read",
-              *compressed, remedy::in_text(remedy::reshard_unread(input.operands)));
-}
-
 }  // namespace
 
 std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
@@ -275,6 +267,20 @@ std::optional<std::uint64_t> samples_of(std::span<const InputFile> files) {
   return samples;
 }
 
+bool is_compressed(const InputFile& file) {
+  return file.is_shard && catalog::is_compressed_tar_name(file_name(file.path));
+}
+
+bool has_compressed(std::span<const InputFile> files) { return std::ranges::any_of(files, is_compressed); }
+
+void refuse_compressed(const InputSet& input, std::string_view way) {
+  const auto found = std::ranges::find_if(input.files, is_compressed);
+  if (found == input.files.end()) return;
+  throw Error(ErrorCode::unsupported, At{found->path},
+              "'{}' is compressed, so it is unpacked from start to end and cannot be read {}; {} writes plain shards",
+              found->path, way, remedy::in_text(remedy::reshard_unread(input.operands)));
+}
+
 bool has_only_shards(std::span<const InputFile> files) { return std::ranges::all_of(files, &InputFile::is_shard); }
 
 bool has_objects(std::span<const InputFile> files) {
@@ -283,24 +289,18 @@ bool has_objects(std::span<const InputFile> files) {
 
 InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
   auto inputs = std::make_shared<catalog::Inputs>(access, context);
-  return without_compressed(find_files(operands, context, InputFinder(context, std::move(inputs), true)));
+  return find_files(operands, context, InputFinder(context, std::move(inputs), true));
 }
 
 InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
                            const catalog::StoreAccess& access) {
   auto inputs = std::make_shared<catalog::Inputs>(access, context);
-  return without_compressed(
-      find_files(operands, context, InputFinder(context, std::move(inputs), true, moment_in(seconds))));
+  return find_files(operands, context, InputFinder(context, std::move(inputs), true, moment_in(seconds)));
 }
 
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,
                       std::shared_ptr<catalog::Inputs> inputs) {
-  InputSet input = find_files(operands, context, InputFinder(context, std::move(inputs), false));
-  if (const auto compressed = compressed_tar(input)) {
-    context.warn("compressed_shards",
-                 fmt::format("'{}' is compressed: it counts as a file, not by its samples", *compressed));
-  }
-  return input;
+  return find_files(operands, context, InputFinder(context, std::move(inputs), false));
 }
 
 const std::string& first_named(const InputSet& input) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/timing/timed_run.hpp"
@@ -55,6 +56,13 @@ struct InputSet {
 
 /// Of all files together; empty if only reading one of them shows it.
 std::optional<std::uint64_t> samples_of(std::span<const InputFile> files);
+/// Whether a file is a compressed shard: its samples come one after the other as it is unpacked from its start, and its
+/// bytes are the compressed ones.
+bool is_compressed(const InputFile& file);
+bool has_compressed(std::span<const InputFile> files);
+/// Throws Error{unsupported} with a remedy if a shard is compressed. `way` says how it would have been read: "with
+/// --direct".
+void refuse_compressed(const InputSet& input, std::string_view way);
 /// True if all files are shards.
 bool has_only_shards(std::span<const InputFile> files);
 /// Opens a file of the set, or one next to it.
@@ -67,11 +75,11 @@ std::string file_name(const std::string& path);
 bool has_objects(std::span<const InputFile> files);
 
 /// The files of operands (catalog/operands.hpp): shards, any other files, or folders of either. In a folder without
-/// shards of its own, shards at any depth are used, or if there are none all files that are not hidden. Links are
-/// followed. The same applies to a folder in a bucket. For one behind HTTP, its manifest is used. A local .txt, .csv,
-/// .tsv or .json that lists no files is data, with a warning. Throws Error{not_found} if there is nothing to read,
-/// Error{usage} for pipes, devices and sockets, Error{unsupported} for compressed tars, whose samples cannot be found,
-/// Error{cancelled} on a stop, and the errors of resolve_operands().
+/// shards of its own, shards at any depth are used, or if there are none all files that are not hidden. Compressed
+/// shards of a folder are used if it has no plain ones, as by every verb. Links are followed. The same applies to a
+/// folder in a bucket. For one behind HTTP, its manifest is used. A local .txt, .csv, .tsv or .json that lists no files
+/// is data, with a warning. Throws Error{not_found} if there is nothing to read, Error{usage} for pipes, devices and
+/// sockets, Error{cancelled} on a stop, and the errors of resolve_operands().
 InputSet find_input(const std::vector<std::string>& operands, Context& context,
                     const catalog::StoreAccess& access = {});
 
@@ -79,8 +87,8 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context,
 InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
                            const catalog::StoreAccess& access);
 
-/// The same with existing stores, for callers that only read bytes: the number of samples is not determined, and
-/// compressed tars are files, with a warning. Throws Error{usage} if some are local and some in stores.
+/// The same with existing stores, for callers that only read bytes: the number of samples is not determined. Throws
+/// Error{usage} if some are local and some in stores.
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,
                       std::shared_ptr<catalog::Inputs> inputs);
 

@@ -1,6 +1,7 @@
 #include "bench/input/jpeg_store.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <span>
 #include <utility>
 
@@ -34,6 +35,38 @@ std::vector<SampleRef> choose(const std::vector<SampleRef>& samples, std::uint64
   }
   return chosen;
 }
+
+/// How much of a compressed shard is loaded.
+struct LoadLimits {
+  std::uint64_t images = 0;
+  std::uint64_t bytes = 0;
+  Deadline deadline;
+};
+
+/// The first images of a shard: one at least, if it has any.
+class FirstImages final : public SampleOutlet {
+ public:
+  explicit FirstImages(LoadLimits limits) : limits_(limits) {}
+
+  SampleBuffer buffer(std::size_t bytes) override {
+    SampleBuffer buffer;
+    buffer.resize(bytes);
+    return buffer;
+  }
+  bool give(SampleBuffer image) override {
+    bytes_ += image.size();
+    images_.push_back(std::move(image));
+    return images_.size() < limits_.images && bytes_ < limits_.bytes && !is_over(limits_.deadline);
+  }
+  void pass_over() override {}
+
+  std::vector<SampleBuffer> take() { return std::move(images_); }
+
+ private:
+  LoadLimits limits_;
+  std::uint64_t bytes_ = 0;
+  std::vector<SampleBuffer> images_;
+};
 
 /// The counts in the order of DecodeFailure, `none` left out.
 constexpr std::array kByKind{&DecodeFailures::warned,        &DecodeFailures::truncated,   &DecodeFailures::corrupt,
@@ -120,6 +153,18 @@ void ImageMix::describe(FieldList& v) {
 
 JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context,
                      const Deadline& deadline) {
+  if (has_compressed(input.files)) {
+    unpack(input, most, memory, deadline, context);
+  } else {
+    load_chosen(input, most, memory, deadline, context);
+  }
+  choice_.chosen = refs_.size();
+  choice_.first = sample_names(input, std::span(refs_).first(std::min(refs_.size(), kFirstNamed)));
+  look_at_headers();
+}
+
+void JpegStore::load_chosen(const InputSet& input, std::uint64_t most, std::uint64_t memory, const Deadline& deadline,
+                            Context& context) {
   context.progress().start("listing samples");
   std::vector<SampleRef> listed = list_samples(input, kMostShards, context, deadline);
   std::erase_if(listed, [](const SampleRef& sample) { return !sample.has_image; });
@@ -129,10 +174,38 @@ JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t me
   }
   load(input, deadline, context);
   choice_.listed = listed.size();
-  choice_.chosen = refs_.size();
   choice_.how = fmt::format("evenly over all files and at most {} shards, in name order", kMostShards);
-  choice_.first = sample_names(input, std::span(refs_).first(std::min(refs_.size(), kFirstNamed)));
-  look_at_headers();
+}
+
+void JpegStore::unpack(const InputSet& input, std::uint64_t most, std::uint64_t memory, const Deadline& deadline,
+                       Context& context) {
+  const std::vector<std::uint32_t> shards = choose_shards(input, kMostShards, is_compressed);
+  context.progress().start("loading images", most, 0, "images");
+  const LoadLimits limits{(most + shards.size() - 1) / shards.size(), memory / shards.size(), deadline};
+  std::vector<FirstImages> first;
+  for (std::size_t i = 0; i < shards.size(); ++i) first.emplace_back(limits);
+  std::atomic<bool> warned = false;
+  const auto load_one = [&](std::size_t i) {
+    stream_images(input, input.files[shards[i]], first[i], warned, context.stop_token(), context);
+  };
+  for_each_file(shards.size(), context, load_one, deadline);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    for (SampleBuffer& image : first[i].take()) {
+      const std::uint64_t bytes = image.size();
+      refs_.push_back({shards[i], 0, bytes, true, 0, bytes});
+      bytes_ += bytes;
+      images_.push_back(image.bytes());
+      unpacked_.push_back(std::move(image));
+    }
+  }
+  choice_.listed = refs_.size();
+  choice_.how = fmt::format("the first of each of at most {} compressed shards", kMostShards);
+  if (!refs_.empty()) return;
+  if (is_over(deadline)) {
+    throw Error(ErrorCode::usage, At{first_named(input)}, "no image of {} was found in time: use a longer --budget",
+                named_text(input));
+  }
+  throw Error(ErrorCode::not_found, At{first_named(input)}, "found no images in {}", named_text(input));
 }
 
 void JpegStore::load(const InputSet& input, const Deadline& deadline, Context& context) {

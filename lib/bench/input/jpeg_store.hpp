@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/input/image_stream.hpp"
 #include "bench/input/sample_listing.hpp"
 #include "core/bytes.hpp"
 #include "core/context.hpp"
@@ -63,8 +64,9 @@ struct ImageMix {
 class JpegStore {
  public:
   /// Loads at most `most` images, evenly distributed over the input (shards: over at most 16 of them), and at most
-  /// `memory` bytes. Warns if that reduced the number. Of slow storage, loads as many as it can until the deadline.
-  /// Throws Error{not_found} if there are no images, Error{usage} if there is none until the deadline.
+  /// `memory` bytes. Warns if that reduced the number. If there are compressed shards, loads the first images of each
+  /// of at most 16 of them instead. Of slow storage, loads as many as it can until the deadline. Throws
+  /// Error{not_found} if there are no images, Error{usage} if there is none until the deadline.
   JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context,
             const Deadline& deadline = {});
 
@@ -78,12 +80,17 @@ class JpegStore {
   const SampleChoice& choice() const { return choice_; }
 
  private:
+  void load_chosen(const InputSet& input, std::uint64_t most, std::uint64_t memory, const Deadline& deadline,
+                   Context& context);
   void load(const InputSet& input, const Deadline& deadline, Context& context);
+  void unpack(const InputSet& input, std::uint64_t most, std::uint64_t memory, const Deadline& deadline,
+              Context& context);
   void keep_loaded();
   void look_at_headers();
 
   std::vector<SampleRef> refs_;
   std::unique_ptr<std::byte[]> memory_;
+  std::vector<SampleBuffer> unpacked_;  ///< memory of the images of compressed shards
   std::uint64_t bytes_ = 0;
   std::vector<Bytes> images_;
   std::vector<std::uint64_t> pixels_;

@@ -70,20 +70,6 @@ void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRe
   samples.push_back({index, 0, file.bytes, image, 0, image ? file.bytes : 0});
 }
 
-/// Indices of at most `most` shards: those at which their running share passes a whole number.
-std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most) {
-  const auto shards = static_cast<std::size_t>(std::ranges::count_if(input.files, &InputFile::is_shard));
-  const std::size_t taken = std::min(shards, most);
-  std::vector<std::uint32_t> chosen;
-  std::size_t shard = 0;
-  for (std::uint32_t i = 0; i < input.files.size(); ++i) {
-    if (!input.files[i].is_shard) continue;
-    if ((shard + 1) * taken / shards > shard * taken / shards) chosen.push_back(i);
-    ++shard;
-  }
-  return chosen;
-}
-
 std::string member_name(const InputSet& input, const std::string& shard, std::uint64_t content_offset) {
   std::array<std::byte, formats::kTarBlock> block{};
   if (content_offset < formats::kTarBlock) return shard;
@@ -94,11 +80,26 @@ std::string member_name(const InputSet& input, const std::string& shard, std::ui
   return shard + "/" + folder + std::string(header.name);
 }
 
+bool is_plain_shard(const InputFile& file) { return file.is_shard && !is_compressed(file); }
+
 }  // namespace
+
+std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most, bool (*test)(const InputFile&)) {
+  const auto shards = static_cast<std::size_t>(std::ranges::count_if(input.files, test));
+  const std::size_t taken = std::min(shards, most);
+  std::vector<std::uint32_t> chosen;
+  std::size_t shard = 0;
+  for (std::uint32_t i = 0; i < input.files.size(); ++i) {
+    if (!test(input.files[i])) continue;
+    if ((shard + 1) * taken / shards > shard * taken / shards) chosen.push_back(i);  // its share passes a whole number
+    ++shard;
+  }
+  return chosen;
+}
 
 std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context,
                                     const Deadline& deadline) {
-  const std::vector<std::uint32_t> shards = choose_shards(input, most_shards);
+  const std::vector<std::uint32_t> shards = choose_shards(input, most_shards, is_plain_shard);
   std::vector<std::vector<SampleRef>> of_shards(shards.size());
   std::atomic<bool> is_cut = false;
   const auto list = [&](std::size_t i) {
@@ -123,7 +124,7 @@ std::vector<std::string> sample_names(const InputSet& input, std::span<const Sam
   std::vector<std::string> names;
   for (const SampleRef& sample : samples) {
     const InputFile& file = input.files[sample.file];
-    names.push_back(file.is_shard ? member_name(input, file.path, sample.image_offset) : file.path);
+    names.push_back(is_plain_shard(file) ? member_name(input, file.path, sample.image_offset) : file.path);
   }
   return names;
 }

@@ -22,10 +22,13 @@ struct SampleRef {
   std::uint64_t image_bytes = 0;  ///< also 0 for an empty image, which cannot be decoded
 };
 
+/// Indices of at most `most` files that pass the test, evenly distributed over the set.
+std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most, bool (*test)(const InputFile&));
+
 /// The samples of all plain files, then of at most `most_shards` shards, evenly distributed over the set. Uses our
-/// index if a shard has one, else the shard's headers. Faults of a shard become a warning, and incomplete samples at
-/// its end are left out. Of shards without an index, lists the samples that it comes to until the deadline;
-/// throws Error{usage} if no image is among them.
+/// index if a shard has one, else the shard's headers; compressed shards are left out. Faults of a shard become a
+/// warning, and incomplete samples at its end are left out. Of shards without an index, lists the samples that it comes
+/// to until the deadline; throws Error{usage} if no image is among them.
 std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context,
                                     const Deadline& deadline = {});
 
@@ -45,7 +48,7 @@ struct SampleChoice {
 };
 
 /// Names of the samples' images: the file's path, or shard/member as spelled in the tar header (the first 100 bytes if
-/// a long name is in an extension).
+/// a long name is in an extension). For a compressed shard only its path.
 std::vector<std::string> sample_names(const InputSet& input, std::span<const SampleRef> samples);
 
 }  // namespace shardkit::bench

@@ -39,12 +39,21 @@ std::size_t drop(std::span<const InputFile> files, const Deadline& deadline, Con
   return for_each_file(files.size(), context, work, deadline);
 }
 
-std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
+/// The time for reading one file: on a busy machine a small share of a short budget is not enough for it.
+constexpr double kLeastForOne = 1;
+
+Deadline deadline_in(const std::optional<double>& seconds) {
+  return seconds ? Deadline(moment_in(*seconds)) : Deadline();
+}
+
+std::size_t warm(std::span<const InputFile> files, const std::optional<double>& seconds, Context& context) {
   context.progress().start("warming caches", files.size());
-  const auto go_on = [&] { return !context.stop_token().stop_requested() && !is_over(deadline); };
+  const Deadline deadline = deadline_in(seconds);
+  const Deadline of_first = seconds ? deadline_in(std::max(*seconds, kLeastForOne)) : deadline;
   std::mutex mutex;
   std::size_t first_cut = files.size();
   const auto work = [&](std::size_t i) {
+    const auto go_on = [&] { return !context.stop_token().stop_requested() && !is_over(i == 0 ? of_first : deadline); };
     const bool whole = io::warm_cache(io::File::open_read(files[i].path), go_on);
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
     const std::scoped_lock lock(mutex);
@@ -67,14 +76,18 @@ void check_fits_memory(std::span<const InputFile> files) {
               ErrorCode::no_space);
 }
 
-/// Reads pages again that the kernel evicted meanwhile: some kernels reclaim idle pages before memory is low.
-void keep_warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
+/// Reads pages again that the kernel evicted meanwhile: some kernels reclaim idle pages before memory is low. Each time
+/// takes `seconds` at most.
+void keep_warm(std::span<const InputFile> files, const std::optional<double>& seconds, Context& context) {
   constexpr int kMostReadings = 3;
   if (files.empty()) refuse_warm("the time limit is too short to read one file; use a longer --budget");
   for (int readings = 1;; ++readings) {
     const auto reached = residency(files);
     if (!reached || *reached >= kWarm) return;
-    if (readings == kMostReadings || warm(files, deadline, context) < files.size()) {
+    if (readings < kMostReadings && warm(files, seconds, context) < files.size()) {
+      refuse_warm("the time limit is too short to read again what was evicted from memory; use a longer --budget");
+    }
+    if (readings == kMostReadings) {
       refuse_warm(
           fmt::format("after reading everything {:.1f} % is in memory, {:.0f} % is required; choose fewer files or "
                       "raise the memory limit",
@@ -125,12 +138,10 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
         "--cache is only for files: data at a URL is not in this machine's page cache. Leave it out, or copy "
         "the data here with `shardctl stage`");
   }
-  Deadline deadline;
-  if (seconds) deadline = moment_in(*seconds);
-  if (request == CacheRequest::cold) return drop(files, deadline, context);
+  if (request == CacheRequest::cold) return drop(files, deadline_in(seconds), context);
   check_fits_memory(files);
-  const std::size_t prepared = warm(files, deadline, context);
-  keep_warm(files.first(prepared), deadline, context);
+  const std::size_t prepared = warm(files, seconds, context);
+  keep_warm(files.first(prepared), seconds, context);
   return prepared;
 }
 

@@ -68,8 +68,9 @@ double asking_seconds(std::optional<double> limit, double share);
 std::optional<double> residency(std::span<const InputFile> files, double seconds = kMostAskingSeconds);
 
 /// Drops the files from the cache, or reads them into it, in order and in parallel, until `seconds` have passed; empty:
-/// until all are done. Returns how many of the first files are in the requested state: at least one, and all for
-/// CacheRequest::any. Throws Error{unsupported} if that state is not available.
+/// until all are done. Reading the first file may take a second whatever they are. Returns how many of the first files
+/// are in the requested state: at least one, and all for CacheRequest::any. Throws Error{unsupported} if that state is
+/// not available, also if the time was not enough for one file.
 std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
                           Context& context);
 

@@ -97,6 +97,7 @@ class ReaderOutlet final : public SampleOutlet {
     return wanted;
   }
   void pass_over() override { failures_.add(image::DecodeFailure::too_large, {}); }
+  void unpacks(bool are_unpacked) override { clock_.enter(are_unpacked ? Activity::unpack : Activity::read); }
 
  private:
   SampleFlow& flow_;

@@ -42,8 +42,12 @@ struct Candidate {
 Candidate readers(const PipelineShares& shares) {
   const bool workers_work = shares.decode + shares.augment >= kMostlyBusy;  // workers that idle wait for no cores
   const bool cores_are_short = workers_work && shares.worker_core < kHalfACore;
-  return {cores_are_short ? 0 : shares.read, stage::kRead,
-          fmt::format("readers are busy {:.0f} % of their time", shares.read * 100)};
+  const double busy = shares.read + shares.unpack;
+  return {cores_are_short ? 0 : busy, shares.unpack > shares.read ? stage::kUnpack : stage::kRead,
+          fmt::format("readers are busy {:.0f} % of their time{}", busy * 100,
+                      shares.unpack > 0
+                          ? fmt::format(": read {:.0f} %, unpack {:.0f} %", shares.read * 100, shares.unpack * 100)
+                          : "")};
 }
 
 Candidate workers(const PipelineShares& shares) {
@@ -79,6 +83,10 @@ std::string stage_advice(std::string_view stage, bool on_gpu) {
   if (stage == stage::kRead) {
     return "use faster storage or more --readers, or stage the data to a local disk (shardctl stage)";
   }
+  if (stage == stage::kUnpack) {
+    return "write plain shards (shardctl reshard), or use more cores and more --readers, each of which unpacks one "
+           "shard";
+  }
   if (stage == stage::kDecode)
     return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
   if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalizing on the GPU";
@@ -102,7 +110,9 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   const double checkpoint = step.wall_of(Activity::checkpoint);
   const double blocked = work.wall_of(Activity::blocked);
   std::vector<StageRow> rows;
-  rows.push_back(row("read", run.loader.readers, read, read.wall_of(Activity::read), read.wall_of(Activity::blocked)));
+  const double unpack = read.wall_of(Activity::unpack);
+  const double read_blocked = read.wall_of(Activity::blocked);
+  rows.push_back(row("read", run.loader.readers, read, read.wall_of(Activity::read), read_blocked + unpack));
   rows.push_back(row("decode", run.loader.workers, work, decode, blocked + augment));
   rows.push_back(row("augment", run.loader.workers, work, augment, blocked));
   rows.push_back(row("transfer", run.tally.transfer_threads, transfer, transfer.wall_of(Activity::transfer),
@@ -111,13 +121,17 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   rows.push_back(row("checkpoint", 1, step, checkpoint, 0));
   const auto samples = static_cast<double>(run.tally.decoded);
   const double waits = work.cpu_of(Activity::starved) + work.cpu_of(Activity::blocked);
-  const std::array cpu{read.total_cpu(),
+  const std::array cpu{read.total_cpu() - read.cpu_of(Activity::unpack),
                        work.cpu_of(Activity::decode) + waits + transfer.cpu_of(Activity::decode),
                        work.cpu_of(Activity::augment),
                        transfer.total_cpu() - transfer.cpu_of(Activity::decode),
                        step.cpu_of(Activity::compute) + step.cpu_of(Activity::starved),
                        step.cpu_of(Activity::checkpoint)};
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].cpu_seconds_per_sample = share(cpu[i], samples);
+  if (unpack <= 0) return rows;
+  StageRow unpacking = row("unpack", run.loader.readers, read, unpack, read_blocked);
+  unpacking.cpu_seconds_per_sample = share(read.cpu_of(Activity::unpack), samples);
+  rows.insert(rows.begin() + 1, unpacking);
   return rows;
 }
 
@@ -133,6 +147,7 @@ PipelineShares pipeline_shares(const PipelineRun& run) {
   };
   PipelineShares shares;
   shares.read = of(run.tally.readers, Activity::read);
+  shares.unpack = of(run.tally.readers, Activity::unpack);
   shares.decode = of(run.tally.workers, Activity::decode);
   shares.augment = of(run.tally.workers, Activity::augment);
   const ActivityTimes& workers = run.tally.workers;

@@ -13,6 +13,7 @@ namespace shardkit::bench {
 /// Shares of the time of each kind of thread.
 struct PipelineShares {
   double read = 0;  ///< readers that read
+  double unpack = 0;
   double decode = 0;
   double augment = 0;
   double worker_core = 1;      ///< share of a core per worker while it decodes: CPU time divided by time
@@ -26,14 +27,14 @@ struct PipelineShares {
 };
 
 /// The threads with the least idle time are the bottleneck: readers, workers, the hand-over thread, or the step loop.
-/// For workers, and for the hand-over thread if GPUs decode, the stage is what they do most. For the step loop it is
-/// compute, unless checkpoints take more than 5 %. A prefetch that is too small is not a stage. It is an advice if
-/// workers wait for the step while the step waits for them. Another advice is given if workers are the bottleneck but
-/// have less than 80 % of a core each: other processes, a CPU limit or too many workers use the rest. With less than
-/// half a core each, readers are never the bottleneck, because they wait for cores too.
+/// For readers of compressed shards, for workers, and for the hand-over thread if GPUs decode, the stage is what they
+/// do most. For the step loop it is compute, unless checkpoints take more than 5 %. A prefetch that is too small is not
+/// a stage. It is an advice if workers wait for the step while the step waits for them. Another advice is given if
+/// workers are the bottleneck but have less than 80 % of a core each: other processes, a CPU limit or too many workers
+/// use the rest. With less than half a core each, readers are never the bottleneck, because they wait for cores too.
 PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch);
 
-/// In the order of the stages, checkpoints last.
+/// In the order of the stages, checkpoints last; unpacking only if something was unpacked.
 std::vector<StageRow> stage_rows(const PipelineRun& run);
 
 /// CPU time of all stages' threads divided by the samples used by steps.

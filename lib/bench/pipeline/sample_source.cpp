@@ -1,7 +1,6 @@
 #include "bench/pipeline/sample_source.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -12,11 +11,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
-#include "core/remedies.hpp"
 #include "core/units.hpp"
-#include "formats/sample_name.hpp"
-#include "formats/tar_scanner.hpp"
-#include "io/file.hpp"
 
 namespace shardkit::bench {
 
@@ -75,56 +70,6 @@ std::vector<InputFile> images_of(const InputSet& input) {
               format_count(input.files.size(), "file"), first);
 }
 
-constexpr std::uint64_t kShardBlock = 256U << 10U;
-
-/// Cuts images out of a shard that is read.
-class ImageCutter final : public formats::TarHandler {
- public:
-  ImageCutter(const InputFile& shard, SampleOutlet& outlet, std::atomic<bool>& warned, Context& context)
-      : shard_(shard), outlet_(outlet), warned_(warned), context_(context) {}
-
-  bool entry(const formats::TarEntry& entry) override {
-    if (!wanted_ || entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
-    const auto name = formats::split_sample_name(entry.name);
-    if (!name || !formats::is_image_extension(last_extension(name->extension)) || name->key == key_) return false;
-    key_ = name->key;
-    if (entry.size > kMostImageBytes) {
-      outlet_.pass_over();
-      return false;
-    }
-    image_ = outlet_.buffer(entry.size);
-    filled_ = 0;
-    return true;
-  }
-  void content(Bytes piece) override {
-    std::memcpy(image_.bytes().data() + filled_, piece.data(), piece.size());
-    filled_ += piece.size();
-  }
-  void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
-  void finding(const formats::TarFinding& finding) override {
-    if (warned_.exchange(true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run {}", shard_.path, finding.offset,
-                                               finding.text, remedy::in_text(remedy::verify({shard_.path}))));
-  }
-
-  bool wanted() const { return wanted_; }
-
- private:
-  /// "jpg" of "left.jpg", because a member's name may contain several dots.
-  static std::string_view last_extension(std::string_view extension) {
-    return extension.substr(extension.find_last_of('.') + 1);  // npos + 1 is 0
-  }
-
-  const InputFile& shard_;
-  SampleOutlet& outlet_;
-  std::atomic<bool>& warned_;
-  Context& context_;
-  std::string key_;  ///< of the sample whose image was passed on last
-  SampleBuffer image_;
-  std::size_t filled_ = 0;
-  bool wanted_ = true;
-};
-
 /// Shards, each streamed from start to end by one reader, and image files, as a map-style data set with a random
 /// sampler reads them. Each reader takes the next one. A fault of a shard is one warning; its readable part is read.
 class SetImages final : public ImageSource {
@@ -152,12 +97,15 @@ class SetImages final : public ImageSource {
       const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
       if (turn >= turns_.size()) return;
       const std::uint32_t index = turns_[turn];
-      if (!(files_[index].is_shard ? read_shard(index, outlet, stop) : read_file(files_[index], outlet))) return;
+      const InputFile& file = files_[index];
+      const bool wanted = file.is_shard ? stream_images(opener_, file, outlet, warned_[index], stop, context_)
+                                        : read_file(file, outlet);
+      if (!wanted) return;
     }
   }
 
  private:
-  /// False when no more is wanted, as read_shard().
+  /// False when no more is wanted.
   bool read_file(const InputFile& file, SampleOutlet& outlet) const {
     const auto source = open_file(opener_, file.path);
     const std::uint64_t bytes = source->size();
@@ -169,40 +117,6 @@ class SetImages final : public ImageSource {
                   file.path, got);
     }
     return outlet.give(std::move(image));
-  }
-
-  bool read_shard(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& stop) {
-    const InputFile& shard = files_[index];
-    const auto source = open_streamed(shard);
-    ImageCutter cutter(shard, outlet, warned_[index], context_);
-    formats::TarFeed feed(cutter, shard.bytes);
-    std::vector<std::byte> block(kShardBlock);
-    for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
-      const std::size_t got =
-          source->read_at(offset, std::span(block).first(std::min(kShardBlock, shard.bytes - offset)));
-      if (got == 0) fail_shrunk(shard, offset);
-      feed.feed(Bytes(block).first(got));
-      offset += got;
-    }
-    if (cutter.wanted() && !stop.stop_requested()) feed.finish();
-    return cutter.wanted();
-  }
-
-  /// Advises the kernel that all of a local shard is needed; reads objects ahead, in the version listed.
-  std::unique_ptr<ByteSource> open_streamed(const InputFile& shard) const {
-    if (catalog::is_address(shard.path)) return open_file(opener_, shard.path);
-    io::File local = io::File::open_read(shard.path);
-    ::posix_fadvise(local.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
-    auto source = std::make_unique<io::FileSource>(std::move(local));
-    if (source->size() < shard.bytes) fail_shrunk(shard, source->size());
-    return source;
-  }
-
-  [[noreturn]] static void fail_shrunk(const InputFile& shard, std::uint64_t bytes) {
-    throw Error(
-        ErrorCode::io,
-        fmt::format("'{}' has {} bytes but had {} when it was listed: it has changed", shard.path, bytes, shard.bytes),
-        shard.path, bytes);
   }
 
   const std::vector<InputFile> files_;

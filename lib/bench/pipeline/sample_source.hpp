@@ -13,36 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "bench/input/input_files.hpp"
-#include "core/bytes.hpp"
+#include "bench/input/image_stream.hpp"
 #include "core/context.hpp"
 #include "core/prng.hpp"
 #include "sync/bounded_queue.hpp"
 
 /// Sources of compressed images, and their way to the workers.
 namespace shardkit::bench {
-
-/// Memory for one compressed image. It only grows and is not cleared.
-class SampleBuffer {
- public:
-  /// Ensures space for `bytes`; earlier content is lost.
-  void resize(std::size_t bytes) {
-    if (bytes > capacity_) {
-      memory_.reset(new std::byte[bytes]);
-      capacity_ = bytes;
-    }
-    size_ = bytes;
-  }
-  MutableBytes bytes() { return {memory_.get(), size_}; }
-  std::size_t size() const { return size_; }
-  /// Its capacity, which may be more than is used.
-  std::size_t capacity() const { return capacity_; }
-
- private:
-  std::unique_ptr<std::byte[]> memory_;
-  std::size_t capacity_ = 0;
-  std::size_t size_ = 0;
-};
 
 /// Buffers that are reused, so that a warm pipeline allocates none. Idle ones use at most 64 MiB, and buffers of more
 /// than 1 MiB are not kept: a few large images would make every buffer as large. Thread-safe.
@@ -165,21 +142,6 @@ class Tickets {
   bool closed_ = false;
 };
 
-/// A larger image is skipped, because a header can contain any size.
-inline constexpr std::uint64_t kMostImageBytes = 256U << 20U;
-
-/// Target of a reader. One per thread.
-class SampleOutlet {
- public:
-  virtual ~SampleOutlet() = default;
-  /// Memory for an image of this size.
-  virtual SampleBuffer buffer(std::size_t bytes) = 0;
-  /// Passes an image on; waits for space. False if no more are needed.
-  virtual bool give(SampleBuffer image) = 0;
-  /// An image of more than kMostImageBytes was skipped.
-  virtual void pass_over() = 0;
-};
-
 /// A source of images.
 enum class SourceForm { shards, files, null };
 constexpr auto enum_names(SourceForm) { return std::to_array<std::string_view>({"shards", "files", "null"}); }
@@ -204,7 +166,8 @@ struct SourceOrder {
   std::uint64_t seed = 0;
 };
 
-/// Each shard is streamed by one reader in blocks of 256 KiB, and the first image of each sample is passed on. Image
+/// Each shard is streamed by one reader in blocks of 256 KiB, which unpacks it if it is compressed, and the first image
+/// of each sample is passed on. Image
 /// files are opened, read and closed one after the other; other files are left out. Throws Error{not_found} if there
 /// are neither shards nor image files.
 std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context);

@@ -52,6 +52,9 @@ void ReadMeasurement::add_totals(ReadResult& result) const {
   result.read_seconds = timing.seconds;
   result.cpu_seconds = timing.cpu_seconds;
   result.device = device_activity();
+  if (total.unpack_cpu_seconds > 0 && total.samples > 0) {
+    result.unpack_cpu_seconds_per_sample = total.unpack_cpu_seconds / static_cast<double>(total.samples);
+  }
 }
 
 namespace {
@@ -250,10 +253,7 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
 
 void check_counting(const ReadOptions& options, const InputSet& input) {
   if (options.mode != ReadMode::sequential || !options.samples || counts_samples(options, input.files)) return;
-  throw usage_error(
-      "--samples: with --depth above 1, samples of shards without an index are not counted; create one with {}, or use "
-      "--budget",
-      remedy::in_text(remedy::index(options.paths)));
+  throw usage_error("--samples: {}, or use --budget", why_not_counted(options, input.files));
 }
 
 /// Of the time for preparing caches, for each question about the files.
@@ -261,6 +261,8 @@ constexpr double kShareForAsking = 0.25;
 
 ReadResult read_files(const ReadOptions& options, const InputSet& input, Context& context) {
   const bool random = options.mode == ReadMode::random;
+  if (random) refuse_compressed(input, "in random order (--mode sequential reads it)");
+  if (options.direct) refuse_compressed(input, "with --direct");
   const auto engine = io::make_read_engine(
       engine_of(options),
       {.direct = options.direct, .random = random, .depth = static_cast<unsigned>(depth_of(options))});

@@ -181,6 +181,7 @@ struct ReadResult {
   std::optional<bool> steady;  ///< empty: the run was too short to find out
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;
+  std::optional<double> unpack_cpu_seconds_per_sample;  ///< of compressed shards
   stats::LatencyQuantiles latency;
   std::vector<stats::LatencyStep> latency_histogram;
   std::vector<ReadRepetition> repetitions;  ///< empty for a single repetition

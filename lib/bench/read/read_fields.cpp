@@ -205,6 +205,9 @@ void ReadResult::describe(FieldList& v) {
   v.field({"mean_sample", Unit::bytes, "mean stored size of a sample, including headers and padding in a shard",
            data_within(0.05)},
           mean_sample);
+  v.field({"unpack_cpu_seconds_per_sample", Unit::seconds,
+           "CPU time of unpacking compressed shards; absent if there were none"},
+          unpack_cpu_seconds_per_sample);
   v.field({"latency", Unit::seconds, "latency of one read: a block, or a sample in random mode", metric(Better::lower)},
           latency);
   v.field({"latency_histogram", "histogram of latencies, by powers of two"}, latency_histogram);

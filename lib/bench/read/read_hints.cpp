@@ -38,6 +38,17 @@ void hint_at_cache(const ReadResult& result, Hints& hints) {
   if (!elsewhere.empty()) hints.push_back(std::move(elsewhere));
 }
 
+/// Unpacking takes time in the threads that read.
+void hint_at_unpacking(const ReadResult& result, Hints& hints) {
+  if (!result.unpack_cpu_seconds_per_sample || result.read_seconds <= 0) return;
+  const double seconds = *result.unpack_cpu_seconds_per_sample * static_cast<double>(result.samples.value_or(0));
+  hints.push_back(
+      fmt::format("unpacking took {} of CPU time for each sample, {:.0f} % of the time of the threads, and lowers the "
+                  "rates: `iobench run` measures storage without it",
+                  format_duration(*result.unpack_cpu_seconds_per_sample),
+                  100 * seconds / (result.read_seconds * static_cast<double>(result.threads))));
+}
+
 void hint_at_copies(const ReadResult& result, Hints& hints) {
   constexpr double kMostMissing = 0.1;
   const bool from_disk = result.direct || result.cache.state == CacheState::cold;
@@ -79,9 +90,7 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
                                 format_count(static_cast<std::uint64_t>(cut), "file"), typed_size(grid_of(options))));
   }
   if (options.mode == ReadMode::sequential && !plan.counts_samples) {
-    hints.push_back(
-        fmt::format("with --depth above 1, samples of shards without an index are not counted; create one with {}",
-                    remedy::in_text(remedy::index(options.paths))));
+    hints.push_back(why_not_counted(options, plan.files));
   }
   if (plan.files.size() < input.files.size()) {
     hints.push_back(
@@ -91,6 +100,14 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
 }
 
 }  // namespace
+
+std::string why_not_counted(const ReadOptions& options, std::span<const InputFile> files) {
+  if (has_compressed(files)) {
+    return "with --depth above 1, compressed shards are not unpacked and their samples are not counted; use --depth 1";
+  }
+  return fmt::format("with --depth above 1, samples of shards without an index are not counted; create one with {}",
+                     remedy::in_text(remedy::index(options.paths)));
+}
 
 std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result) {
   if (result.bytes == 0) return "nothing was read within the time limit; use a longer --budget";
@@ -114,6 +131,7 @@ void add_read_hints(const ReadOptions& options, const InputSet& input, const Rea
   hint_at_data(options, input, plan, result.hints);
   hint_at_time(options, result, result.hints);
   hint_at_cache(result, result.hints);
+  hint_at_unpacking(result, result.hints);
   hint_at_device(result, result.hints);
 }
 

@@ -5,58 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "bench/input/sample_counter.hpp"
 #include "bench/timing/timed_run.hpp"
-#include "core/remedies.hpp"
-#include "formats/sample_name.hpp"
-#include "formats/tar_scanner.hpp"
 
 namespace shardkit::bench {
 namespace {
-
-/// Counts the samples of a shard whose bytes come by from its start, and warns of the first fault.
-class SampleCounter final : public formats::TarHandler {
- public:
-  /// Both outlive it.
-  SampleCounter(const InputFile& shard, Context& context)
-      : shard_(shard), context_(context), feed_(*this, shard.bytes) {}
-
-  void feed(Bytes bytes) { feed_.feed(bytes); }
-  /// All bytes have come.
-  void finish() {
-    feed_.finish();
-    if (grouper_.finish()) count(shard_.bytes);
-  }
-
-  std::uint64_t samples() const { return samples_; }
-  /// From the shard's start to the end of the last one counted.
-  std::uint64_t sample_bytes() const { return sample_bytes_; }
-
-  bool entry(const formats::TarEntry& entry) override {
-    if (grouper_.add(entry)) count(entry.record_offset);
-    return false;
-  }
-
-  void finding(const formats::TarFinding& finding) override {
-    if (std::exchange(warned_, true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run {}", shard_.path, finding.offset,
-                                               finding.text, remedy::in_text(remedy::verify({shard_.path}))));
-  }
-
- private:
-  void count(std::uint64_t end) {
-    ++samples_;
-    sample_bytes_ = end;
-    context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-  }
-
-  const InputFile& shard_;
-  Context& context_;
-  formats::TarFeed feed_;
-  formats::SampleGrouper grouper_;
-  std::uint64_t samples_ = 0;
-  std::uint64_t sample_bytes_ = 0;
-  bool warned_ = false;
-};
 
 using Clock = std::chrono::steady_clock;
 
@@ -83,6 +36,7 @@ void ReadTally::merge(const ReadTally& other) {
   samples += other.samples;
   sample_bytes += other.sample_bytes;
   kernel_reads += other.kernel_reads;
+  unpack_cpu_seconds += other.unpack_cpu_seconds;
 }
 
 void Turns::begin() {
@@ -139,29 +93,20 @@ bool SequentialWork::limit_reached() const {
 /// The position of a thread in its part, and its counts.
 class SequentialWork::Thread {
  public:
-  Thread(SequentialWork& work, ReadTally& tally) : work_(work), tally_(tally), open_(work.engine_.depth() + 1) {}
+  Thread(SequentialWork& work, io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop)
+      : work_(work), lane_(lane), tally_(tally), stop_(stop), open_(work.engine_.depth() + 1) {}
 
   bool next(io::ReadRequest& request) {
     if (work_.limit_reached()) return end_part(), false;
     if (offset_ >= end_ && !next_part()) return false;
-    const std::uint64_t length = std::min(work_.block_, end_ - offset_);
-    OpenPart& part = open_[current_];
-    request = {part.file.get(), offset_, static_cast<std::size_t>(length), current_};
-    ++part.under_way;
-    offset_ += length;
+    request = next_block();
     return true;
   }
 
   void take(const io::ReadCompletion& done) {
+    const InputFile& entry = *open_[done.tag].entry;
+    if (!count(done)) return;
     const std::uint64_t bytes = done.bytes.size();
-    tally_.latency.record(done.finished - done.started);
-    tally_.kernel_reads += done.kernel_reads;
-    OpenPart& part = open_[done.tag];
-    const InputFile& entry = *part.entry;
-    if (--part.under_way == 0 && done.tag != current_) part.file.reset();
-    if (!work_.turns_.counts(done.finished)) return void(is_late_ = true);
-    tally_.bytes += bytes;
-    work_.context_.progress().bytes.fetch_add(bytes, std::memory_order_relaxed);
     if (counter_) return counter_->feed(done.bytes);
     const std::uint64_t samples = samples_until(entry, done.offset + bytes) - samples_until(entry, done.offset);
     tally_.samples += samples;
@@ -181,7 +126,39 @@ class SequentialWork::Thread {
     unsigned under_way = 0;
   };
 
+  io::ReadRequest next_block() {
+    const std::uint64_t length = std::min(work_.block_, end_ - offset_);
+    OpenPart& part = open_[current_];
+    const io::ReadRequest request{part.file.get(), offset_, static_cast<std::size_t>(length), current_};
+    ++part.under_way;
+    offset_ += length;
+    return request;
+  }
+
+  /// False for a read that came too late to count.
+  bool count(const io::ReadCompletion& done) {
+    tally_.latency.record(done.finished - done.started);
+    tally_.kernel_reads += done.kernel_reads;
+    OpenPart& part = open_[done.tag];
+    if (--part.under_way == 0 && done.tag != current_) part.file.reset();
+    if (!work_.turns_.counts(done.finished)) return !(is_late_ = true);
+    tally_.bytes += done.bytes.size();
+    work_.context_.progress().bytes.fetch_add(done.bytes.size(), std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Compressed shards are read here; the part after them is left to next().
   bool next_part() {
+    while (open_part()) {
+      if (!unpacks(*open_[current_].entry)) return true;
+      unpack();
+      if (work_.limit_reached() || stop_.stop_requested()) break;
+    }
+    end_part();
+    return false;
+  }
+
+  bool open_part() {
     end_part();
     const auto turn = work_.turns_.next();
     if (!turn) return false;
@@ -192,8 +169,28 @@ class SequentialWork::Thread {
     open_[current_] = {work_.engine_.open(entry.path), &entry, 0};
     offset_ = part.begin;
     end_ = part.end;
-    if (!entry.samples && work_.engine_.depth() == 1) counter_.emplace(entry, work_.context_);
+    if (!entry.samples && work_.engine_.depth() == 1 && !unpacks(entry)) counter_.emplace(entry, work_.context_);
     return true;
+  }
+
+  bool unpacks(const InputFile& entry) const { return work_.engine_.depth() == 1 && is_compressed(entry); }
+
+  /// The unpacker asks for the blocks: nothing else is in flight, because the depth is 1.
+  void unpack() {
+    const auto read = [this]() -> Bytes {
+      if (offset_ >= end_) return {};
+      lane_.submit(next_block());
+      const io::ReadCompletion done = lane_.wait();
+      count(done);
+      return done.bytes;
+    };
+    UnpackedSamples content(*open_[current_].entry, read, work_.context_);
+    while (!is_late_ && !work_.limit_reached() && !stop_.stop_requested() && content.next()) {
+    }
+    tally_.samples += content.samples();
+    tally_.sample_bytes += content.sample_bytes();
+    tally_.unpack_cpu_seconds += content.cpu_seconds();
+    offset_ = end_;
   }
 
   /// With a counter there is no read under way here: its depth is 1.
@@ -207,7 +204,9 @@ class SequentialWork::Thread {
   }
 
   SequentialWork& work_;
+  io::ReadLane& lane_;
   ReadTally& tally_;
+  const std::stop_token& stop_;
   std::vector<OpenPart> open_;
   std::size_t current_ = 0;
   std::optional<SampleCounter> counter_;
@@ -218,7 +217,7 @@ class SequentialWork::Thread {
 
 void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
   turns_.begin();
-  Thread thread(*this, tally);
+  Thread thread(*this, lane, tally, stop);
   keep_reading(lane, engine_.depth(), stop, thread);
 }
 

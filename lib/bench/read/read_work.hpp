@@ -35,6 +35,7 @@ struct alignas(64) ReadTally {
   std::uint64_t samples = 0;
   std::uint64_t sample_bytes = 0;  ///< of the samples that were read completely
   std::uint64_t kernel_reads = 0;  ///< reads made by the kernel
+  double unpack_cpu_seconds = 0;   ///< of compressed shards
 
   void merge(const ReadTally& other);
 };
@@ -95,8 +96,8 @@ void keep_reading(io::ReadLane& lane, unsigned depth, const std::stop_token& sto
 
 /// Reads files from start to end in blocks; each thread takes the next part of the data. A part is up to 64 MiB, so
 /// that all threads have work until the end. A shard with an unknown number of samples is one part: its samples are
-/// counted by parsing, which needs depth 1, and otherwise they are not counted. If the number is known, a part counts
-/// by its share of the bytes.
+/// counted by parsing, for which the thread unpacks a compressed one. That needs depth 1, and otherwise they are not
+/// counted. If the number is known, a part counts by its share of the bytes.
 class SequentialWork final : public ReadWork {
  public:
   SequentialWork(std::span<const InputFile> files, const io::ReadEngine& engine, std::uint64_t block,
@@ -238,6 +239,9 @@ struct ReadMeasurement {
 
 /// Adds hints about its values to the result; `input` is what was found, the plan's files are those that were read.
 void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result);
+
+/// Why samples of sequential reads are not counted, and what to do.
+std::string why_not_counted(const ReadOptions& options, std::span<const InputFile> files);
 
 /// Why reading `files` counted no sample, and what to do: nothing was read, no complete sample, or there are none.
 std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);

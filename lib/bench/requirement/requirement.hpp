@@ -118,6 +118,7 @@ constexpr auto enum_names(RequirementState) { return std::to_array<std::string_v
 namespace stage {
 inline constexpr std::string_view kRead = "read";
 inline constexpr std::string_view kMoreReads = "more reads";  ///< with more of them in flight
+inline constexpr std::string_view kUnpack = "unpack";         ///< of compressed shards, by the readers
 inline constexpr std::string_view kDecode = "decode";
 inline constexpr std::string_view kAugment = "augment";
 inline constexpr std::string_view kTransfer = "transfer";

@@ -17,6 +17,16 @@ bool is_oversized(const MeasuredNode& node) {
   return node.crop > 0 && node.megapixels > kFarLarger * wanted;
 }
 
+/// The share of unpacking in the CPU time of a sample, and what avoids it.
+std::string unpack_words(const MeasuredNode& node) {
+  if (!node.unpack) return {};
+  const double unpack = node.unpack->cpu_seconds;
+  const double all = node.read_cpu_seconds + unpack + node.decode_cpu_seconds + node.augment_cpu_seconds;
+  return fmt::format(
+      "plain shards (`shardctl reshard`) avoid unpacking, which takes {:.0f} % of the CPU time of a sample",
+      unpack / all * 100);
+}
+
 /// "7.1 more cores (9.1 in all)", and how to need fewer of them.
 std::string decode_remedy(const MeasuredNode& node, double target, double rate) {
   const double used = std::min(node.threads, node.cores);
@@ -30,6 +40,7 @@ std::string decode_remedy(const MeasuredNode& node, double target, double rate) 
   if (node.threads < node.cores) {
     text += fmt::format("; --threads {:.0f} leaves cores idle", node.threads);
   }
+  if (node.unpack) text += "; " + unpack_words(node);
   if (is_oversized(node)) {
     text += fmt::format(
         "; images of {:.1f} megapixels are decoded for crops of {}: `shardctl convert --resize` makes them smaller "
@@ -77,6 +88,15 @@ std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirem
   return text;
 }
 
+/// Plain shards, or what unpacks faster: more shards if there are fewer than cores.
+std::string unpack_remedy(const MeasuredNode& node, double target, double rate) {
+  std::string text = unpack_words(node);
+  if (unpacking_cores(node) < node.cores) return text + "; or use more shards, each of which keeps one core busy";
+  const double used = std::min(node.threads, node.cores);
+  return text + fmt::format("; or {:.1f} more cores of this kind ({:.1f} in total)", used * target / rate - used,
+                            used * target / rate);
+}
+
 /// What makes augmenting faster: a crop or batch of fewer bytes, or the GPU.
 std::string augment_remedy(const MeasuredNode& node, double target, double rate) {
   const double used = std::min(node.threads, node.cores);
@@ -103,6 +123,7 @@ std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requ
 std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgment& judgment) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   if (judgment.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
+  if (judgment.limiting_stage == stage::kUnpack) return unpack_remedy(node, target, judgment.supply_per_second);
   if (judgment.limiting_stage == stage::kTransfer) return transfer_remedy(node, requirement, judgment, target);
   if (judgment.limiting_stage == stage::kAugment) return augment_remedy(node, target, judgment.supply_per_second);
   return decode_remedy(node, target, judgment.supply_per_second);
@@ -171,7 +192,13 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
         stage::kMoreReads, required, more, {},
         fmt::format("{}, {} in flight", format_rate(node.more_readers->bytes_per_second), node.more_readers->readers)));
   }
-  if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
+  if (const auto unpack = std::ranges::find(rates, stage::kUnpack, &StageRate::stage);
+      node.unpack && unpack != rates.end()) {
+    rows.push_back(ladder_row(stage::kUnpack, required, unpack->samples_per_second, {},
+                              fmt::format("alone, on {:.0f} cores; {} of CPU time each", unpacking_cores(node),
+                                          format_duration(node.unpack->cpu_seconds))));
+  }
+  if (decodes(node, requirement)) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
     rows.push_back(ladder_row("pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
                               fmt::format("all at once; {}/s expected", rate_number(predicted))));
@@ -213,7 +240,9 @@ std::string also_short(const JobRequirement& requirement, const Judgment& judgme
 
 /// Whether both names mean the cores that decode.
 bool is_same_stage(std::string_view a, std::string_view b) {
-  const auto of_cores = [](std::string_view stage) { return stage == stage::kDecode || stage == stage::kAugment; };
+  const auto of_cores = [](std::string_view stage) {
+    return stage == stage::kUnpack || stage == stage::kDecode || stage == stage::kAugment;
+  };
   return a == b || (of_cores(a) && of_cores(b));
 }
 
@@ -243,7 +272,6 @@ std::string other_attribution(const MeasuredNode& node, const std::vector<StageR
 /// The verdict on a job that this node would not feed, if others disturbed the measurement.
 void make_undecided(const Neighbors& neighbors, const std::string& numbers, Verdict& verdict) {
   verdict.ok = std::nullopt;
-  verdict.remedy.clear();
   verdict.text = fmt::format("undecided: {}, and {} was too slow: {}; run again on an idle machine", neighbors.text(),
                              verdict.limiting_stage, numbers);
 }
@@ -267,8 +295,10 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
     verdict.remedy = remedy(node, requirement, judgment) + also_short(requirement, judgment, rates);
   }
   if (!node.neighbors.disturb()) return verdict;
+  verdict.remedy.clear();  // what would close a gap cannot follow from rates that others made lower
   if (judgment.ok || force) {
     verdict.text += disturbance(node);
+    if (!judgment.ok) verdict.remedy = "run again on an idle machine to find out what would close the gap";
   } else {
     make_undecided(node.neighbors, numbers, verdict);
   }
@@ -294,11 +324,13 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
                             const std::vector<StageRate>& separate) {
   Verdict verdict;
   verdict.limiting_stage = slowest.stage;
-  if (rates.size() == 1) {
-    verdict.text =
-        fmt::format("reads {} ({}){}{}", sample_rate_text(rates.front().samples_per_second),
-                    format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node, nullptr)) +
-        disturbance(node);
+  if (!decodes(node, {})) {
+    const StageRate& of_host = *std::ranges::min_element(rates, {}, &StageRate::samples_per_second);
+    verdict.text = fmt::format("reads {} ({}){}{}{}", sample_rate_text(of_host.samples_per_second),
+                               format_rate(node.read_bytes_per_second),
+                               of_host.stage == stage::kUnpack ? "; unpack is the bottleneck" : "", cache_words(node),
+                               decoding_words(node, nullptr)) +
+                   disturbance(node);
     return verdict;
   }
   verdict.text = fmt::format("{}; {} is the bottleneck{}{}{}", sample_rate_text(slowest.samples_per_second),
@@ -347,6 +379,10 @@ LoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequ
                                 requirement->preset == nullptr ? "this job" : requirement->preset->name);
     work = {};
     const double ratio = node.sample_bytes > 0 ? sample_bytes(node, requirement) / node.sample_bytes : 1;
+    if (work.unpack = node.unpack; work.unpack) {
+      work.unpack->cpu_seconds *= ratio;
+      work.unpack->unpacked_sample_bytes *= ratio;
+    }
     reads.wait_seconds *= ratio;
     if (reads.samples_per_second) *reads.samples_per_second /= ratio;
   }
@@ -356,12 +392,12 @@ LoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequ
 }
 
 /// That the node would feed the job, but not with PyTorch's loader.
-std::string slower_loader(const Conclusion& conclusion, double min_au) {
+std::string slower_loader(const Conclusion& conclusion, double min_au, bool is_disturbed) {
   const double wanted = conclusion.requirement->samples_per_second * min_au;
   const double rate = conclusion.loader.samples_per_second;
   if (!conclusion.verdict.ok.value_or(false) || rate >= wanted || conclusion.loader.line.empty()) return {};
-  return fmt::format("; but PyTorch with PIL delivers only about {} with {} per GPU", sample_rate_text(rate),
-                     format_count(conclusion.loader.workers, "worker"));
+  return fmt::format("; but PyTorch with PIL delivers only about {} with {} per GPU{}", sample_rate_text(rate),
+                     format_count(conclusion.loader.workers, "worker"), is_disturbed ? " on an idle machine" : "");
 }
 
 RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& requirement,
@@ -397,7 +433,7 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   }
   if (!requirement) {
     conclusion.presets = presets_fed(node, host.back().samples_per_second);
-    if (rates.size() > 1) conclusion.feeds = feeds_text(node, host);
+    if (decodes(node, requirement)) conclusion.feeds = feeds_text(node, host);
     conclusion.verdict = verdict_without_job(node, slowest, host, rates);
     return conclusion;
   }
@@ -407,7 +443,7 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   conclusion.predicted.au_serial_ratio = judgment.serial_au;
   conclusion.predicted.gpus_fed = judgment.gpus_fed;
   conclusion.verdict = verdict_on_job(node, *requirement, judgment, judged, rates, loader.force_verdict);
-  conclusion.verdict.text += slower_loader(conclusion, requirement->min_au);
+  conclusion.verdict.text += slower_loader(conclusion, requirement->min_au, node.neighbors.disturb());
   return conclusion;
 }
 

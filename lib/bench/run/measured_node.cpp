@@ -34,18 +34,22 @@ void take(std::span<const MeasuredNode> repetitions, OptionalNumber rate,
   node.*interval = summary ? std::optional(summary->interval()) : std::nullopt;
 }
 
-/// The rate at which the cores read, decode and augment at once: with shared cores, or with the threads that do the
-/// last two one after the other.
+double unpack_cpu_seconds(const MeasuredNode& node) { return node.unpack ? node.unpack->cpu_seconds : 0; }
+
+/// The rate at which the cores read, unpack, decode and augment at once: with shared cores, or with the threads that do
+/// the last two one after the other.
 double cores_rate(const MeasuredNode& node) {
-  const std::array cpu{node.read_cpu_seconds, node.decode_cpu_seconds, node.augment_cpu_seconds};
+  const std::array cpu{node.read_cpu_seconds, unpack_cpu_seconds(node), node.decode_cpu_seconds,
+                       node.augment_cpu_seconds};
   const double shared = shared_cores_rate(node.cores, cpu);
   double seconds = 1 / *node.decode_samples_per_second;
   if (node.augment_samples_per_second) seconds += 1 / *node.augment_samples_per_second;
   return std::min(shared, 1 / seconds);
 }
 
-/// Which of the two that share threads needs more of them.
+/// Which of them needs most of the cores.
 std::string_view threads_stage(const MeasuredNode& node) {
+  if (unpack_cpu_seconds(node) > std::max(node.decode_cpu_seconds, node.augment_cpu_seconds)) return stage::kUnpack;
   return node.augment_cpu_seconds > node.decode_cpu_seconds ? stage::kAugment : stage::kDecode;
 }
 
@@ -124,8 +128,16 @@ std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::opti
 std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
   const double bytes = sample_bytes(node, requirement);
   std::vector<StageRate> rates{{stage::kRead, bytes > 0 ? node.read_bytes_per_second / bytes : 0}};
+  if (node.unpack && bytes > 0) {  // its time is in proportion to the bytes of a sample
+    const double seconds = node.unpack->cpu_seconds * bytes / node.sample_bytes;
+    if (seconds > 0) rates.push_back({stage::kUnpack, unpacking_cores(node) / seconds});
+  }
   if (decodes(node, requirement)) rates.push_back({threads_stage(node), cores_rate(node)});
   return rates;
+}
+
+double unpacking_cores(const MeasuredNode& node) {
+  return node.unpack ? std::min(node.cores, static_cast<double>(node.unpack->shards)) : 0;
 }
 
 bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline) {
@@ -147,6 +159,7 @@ MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
   node.sample_bytes = read.mean_sample.value_or(0);
   node.read_cpu_seconds = read.cpu_seconds / static_cast<double>(read.bytes) * node.sample_bytes;
   node.crop = options.crop;
+  node.unpack = result.unpack;
   if (result.decode) add_decoding(*result.decode, node);
   if (result.pipeline && result.pipeline->steps >= kLeastSteps && reads_storage_too(read, *result.pipeline)) {
     node.pipeline_samples_per_second = steady_rate(*result.pipeline);

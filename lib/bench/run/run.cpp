@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -34,11 +35,20 @@ constexpr double kShareForListing = 0.15;
 
 constexpr double kMostRepetitions = 1000;
 
-/// Hints stay in the result; the space in /dev/shm is judged later, for the suggested loader.
+/// Hints stay in the result; the space in /dev/shm is judged later, for the suggested loader. Those of one kind, such
+/// as of several GPUs, are one warning.
 void warn_of_environment(const Environment& environment, Context& context) {
+  std::vector<const Finding*> first;
+  std::map<std::string, std::size_t> counts;
   for (const Finding& finding : environment.findings) {
     if (finding.severity == FindingSeverity::hint || finding.code == "dev_shm_small") continue;
-    context.warn(finding.code, finding.text);
+    if (++counts[finding.code] == 1) first.push_back(&finding);
+  }
+  for (const Finding* finding : first) {
+    const std::size_t others = counts[finding->code] - 1;
+    context.warn(finding->code, others == 0 ? finding->text
+                                            : fmt::format("{} ({} more of this kind: `iobench env` lists them)",
+                                                          finding->text, others));
   }
 }
 
@@ -166,6 +176,7 @@ void show_median_repetitions(std::vector<RunResult>& repetitions, RunResult& res
   result.transfer = repetitions[transfer].transfer;
   result.file_costs = std::move(repetitions.front().file_costs);
   result.more_readers = repetitions.front().more_readers;
+  result.unpack = repetitions.front().unpack;
   result.shown_repetitions = ShownRepetitions{read + 1, {}, {}, {}};
   if (result.decode) result.shown_repetitions->decode = decode + 1;
   if (result.pipeline) result.shown_repetitions->pipeline = pipeline + 1;
@@ -424,6 +435,7 @@ void RunResult::describe(FieldList& v) {
   v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
   v.field({"environment", "hardware and limits of the run"}, environment);
   v.field({"read", "reading, measured"}, read);
+  v.field({"unpack", "unpacking, measured; absent if no shard is compressed"}, unpack);
   v.field({"decode", "decoding, measured"}, decode);
   v.field({"pipeline", "all stages at once, without training steps, measured"}, pipeline);
   v.field({"more_readers", "reading with more reads in flight, if storage was measured"}, more_readers);

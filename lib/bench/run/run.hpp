@@ -55,7 +55,8 @@ struct MeasuredNode {
   std::optional<stats::Interval> read_interval;  ///< of that
   double readers = 1;                            ///< reads in flight
   std::optional<MoreReaders> more_readers;
-  double read_cpu_seconds = 0;  ///< CPU time per sample
+  double read_cpu_seconds = 0;          ///< CPU time per sample
+  std::optional<UnpackCosts> unpack{};  ///< of compressed shards
   CacheState cache_state = CacheState::none;
   std::optional<double> decode_samples_per_second;
   std::optional<stats::Interval> decode_interval;
@@ -100,9 +101,13 @@ double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequiremen
 std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                                        std::uint64_t tensor_bytes);
 
-/// Reading first, then the threads that decode and augment, named by the slower of both. Their rate is limited by the
-/// cores that all stages share, and by these threads, which do both one after the other.
+/// Reading first, then unpacking if shards are compressed, then the threads that decode and augment, named by what
+/// takes most of the CPU time. Their rate is limited by the cores that all stages share, and by these threads, which do
+/// both one after the other.
 std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+
+/// Cores that can unpack at once: each unpacks one shard.
+double unpacking_cores(const MeasuredNode& node);
 
 /// A pipeline reads through the page cache. With direct reading it measures storage only if it found the cache empty.
 bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline);
@@ -301,9 +306,10 @@ std::vector<std::string> in_words_of_run(std::vector<std::string> advice);
 inline constexpr double kShareForTransfer = 0.04;
 
 /// Measures the stages once, each within its share of options.budget, into `result`: reading, decoding and augmenting,
-/// reading like PyTorch's loader, then all as a pipeline. `input` is spread. `cores` are available. Throws
-/// Error{not_found} if there are no samples, or no JPEGs for a preset that needs them, Error{corrupt} if none of the
-/// job's images can be decoded, Error{usage} if no complete one was read in time.
+/// reading like PyTorch's loader, then all as a pipeline. Compressed shards are read as they are stored, and unpacked
+/// as a stage of their own. `input` is spread. `cores` are available. Throws Error{not_found} if there are no samples,
+/// or no JPEGs for a preset that needs them, Error{corrupt} if none of the job's images can be decoded, Error{usage} if
+/// no complete one was read in time.
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result);
 
@@ -343,6 +349,7 @@ struct RunResult {
   std::optional<DecodeResult> decode;      ///< empty if the data contains no images
   std::optional<PipelineResult> pipeline;  ///< empty if nothing is decoded, or whole images are
   std::optional<MoreReaders> more_readers;
+  std::optional<UnpackCosts> unpack;       ///< for compressed shards
   std::optional<FileCosts> file_costs;     ///< for files that are not shards
   std::optional<Calibration> calibration;  ///< with --python
   std::optional<LoaderData> loader_data;   ///< once looked at; not in the result, but `conclusion` has what follows

@@ -14,7 +14,7 @@
 #include "bench/read/read_work.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/run/run.hpp"
-#include "bench/timing/timed_run.hpp"
+#include "bench/timing/shares.hpp"
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
 #include "system/limits.hpp"
@@ -45,9 +45,10 @@ bool is_foreign(const std::string& advice) {
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
 constexpr double kShareForReading = 0.22;
 constexpr double kShareForMoreReads = 0.06;
-constexpr double kShareForLoading = 0.08;   // images to decode
-constexpr double kShareForDecoding = 0.08;  // and as long for augmenting
-constexpr double kShareForLoader = 0.03;    // each of decoding, and reading with one process and with many
+constexpr double kShareForUnpacking = 0.04;  // of compressed shards, which leaves less for later stages
+constexpr double kShareForLoading = 0.08;    // images to decode
+constexpr double kShareForDecoding = 0.08;   // and as long for augmenting
+constexpr double kShareForLoader = 0.03;     // each of decoding, and reading with one process and with many
 constexpr double kShareForLoaderImages = 0.04;
 constexpr double kShareForPipeline = 0.19;
 constexpr double kLongestDecode = 10;
@@ -66,31 +67,6 @@ constexpr double kLeastDirect = 1;
 constexpr double kLeastOfStore = 1;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
-
-/// At the start of a stage, in seconds after the end of the budget; the run may end 2 s after it.
-constexpr double kMostLate = 0.5;
-
-/// Divides the budget among the stages, in their order. A stage that took longer than its share, such as by the last
-/// reads of slow storage, shortens those after it, so that the run ends in time.
-class Shares {
- public:
-  explicit Shares(double seconds) : seconds_(seconds), end_(moment_in(seconds)) {}
-
-  double take(double share) {
-    constexpr double kLeast = 0.05;
-    const double left = std::max(seconds_until(end_), 0.0) * share / std::max(untaken_, share);
-    untaken_ -= share;
-    return std::max(std::min(seconds_ * share, left), kLeast);
-  }
-
-  /// Whether earlier stages took so long that another one would end too late: its last reads take time as well.
-  bool are_used_up() const { return seconds_until(end_) < -kMostLate; }
-
- private:
-  double seconds_;
-  std::chrono::steady_clock::time_point end_;
-  double untaken_ = 1 - kShareForTransfer;
-};
 
 /// For one measurement of reading.
 struct ReadTime {
@@ -150,17 +126,27 @@ ReadResult read_from_best(const ReadTime& time, const InputSet& input, std::uint
   return read_from(RunCache::any, time, input, readers, context);
 }
 
+/// Samples of this mean size, in what was read as bytes.
+void count_samples(double mean_sample, ReadResult& read) {
+  if (mean_sample <= 0) return;
+  read.mean_sample = mean_sample;
+  read.samples = static_cast<std::uint64_t>(static_cast<double>(read.bytes) / mean_sample);
+  read.samples_per_second = read.bytes_per_second / mean_sample;
+}
+
 /// With more reads in flight, from the same cache state. Empty for a store, which `read` measures at several numbers of
 /// connections, for a cache that is warm or unknown, and if it cannot be measured in its time.
-std::optional<MoreReaders> measure_more_readers(const ReadTime& time, const InputSet& input, const ReadResult& read,
+std::optional<MoreReaders> measure_more_readers(const ReadTime& time, const InputSet& input, const RunResult& result,
                                                 Context& context) {
+  const ReadResult& read = result.read;
   const std::uint64_t readers = std::min(read.threads * kMoreReaders, kMostReaders);
   const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
   if (!is_of_storage || readers <= read.threads) return std::nullopt;
   InputSet last = input;  // files that reading has come to last, if at all
   std::ranges::reverse(last.files);
   try {
-    const ReadResult more = read_from(read.direct ? RunCache::direct : RunCache::cold, time, last, readers, context);
+    ReadResult more = read_from(read.direct ? RunCache::direct : RunCache::cold, time, last, readers, context);
+    if (result.unpack) count_samples(result.unpack->sample_bytes, more);
     if (more.samples_per_second.value_or(0) <= 0) return std::nullopt;
     return MoreReaders{readers, *more.samples_per_second, more.bytes_per_second};
   } catch (const Error& error) {
@@ -194,12 +180,16 @@ ReadResult read_from_store(const RunOptions& options, const ReadTime& time, cons
   read_options.budget = std::max(time.seconds, kLeastOfStore);
   read_options.access = options.access;
   ReadResult result = read(read_options, context);
-  const double sample = mean_sample(input, context);
-  if (sample <= 0) return result;
-  result.mean_sample = sample;
-  result.samples = static_cast<std::uint64_t>(static_cast<double>(result.bytes) / sample);
-  result.samples_per_second = result.bytes_per_second / sample;
+  if (!has_compressed(input.files)) count_samples(mean_sample(input, context), result);
   return result;
+}
+
+/// Compressed shards as files: storage is measured without unpacking.
+InputSet as_stored(InputSet input) {
+  for (InputFile& file : input.files) {
+    if (is_compressed(file)) file = {file.path, file.bytes, false, 1};
+  }
+  return input;
 }
 
 ReadResult measure_read(const RunOptions& options, const ReadTime& time, const InputSet& input, std::uint64_t readers,
@@ -284,6 +274,7 @@ void measure_loader(const RunOptions& options, Shares& shares, const InputSet& i
   if (result.decode || data.kind != LoaderKind::none) {
     result.sample_work = sample_work(shares, input, cores, context, result.decode);
   }
+  result.sample_work.unpack = result.unpack;
   const double bytes = result.read.mean_sample.value_or(0);
   result.loader_reads = reads_past_the_cache(result);
   if (result.read.direct || has_objects(input.files)) return;
@@ -376,11 +367,17 @@ void MoreReaders::describe(FieldList& v) {
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result) {
   const std::uint64_t readers = readers_of(options, result.environment);
-  Shares shares(options.budget);
+  Shares shares(options.budget, 1 - kShareForTransfer);
   context.progress().next_stage();
   const double for_caches = shares.take(kShareForCaches);
-  result.read = measure_read(options, {shares.take(kShareForReading), for_caches}, input, readers, context);
+  const InputSet stored = as_stored(input);
+  result.read = measure_read(options, {shares.take(kShareForReading), for_caches}, stored, readers, context);
   context.throw_if_stopped();
+  if (has_compressed(input.files)) {
+    result.unpack = measure_unpacking(input, shares.take(kShareForUnpacking), context);
+    result.read.samples = 0;
+    count_samples(result.unpack->sample_bytes, result.read);
+  }
   if (result.read.samples.value_or(0) == 0) {
     const bool all_read = result.read.bytes >= input.bytes;
     throw Error(all_read ? ErrorCode::not_found : ErrorCode::usage,
@@ -389,7 +386,7 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
                 options.paths.front());
   }
   const double more = shares.take(kShareForMoreReads);
-  result.more_readers = measure_more_readers({more, more}, input, result.read, context);
+  result.more_readers = measure_more_readers({more, more}, stored, result, context);
   context.throw_if_stopped();
   context.progress().next_stage();
   result.decode = measure_decode(options, shares, input, cores, context);

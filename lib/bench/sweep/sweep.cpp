@@ -12,6 +12,7 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/requirement/requirement.hpp"
+#include "bench/timing/shares.hpp"
 #include "bench/torch/loader_costs.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -37,15 +38,22 @@ struct PointWork {
   double prepare_seconds = 0;  ///< limit for preparing caches
 };
 
+/// The measurements for the DataLoader take as long as so many points.
+constexpr std::uint64_t kLoaderPoints = 5;
+
+std::uint64_t most_points(const SweepOptions& options, std::uint64_t cores) {
+  std::uint64_t points = 0;
+  if (options.mode != SweepWhat::load) points += most_read_points();
+  if (options.mode != SweepWhat::read) points += most_load_points(cores) + kLoaderPoints;
+  return points;
+}
+
 /// Shares the budget out among the points. Caches are dropped for every point, which half of its time is for, and
 /// warmed once for all, in a quarter of the budget; no more files are used than that is time for.
 PointWork share_out(const SweepOptions& options, std::uint64_t cores, const InputSet& input, Context& context) {
   constexpr double kShareForDropping = 0.5;
   constexpr double kShareForWarming = 0.25;
-  std::uint64_t points = 0;
-  if (options.mode != SweepWhat::load) points += most_read_points();
-  if (options.mode != SweepWhat::read) points += most_load_points(cores);
-  double each = options.budget / static_cast<double>(points);
+  double each = options.budget / static_cast<double>(most_points(options, cores));
   double prepare = 0;
   const bool past_the_cache = options.direct && options.mode == SweepWhat::read;
   const bool has_cache = !past_the_cache && !has_objects(input.files);
@@ -66,7 +74,10 @@ SweepRate measure_read(const SweepOptions& options, const PointWork& work, const
   read_options.engine = setting.engine;
   read_options.threads = setting.threads;
   read_options.block = setting.block;
-  if (setting.engine == io::EngineKind::uring) read_options.depth = setting.depth;
+  if (setting.engine == io::EngineKind::uring) {
+    refuse_compressed(work.input, "with several reads in flight");
+    read_options.depth = setting.depth;
+  }
   read_options.direct = options.direct;
   read_options.cache = options.direct ? CacheRequest::any : options.cache;
   read_options.budget = work.seconds;
@@ -106,9 +117,10 @@ std::string reading_text(const SweepSettings& settings) {
 }
 
 std::string loading_text(const SweepSettings& settings) {
-  return fmt::format("loading: {} with {}; prefetch {} is enough beside a training step",
-                     sample_rate_text(*settings.samples_per_second), format_count(*settings.workers, "worker"),
-                     *settings.prefetch);
+  std::string text = fmt::format("loading: {} with {}", sample_rate_text(*settings.samples_per_second),
+                                 format_count(*settings.workers, "worker"));
+  if (settings.prefetch) text += fmt::format("; prefetch {} is enough beside a training step", *settings.prefetch);
+  return text;
 }
 
 void describe_settings(const SweepOptions& options, const SweepOutcome& outcome, SweepResult& result) {
@@ -127,18 +139,19 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
 }
 
 /// PyTorch's loader needs more for a sample than iobench's, so its number of processes does not follow from the sweep.
-LoaderAdvice loader_for(const SweepOptions& options, const PointWork& work, const InputSet& input, Context& context) {
+LoaderAdvice loader_for(const SweepOptions& options, const PointWork& work, const InputSet& input, double seconds,
+                        Context& context) {
   LoaderBatches batches = crop_batches(options.crop, options.dtype);
   batches.batch = options.batch;
   const LoaderLimits limits = loader_limits();
   const LoaderData data = look_at_loader_data(input, true, context);
-  const SampleWork sample =
-      measure_sample_work(work.input, limits.cores, work.seconds, moment_in(work.seconds), context);
-  const double bytes = sample.sample_bytes;
+  SampleWork sample = measure_sample_work(work.input, limits.cores, seconds, moment_in(seconds), context);
+  if (has_compressed(work.input.files)) sample.unpack = measure_unpacking(work.input, seconds, context);
+  const double bytes = sample.unpack ? sample.unpack->sample_bytes : sample.sample_bytes;
   LoaderReads reads;
   if (!has_objects(input.files)) {
     const double pause = loader_costs(data, sample, {}, batches, bytes, {}).cpu_seconds;
-    reads = measure_loader_reads(work.input, bytes, pause, options.cache, work.seconds, context);
+    reads = measure_loader_reads(work.input, bytes, pause, options.cache, seconds, context);
   }
   return advise_loader(loader_costs(data, sample, reads, batches, bytes, {}), limits, data, batches, options.paths);
 }
@@ -158,15 +171,39 @@ void warn_of_noise(const SweepOutcome& outcome, Context& context) {
 }
 
 /// Single reads, or batches, may take longer than the time for a point.
-void warn_of_budget(const SweepOptions& options, double seconds, Context& context) {
-  constexpr double kMostOver = 1.25;
-  if (seconds <= options.budget * kMostOver) return;
+void warn_of_budget(const SweepOutcome& outcome, double budget, Context& context) {
+  if (!outcome.is_cut) return;
   context.warn(
-      "over_budget",
-      fmt::format(
-          "the sweep took {} of a --budget of {}: points took longer than planned and are imprecise; use a longer one",
-          format_duration(seconds), format_duration(options.budget)));
+      "sweep_cut",
+      fmt::format("the --budget of {} was not enough for all values: those left out may be better. Use a longer "
+                  "one",
+                  format_duration(budget)));
 }
+
+/// The time of the parameters: each has a share according to its number of values.
+class SweepTime {
+ public:
+  SweepTime(double seconds, std::uint64_t points) : shares_(seconds), points_(static_cast<double>(points)) {}
+
+  void begin(std::size_t values) { end_ = moment_in(take(values)); }
+
+  /// Reads in flight cannot be ended: more of them than storage answers in the time of a point make it late.
+  bool has_time(const SweepPoint& setting, double best, double point_seconds) const {
+    constexpr double kLeastSeconds = 1;
+    const auto in_flight = static_cast<double>(setting.threads * setting.depth * setting.block);
+    if (best > 0 && in_flight > best * std::max(point_seconds, kLeastSeconds)) return false;
+    return !is_over(end_) && !shares_.are_used_up();
+  }
+
+  /// Of as many points.
+  double take(std::size_t points) { return shares_.take(static_cast<double>(points) / points_); }
+  bool is_used_up() const { return shares_.are_used_up(); }
+
+ private:
+  Shares shares_;
+  double points_;
+  std::chrono::steady_clock::time_point end_;
+};
 
 /// Data without images that decode is still read; then the best values for reading remain.
 void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& options, std::uint64_t cores,
@@ -194,15 +231,21 @@ std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
 }
 
 /// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
-/// Returns the knee's rate.
+/// Returns the knee's rate; 0 if there was no time for one point.
 double climb(const SweepProbes& probes, SweepParameter parameter, std::span<const std::uint64_t> values,
-             SweepPoint& setting, std::uint64_t SweepPoint::*member, std::vector<SweepRow>& rows) {
+             SweepPoint& setting, std::uint64_t SweepPoint::*member, SweepOutcome& outcome) {
   const bool loads = parameter == SweepParameter::workers || parameter == SweepParameter::prefetch;
-  probes.begin();
+  probes.begin(values.size());
+  std::vector<SweepRow>& rows = outcome.rows;
   const std::size_t first = rows.size();
+  const std::uint64_t before = setting.*member;
   std::vector<double> rates;
   for (const std::uint64_t value : values) {
     setting.*member = value;
+    if (!probes.has_time(setting, loads || rates.empty() ? 0 : std::ranges::max(rates))) {
+      outcome.is_cut = true;
+      break;
+    }
     const auto [rate, interval] = (loads ? probes.load : probes.read)(setting);
     SweepRow row{parameter, value, {}, {}, {}, {}, false};
     (loads ? row.samples_per_second : row.bytes_per_second) = rate;
@@ -213,6 +256,10 @@ double climb(const SweepProbes& probes, SweepParameter parameter, std::span<cons
     rows.push_back(row);
     rates.push_back(rate);
     if (stats::has_levelled_off(rates)) break;
+  }
+  if (rates.empty()) {
+    setting.*member = before;
+    return 0;
   }
   const std::size_t knee = stats::knee_of(rates);
   rows[first + knee].knee = true;
@@ -234,7 +281,7 @@ void sweep_depth(const SweepProbes& probes, SweepPoint setting, double pread_rat
   setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth replaces the other threads
   const std::size_t before = outcome.rows.size();
   try {
-    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &SweepPoint::depth, outcome.rows);
+    const double rate = climb(probes, SweepParameter::depth, kDepths, setting, &SweepPoint::depth, outcome);
     if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
@@ -246,14 +293,15 @@ void sweep_depth(const SweepProbes& probes, SweepPoint setting, double pread_rat
 
 SweepResult sweep(const SweepOptions& options, Context& context) {
   check_options(options);
-  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t cores = system::usable_threads();
+  SweepTime time(options.budget, most_points(options, cores));
   const InputSet input = spread(find_input(options.paths, context, options.access));
   if (options.mode != SweepWhat::load && has_objects(input.files)) {
     throw usage_error(
         "settings for reading files cannot be swept over a URL: add --mode load, or measure the store with "
         "`iobench read URL`");
   }
-  const std::uint64_t cores = system::usable_threads();
+  if (options.direct) refuse_compressed(input, "with --direct");
   std::vector<Neighbors> neighbors;
   const PointWork work = share_out(options, cores, input, context);
   constexpr std::size_t kReadParameters = 3;
@@ -263,20 +311,27 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   const SweepProbes probes{
       [&](const SweepPoint& setting) { return measure_read(options, work, setting, neighbors, context); },
       [&](const SweepPoint& setting) { return measure_load(options, work, setting, neighbors, context); },
-      [&] { context.progress().next_stage(); }};
+      [&](std::size_t values) {
+        context.progress().next_stage();
+        time.begin(values);
+      },
+      [&](const SweepPoint& setting, double best) { return time.has_time(setting, best, work.seconds); }};
   SweepOutcome outcome;
   SweepResult result;
   try {
     if (options.mode != SweepWhat::load) sweep_reading(probes, outcome);
     if (options.mode != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
-    if (outcome.settings.workers) result.loader = loader_for(options, work, input, context);
+    if (outcome.settings.workers && !time.is_used_up()) {
+      const double seconds = std::min(work.seconds, time.take(kLoaderPoints) / kLoaderPoints);
+      result.loader = loader_for(options, work, input, seconds, context);
+    }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled) throw;
     result.interrupted = true;
   }
   if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
   warn_of_noise(outcome, context);
-  warn_of_budget(options, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), context);
+  warn_of_budget(outcome, options.budget, context);
   result.point_seconds = work.seconds;
   result.neighbors = together(neighbors);
   warn_of_neighbors(result.neighbors, context);
@@ -322,8 +377,9 @@ void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
   SweepPoint setting;
   const std::uint64_t first_block = setting.block;
   const double first_rate =
-      climb(probes, SweepParameter::threads, kThreadCounts, setting, &SweepPoint::threads, outcome.rows);
-  const double rate = climb(probes, SweepParameter::block, kBlocks, setting, &SweepPoint::block, outcome.rows);
+      climb(probes, SweepParameter::threads, kThreadCounts, setting, &SweepPoint::threads, outcome);
+  double rate = climb(probes, SweepParameter::block, kBlocks, setting, &SweepPoint::block, outcome);
+  if (rate <= 0) rate = first_rate;
   for (const SweepRow& row : outcome.rows) {
     if (row.parameter != SweepParameter::block || row.value != first_block) continue;
     outcome.measured_twice = std::pair(first_rate, *row.bytes_per_second);
@@ -336,12 +392,14 @@ void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t
                    std::optional<double> step_seconds, SweepOutcome& outcome) {
   SweepPoint setting;
   const double rate =
-      climb(probes, SweepParameter::workers, worker_counts(cores), setting, &SweepPoint::workers, outcome.rows);
-  if (rate > 0) setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / rate);
-  climb(probes, SweepParameter::prefetch, kPrefetches, setting, &SweepPoint::prefetch, outcome.rows);
+      climb(probes, SweepParameter::workers, worker_counts(cores), setting, &SweepPoint::workers, outcome);
+  if (rate <= 0) return;
   outcome.settings.workers = setting.workers;
-  outcome.settings.prefetch = setting.prefetch;
   outcome.settings.samples_per_second = rate;
+  setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / rate);
+  if (climb(probes, SweepParameter::prefetch, kPrefetches, setting, &SweepPoint::prefetch, outcome) > 0) {
+    outcome.settings.prefetch = setting.prefetch;
+  }
 }
 
 std::uint64_t most_read_points() { return kThreadCounts.size() + kBlocks.size() + kDepths.size(); }

@@ -42,9 +42,13 @@ using SweepProbe = std::function<SweepRate(const SweepPoint&)>;
 
 /// The measurements. Both may throw; Error{unsupported} of the first for engine "uring" excludes that engine.
 struct SweepProbes {
-  SweepProbe read;                      ///< bytes per second
-  SweepProbe load;                      ///< samples per second
-  std::function<void()> begin = [] {};  ///< called before each parameter
+  SweepProbe read;  ///< bytes per second
+  SweepProbe load;  ///< samples per second
+  /// Called before each parameter with the number of its values.
+  std::function<void(std::size_t values)> begin = [](std::size_t) {};
+  /// Whether there is time for another point; `best` is the parameter's best rate so far if it is one of reading, 0
+  /// before its first point.
+  std::function<bool(const SweepPoint& setting, double best)> has_time = [](const SweepPoint&, double) { return true; };
 };
 
 enum class SweepParameter { threads, block, depth, workers, prefetch };
@@ -84,11 +88,12 @@ struct SweepOutcome {
   std::optional<std::pair<double, double>>
       measured_twice;         ///< two rates of one reading setting, if it was measured twice
   std::string uring_refused;  ///< why that engine was excluded; empty if it was not
+  bool is_cut = false;        ///< there was no time for some points
 };
 
 /// Parameters are tried one after the other, each at the knees of those before: threads, block size, then queue depth
-/// of io_uring. Each goes from small to large until two values in a row gain less than 5 %. io_uring is chosen only if
-/// it is 5 % faster than pread.
+/// of io_uring. Each goes from small to large until two values in a row gain less than 5 %, or there is no time for the
+/// next. io_uring is chosen only if it is 5 % faster than pread.
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome);
 
 /// Workers up to 1.5 times `cores`, with batches taken as fast as they come. Then prefetch beside a step that takes as
@@ -132,8 +137,9 @@ struct SweepResult {
   void describe(FieldList& v);
 };
 
-/// Takes about `budget` seconds at most. Writes nothing. If there is data but no images, SweepWhat::all warns and
-/// sweeps only reading. After a stop, it returns the points before.
+/// Takes at most `budget` seconds, and two more on slow storage: each parameter has its share, in which it tries as
+/// many values as it can. Writes nothing. If there is data but no images, SweepWhat::all warns and sweeps only reading.
+/// After a stop, it returns the points before.
 SweepResult sweep(const SweepOptions& options, Context& context);
 
 }  // namespace shardkit::bench

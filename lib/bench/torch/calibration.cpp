@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "bench/torch/calibration_source.hpp"
 #include "bench/torch/loader_advice.hpp"
@@ -40,6 +44,40 @@ std::string request(const LoaderData& data, const InputSet& input, const LoaderB
   return json.dump();
 }
 
+/// Runs the program that follows the request. Of any version of Python, so that an old one is not a syntax error.
+constexpr std::string_view kStart =
+    "import sys; sys.version_info >= (3, 8) or sys.exit('Python ' + sys.version.split()[0] + ' is too old: 3.8 or "
+    "newer "
+    "is needed'); exec(sys.argv[2])";
+
+constexpr std::string_view kRemedy = "give the python3 of the environment that has torch, torchvision and webdataset";
+
+[[noreturn]] void refuse(const std::string& interpreter, std::string_view reason, std::string_view remedy = kRemedy) {
+  throw Error(ErrorCode::unsupported, At{interpreter}, "--python: '{}' {}: {}", interpreter, reason, remedy);
+}
+
+/// A name without a slash is searched for in PATH, as the shell does.
+void check_executable(const std::string& interpreter) {
+  std::error_code error;
+  if (interpreter.find('/') == std::string::npos) return;
+  if (!std::filesystem::exists(interpreter, error)) refuse(interpreter, "does not exist");
+  if (std::filesystem::is_directory(interpreter, error)) refuse(interpreter, "is a folder");
+  if (::access(interpreter.c_str(), X_OK) != 0) refuse(interpreter, "is not executable");
+}
+
+/// What the program prints. The errors of program_output() begin with what was run, and a space.
+std::string run_python(const std::string& interpreter, const std::string& command, double seconds, Context& context) {
+  system::ProgramLimits limits;
+  limits.time = system::Seconds(std::max(std::ceil(seconds), 1.0));
+  try {
+    return system::program_output(interpreter, command, limits, context.stop_token());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::denied) throw;
+    refuse(interpreter, std::string_view(error.what()).substr(interpreter.size() + 1),
+           fmt::format("{}, or use a longer --budget", kRemedy));
+  }
+}
+
 }  // namespace
 
 std::string python_of(const std::string& option) { return option == "auto" ? "python3" : option; }
@@ -50,13 +88,14 @@ Calibration calibrate(const std::string& interpreter, const LoaderData& data, co
     throw usage_error("--python has nothing to measure: there is no DataLoader for this data, because {}",
                       data.why_none);
   }
+  check_executable(interpreter);
   context.progress().start_for("measuring PyTorch", seconds);
-  const std::string command = fmt::format("exec {} -c {} {}", shell_word(interpreter), shell_quoted(kCalibration),
-                                          shell_quoted(request(data, input, batches, seconds)));
-  system::ProgramLimits limits;
-  limits.time = system::Seconds(std::max(std::ceil(seconds), 1.0));
+  const std::string command =
+      fmt::format("exec {} -c {} {} {}", shell_word(interpreter), shell_quoted(kStart),
+                  shell_quoted(request(data, input, batches, seconds)), shell_quoted(kCalibration));
+  const std::string output = run_python(interpreter, command, seconds, context);
   try {
-    const auto json = nlohmann::json::parse(system::program_output(interpreter, command, limits, context.stop_token()));
+    const auto json = nlohmann::json::parse(output);
     Calibration calibration;
     calibration.interpreter = interpreter;
     calibration.python = json.at("python").get<std::string>();
@@ -71,16 +110,7 @@ Calibration calibrate(const std::string& interpreter, const LoaderData& data, co
     calibration.trainer_bytes = json.at("trainer_bytes").get<double>();
     return calibration;
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorCode::unsupported, At{interpreter},
-                "--python: {} printed something else than the measurement: give the python3 of the environment that "
-                "has torch, torchvision and webdataset",
-                interpreter);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::denied) throw;
-    throw Error(ErrorCode::unsupported, At{interpreter},
-                "--python: {}: give the python3 of the environment that has torch, torchvision and webdataset, or use "
-                "a longer --budget",
-                error.what());
+    refuse(interpreter, "printed something else than the measurement");
   }
 }
 

@@ -27,7 +27,7 @@ if request["shard"]:
     except ImportError:
         missing.append("webdataset")
 if missing:
-    sys.exit("no " + " and no ".join(missing))
+    sys.exit("it has no " + " and no ".join(missing))
 
 torch.set_num_threads(1)  # as in a worker
 tensor = transforms.PILToTensor() if request["dtype"] == "u8" else transforms.ToTensor()

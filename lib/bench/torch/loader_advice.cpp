@@ -78,13 +78,16 @@ std::uint64_t best_workers(const LoaderCosts& costs, const LoaderLimits& limits,
   return static_cast<std::uint64_t>(first - rates.begin());
 }
 
-/// Ranks times processes, so that each has a shard.
+/// Ranks times processes, so that each has a shard; or the next number that divides by the ranks: webdataset gives each
+/// rank every Nth shard of N ranks, and drops or repeats none.
 void advise_shards(const LoaderData& data, const LoaderBatches& batches, const std::vector<std::string>& operands,
                    LoaderAdvice& advice) {
   const std::uint64_t needed = batches.gpus * std::max<std::uint64_t>(advice.wanted_workers, 1);
-  if (data.shards.size() >= needed) return;
-  advice.shards_needed = needed;
-  advice.reshard = remedy::reshard(operands, {.shards = needed});
+  const std::uint64_t all = data.shards.size();
+  advice.is_uneven = all >= needed && all % batches.gpus != 0;
+  if (all >= needed && !advice.is_uneven) return;
+  advice.shards_needed = std::max(needed, (all + batches.gpus - 1) / batches.gpus * batches.gpus);
+  advice.reshard = remedy::reshard(operands, {.shards = *advice.shards_needed});
 }
 
 }  // namespace
@@ -178,7 +181,10 @@ void LoaderAdvice::describe(FieldList& v) {
   v.field({"calibrated", "whether --python measured the costs of a sample; else they are estimated"}, calibrated);
   v.field({"dev_shm_needed", Unit::bytes, "minimum free space in /dev/shm for it"}, dev_shm_needed);
   v.field({"memory_needed", Unit::bytes, "memory of the processes and their batches"}, memory_needed);
-  v.field({"shards_needed", Unit::count, "shards for the wanted processes, if there are fewer"}, shards_needed);
+  v.field({"shards_needed", Unit::count,
+           "shards for the wanted processes if there are fewer, or the next number that divides by the GPUs"},
+          shards_needed);
+  v.field({"uneven", "whether there are enough shards, but some GPUs get one more than others"}, is_uneven);
   v.field({"reshard", "command that writes as many"}, reshard);
 }
 

@@ -14,7 +14,7 @@ namespace shardkit::bench {
 
 /// What a process of the loader needs for a sample.
 struct LoaderCosts {
-  double sample_bytes = 0;  ///< as stored
+  double sample_bytes = 0;  ///< as stored, but unpacked
   double cpu_seconds = 0;   ///< all work of the process, while the other cores are idle
   double busy_ratio = 1;    ///< the CPU time of the same work while all cores are busy, divided by that
   double wait_seconds = 0;  ///< for storage
@@ -74,8 +74,9 @@ struct LoaderAdvice {
   bool calibrated = false;
   double dev_shm_needed = 0;
   double memory_needed = 0;
-  std::optional<std::uint64_t> shards_needed;  ///< if there are too few for `wanted_workers`
-  std::string reshard;                         ///< command that writes as many
+  std::optional<std::uint64_t> shards_needed;  ///< if there are too few for `wanted_workers`, or is_uneven
+  bool is_uneven = false;  ///< enough shards, but some GPUs get one more than others, and so more samples
+  std::string reshard;     ///< command that writes as many as needed
 
   void describe(FieldList& v);
 };

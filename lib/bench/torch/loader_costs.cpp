@@ -191,10 +191,11 @@ double estimated_cpu_seconds(const LoaderData& data, const SampleWork& work, con
                              double sample_bytes) {
   const double open = data.kind == LoaderKind::webdataset ? kOpenMember : kOpenFile;
   const double read = open + kReadByte * sample_bytes + kCollateByte * batches.decoded_bytes;
-  if (work.megapixels <= 0) return read;
+  const double unpacked = read + (work.unpack ? work.unpack->cpu_seconds : 0);
+  if (work.megapixels <= 0) return unpacked;
   const double pixels = work.megapixels * 1e6;
   const auto side = static_cast<double>(batches.crop);
-  return read + work.cpu_seconds + kTransforms + kCropPixel * pixels + kCroppedPixel * side * side;
+  return unpacked + work.cpu_seconds + kTransforms + kCropPixel * pixels + kCroppedPixel * side * side;
 }
 
 }  // namespace
@@ -265,7 +266,7 @@ LoaderCosts loader_costs(const LoaderData& data, const SampleWork& work, const L
                          const LoaderBatches& batches, double sample_bytes,
                          const std::optional<Calibration>& calibration) {
   LoaderCosts costs;
-  costs.sample_bytes = sample_bytes;
+  costs.sample_bytes = work.unpack ? work.unpack->unpacked_sample_bytes : sample_bytes;
   costs.busy_ratio = work.busy_ratio;
   costs.wait_seconds = reads.wait_seconds;
   costs.storage_per_second = reads.samples_per_second;

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "bench/input/sample_counter.hpp"
 #include "bench/machine/cache_state.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "bench/torch/calibration.hpp"
@@ -29,6 +30,7 @@ struct SampleWork {
   double megapixels = 0;    ///< mean; 0 if the data has no images
   double cpu_seconds = 0;   ///< of PIL for decoding an image, while other cores are idle: estimated from iobench's time
   double busy_ratio = 1;    ///< iobench's time while all cores decode, divided by its time on one core
+  std::optional<UnpackCosts> unpack{};  ///< of compressed shards
 };
 
 /// Loads a few images until the deadline, and decodes them completely, first on one thread and then on all cores, for

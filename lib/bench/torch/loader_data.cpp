@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/input/shard_blocks.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "catalog/image_folder.hpp"
+#include "catalog/unpacked_stream.hpp"
 #include "core/folder.hpp"
 #include "core/text.hpp"
 #include "formats/sample_name.hpp"
@@ -69,21 +72,50 @@ class Fields {
 /// For the headers of a shard on slow storage.
 constexpr double kMostSeconds = 0.5;
 
+/// The start of a compressed shard, unpacked: enough for some samples.
+std::vector<std::byte> unpacked_start(const InputSet& input, const InputFile& shard, const Deadline& end) {
+  constexpr std::size_t kEnough = 4U << 20U;
+  std::vector<std::byte> start;
+  ShardBlocks blocks(input, shard);
+  catalog::UnpackedStream content([&] { return blocks.next(); }, shard.path);
+  Bytes piece;
+  do {
+    piece = content.next();
+    start.insert(start.end(), piece.begin(), piece.end());
+  } while (!piece.empty() && start.size() < kEnough && !is_over(end));
+  return start;
+}
+
+/// Python's tarfile, with which webdataset reads, unpacks no others.
+bool webdataset_unpacks(const InputFile& file) {
+  constexpr std::array kEndings{".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz"};
+  return std::ranges::any_of(kEndings, [&](const char* ending) { return file.path.ends_with(ending); });
+}
+
 void look_at_shards(const InputSet& input, Context& context, LoaderData& data) {
   for (const InputFile& file : input.files) data.shards.push_back(file.path);
   std::ranges::sort(data.shards);
-  const auto source = open_file(input, data.shards.front());
+  const InputFile& first = *std::ranges::min_element(input.files, {}, &InputFile::path);
+  const Deadline end = moment_in(kMostSeconds);
+  std::vector<std::byte> start;
+  std::unique_ptr<ByteSource> source;
+  if (is_compressed(first)) {
+    start = unpacked_start(input, first, end);
+    source = std::make_unique<MemorySource>(start);
+  } else {
+    source = open_file(input, first.path);
+  }
   formats::TarScanner scanner(*source);
   formats::SampleGrouper grouper;
   formats::TarEntry entry;
   Fields fields(*source);
-  const Deadline end = moment_in(kMostSeconds);
   const auto is_enough = [&] { return fields.samples() >= kLookedAt || (fields.samples() > 0 && is_over(end)); };
   while (!is_enough() && scanner.next(entry)) {
     context.throw_if_stopped();
     if (const auto sample = grouper.add(entry)) fields.add(*sample);
   }
-  if (const auto last = grouper.finish(); last && !is_enough()) fields.add(*last);
+  const bool is_part = is_compressed(first) && fields.samples() > 0;  // the last sample may be cut off
+  if (const auto last = grouper.finish(); last && !is_enough() && !is_part) fields.add(*last);
   fields.describe(data);
 }
 
@@ -140,6 +172,9 @@ LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& conte
     data.why_none = "a path is not UTF-8 or contains a line break";
   } else if (has_only_shards(input.files) && std::ranges::any_of(input.files, has_backslash)) {
     data.why_none = "webdataset does not open names with a backslash";
+  } else if (std::ranges::any_of(
+                 input.files, [](const InputFile& file) { return is_compressed(file) && !webdataset_unpacks(file); })) {
+    data.why_none = "webdataset unpacks only gzip, bzip2 and xz";
   } else if (has_only_shards(input.files)) {
     look_at_shards(input, context, data);
   } else if (std::ranges::none_of(input.files, &InputFile::is_shard)) {

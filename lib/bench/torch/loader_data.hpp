@@ -40,7 +40,7 @@ struct TorchLoader {
   std::uint64_t prefetch = 2;
   std::uint64_t crop = 224;
   image::TensorType dtype = image::TensorType::f32;
-  double sample_bytes = 0;  ///< as stored
+  double sample_bytes = 0;  ///< as stored, but unpacked
 };
 
 /// Python that makes the loader and can be pasted as it is; its last line is loader_line(). Only that line without code

@@ -40,6 +40,14 @@ void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
 
 }  // namespace
 
+WatchOptions with_summary(WatchOptions options) {
+  constexpr double kSeconds = 30;
+  if (!options.summary) return options;
+  options.lines = WatchLines::none;
+  if (!options.budget && !options.count) options.budget = std::max(kSeconds, options.interval);
+  return options;
+}
+
 void check_watch_options(const WatchOptions& options) {
   check_ranges(options);
   if (options.budget && *options.budget < options.interval) {
@@ -72,8 +80,9 @@ WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std
   }
 }
 
-WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink) {
-  check_watch_options(options);
+WatchResult watch(const WatchOptions& given, Context& context, const WatchRowSink& sink) {
+  check_watch_options(given);
+  const WatchOptions options = with_summary(given);
   const system::Probe& probe = system::live_probe();
   const WatchTarget target = find_watch_target(options, probe);
   const gpu::GpuMonitorSearch gpus = gpu::find_gpu_monitor();
@@ -94,6 +103,8 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
   result.storage = target.storage;
   result.files = sources.files.count();
   result.lines = options.lines;
+  result.is_summary = options.summary;
+  result.began = system::rfc3339(sources.clock.now());
   const auto look = [&] { return take_watch_sample(target, sources); };
   const auto take = [&](const WatchSample& before, const WatchSample& after) {
     const WatchRow row = watch_row(target, before, after);

@@ -28,6 +28,7 @@ struct WatchOptions {
   std::optional<double> budget = {};  ///< seconds; empty: until it is stopped
   std::optional<std::uint64_t> count = {};
   WatchLines lines = WatchLines::text;
+  bool summary = false;
 
   void describe(FieldList& v) {
     v.field({"PATH", "the data that the job reads: watches its disk or NFS mount and how much is in memory",
@@ -40,8 +41,13 @@ struct WatchOptions {
             budget);
     v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
     v.field({"lines", "lines as text, as one JSON object each, or only the verdict"}, lines);
+    v.field({"summary", "only the verdict with time and figures, as text for a ticket; stops after 30 s by default"},
+            summary);
   }
 };
+
+/// The options that --summary implies: no lines, and an end.
+WatchOptions with_summary(WatchOptions options);
 
 /// Throws Error{usage} for invalid options.
 void check_watch_options(const WatchOptions& options);
@@ -77,6 +83,8 @@ struct WatchResult {
   std::vector<Finding> findings;
   std::vector<WatchRow> rows;           ///< the last kMostRows, and only with Context::keeps_result()
   WatchLines lines = WatchLines::text;  ///< from the options: the final report has the format of the lines
+  bool is_summary = false;              ///< from the options
+  std::string began;                    ///< RFC 3339, UTC
 
   static constexpr std::size_t kMostRows = 1800;
 

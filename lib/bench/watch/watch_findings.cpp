@@ -55,6 +55,15 @@ constexpr std::array kRules{
                 return part_shown_if([](double left) { return left < watch_rules::kDevShmLeft; },
                                      sum.least_dev_shm_free, sum.dev_shm_size, " free");
               }},
+    WatchRule{"job_stalled", kWarning, "no process waits most of the time", "watch it: iobench watch --pid {stalled}",
+              "{measured} waited for storage at both ends of most intervals, whatever the node was busy with",
+              [](const WatchSummary& sum) {
+                const auto job = sum.stalled_job();
+                return shown_if(job.has_value(),
+                                job ? fmt::format("{} of {} (process {})", format_count(job->processes, "process"),
+                                                  job->command, job->pid)
+                                    : "");
+              }},
     WatchRule{"gpu_idle", kHint, "80 % or more", "see the verdict", "GPUs in use ran kernels in {measured} of the time",
               [](const WatchSummary& sum) {
                 const double busy = sum.gpu_busy.value().value_or(1);
@@ -120,7 +129,8 @@ constexpr std::array kRules{
 
 std::vector<Finding> watch_findings(const WatchSummary& summary) {
   std::vector<Finding> findings;
-  add_findings<WatchSummary>(kRules, summary, findings, fmt::arg("reads", summary.disk_reads.value().value_or(0)));
+  add_findings<WatchSummary>(kRules, summary, findings, fmt::arg("reads", summary.disk_reads.value().value_or(0)),
+                             fmt::arg("stalled", summary.stalled_job().value_or(StalledRow()).pid));
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
 }

@@ -210,6 +210,9 @@ WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const W
   if (!before.processes.empty() && !after.processes.empty()) row.job = job_row(target, before, after, row.seconds);
   if (before.disk && after.disk) row.disk = disk_row(target.storage.device, *before.disk, *after.disk, row.seconds);
   if (before.nfs && after.nfs) row.nfs = nfs_row(*before.nfs, *after.nfs, row.seconds);
+  if (before.stalled && after.stalled && before.stalled->pid == after.stalled->pid) {
+    row.stalled = StalledRow{after.stalled->pid, after.stalled->command, after.stalled->processes};
+  }
   row.cached = after.cached;
   row.gpus = after.gpus;
   row.short_of = shortage_of(row);
@@ -294,6 +297,12 @@ void GpuRow::describe(FieldList& v) {
           intake);
 }
 
+void StalledRow::describe(FieldList& v) {
+  v.field({"pid", Unit::count, "process to watch"}, pid);
+  v.field({"command", "its name"}, command);
+  v.field({"processes", Unit::count, "processes of this program that waited"}, processes);
+}
+
 void WatchRow::describe(FieldList& v) {
   v.field({"time", "end of the interval, UTC"}, time);
   v.field({"seconds", Unit::seconds, "length of the interval"}, seconds);
@@ -301,6 +310,9 @@ void WatchRow::describe(FieldList& v) {
   v.field({"node", "the whole node"}, node);
   v.field({"group", "control group of the process, or of iobench itself"}, group);
   v.field({"job", "the process and its descendants"}, job);
+  v.field(
+      {"stalled", "without a process: the one whose processes waited for storage before the interval and at its end"},
+      stalled);
   v.field({"disk", "block device of PATH, all its users together"}, disk);
   v.field({"nfs", "NFS mount of PATH, from client counters"}, nfs);
   v.field({"cached", Unit::ratio, "share of sampled files of PATH in the page cache, at the end"}, cached);

@@ -82,6 +82,7 @@ struct WatchSample {
   system::CgroupUse group;                    ///< of the process, or of iobench itself
   std::vector<system::ProcessUse> processes;  ///< the watched process and its descendants
   bool process_ended = false;
+  std::optional<system::StalledJob> stalled;  ///< if the whole node is watched
   std::optional<system::DiskCounters> disk;
   std::optional<system::NfsCounters> nfs;
   std::optional<double> cached;  ///< share of some files of the data
@@ -181,6 +182,15 @@ struct DiskRow {
   void describe(FieldList& v);
 };
 
+/// Processes that waited for storage at the end of the interval, and before it.
+struct StalledRow {
+  std::uint64_t pid = 0;  ///< to watch it by
+  std::string command;
+  std::uint64_t processes = 0;
+
+  void describe(FieldList& v);
+};
+
 /// The NFS mount of PATH, from client counters.
 struct NfsRow {
   std::optional<double> operations;       ///< per second
@@ -199,7 +209,8 @@ struct WatchRow {
   Shortage short_of = Shortage::nothing;
   NodeRow node;
   GroupRow group;
-  std::optional<JobRow> job;  ///< empty without a process
+  std::optional<JobRow> job;          ///< empty without a process
+  std::optional<StalledRow> stalled;  ///< empty with a process, and if none waited at both ends
   std::optional<DiskRow> disk;
   std::optional<NfsRow> nfs;
   std::optional<double> cached;  ///< share of sampled files of PATH in the page cache, at its end

@@ -1,13 +1,19 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "bench/watch/watch.hpp"
 #include "bench/watch/watch_row.hpp"
+#include "catalog/image_folder.hpp"
+#include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/page_cache.hpp"
+#include "io/publish.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -32,6 +38,33 @@ void look_at_process(std::uint64_t pid, const system::Probe& probe, WatchTarget&
   target.start = process->start;
   target.command = process->command;
   target.processors = system::allowed_processors(pid, probe);
+}
+
+/// What a job reads, as far as its processes have it open now: shards and images, or files so large that they are data.
+bool is_data(const std::string& path, const system::Probe& probe) {
+  constexpr std::uint64_t kLarge = std::uint64_t{16} << 20U;
+  constexpr std::array kSystem{"/proc/", "/sys/", "/dev/", "/usr/", "/lib", "/tmp/", "/var/log/"};
+  const auto is_below = [&](const char* folder) { return path.starts_with(folder); };
+  const auto facts = probe.stat(path);
+  if (!facts || facts->kind != system::PathFacts::Kind::file) return false;
+  if (catalog::is_tar_name(path) || catalog::is_image_name(path)) return true;
+  return facts->size >= kLarge && std::ranges::none_of(kSystem, is_below);
+}
+
+/// Data that is found by the open files of the job: the folder of most of them. Without any, only the process is
+/// watched.
+void look_at_open_data(std::uint64_t pid, const system::Probe& probe, WatchTarget& target) {
+  std::map<std::string, std::size_t> folders;
+  for (const system::ProcessUse& process : system::read_process_tree(pid, probe)) {
+    const std::string files = fmt::format("/proc/{}/fd", process.pid);
+    for (const std::string& file : probe.names(files)) {
+      const auto path = probe.resolve(files + "/" + file);
+      if (path && is_data(*path, probe)) ++folders[io::parent_folder(*path)];
+    }
+  }
+  if (folders.empty()) return;
+  const auto most = std::ranges::max_element(folders, {}, [](const auto& folder) { return folder.second; });
+  look_at_path(most->first, probe, target);
 }
 
 constexpr std::size_t kMostFilesAsked = 64;
@@ -73,7 +106,10 @@ void look_at_node(const system::Probe& probe, WatchSample& sample) {
 
 void look_at_job(const WatchTarget& target, const system::Probe& probe, WatchSample& sample) {
   sample.group = system::read_cgroup_use(probe, target.pid ? fmt::to_string(*target.pid) : "self");
-  if (!target.pid) return;
+  if (!target.pid) {
+    sample.stalled = system::find_stalled_job(probe);
+    return;
+  }
   sample.processes = system::read_process_tree(*target.pid, probe);
   sample.process_ended = sample.processes.empty() || sample.processes.front().start != target.start;
   if (sample.process_ended) sample.processes.clear();  // another process may have its number meanwhile
@@ -99,8 +135,13 @@ std::vector<GpuRow> look_at_gpus_of(const gpu::GpuMonitor* monitor) {
 
 WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& probe) {
   WatchTarget target;
+  if (options.path && is_digits(*options.path) && !probe.stat(*options.path)) {
+    throw Error(ErrorCode::not_found, At{*options.path}, "'{0}' does not exist; to watch process {0}, use --pid {0}",
+                *options.path);
+  }
   if (options.path) look_at_path(*options.path, probe, target);
   if (options.pid) look_at_process(*options.pid, probe, target);
+  if (options.pid && !options.path) look_at_open_data(*options.pid, probe, target);
   return target;
 }
 

@@ -172,6 +172,11 @@ void WatchSummary::add(const WatchRow& row) {
   seconds += row.seconds;
   short_seconds[static_cast<std::size_t>(row.short_of)] += row.seconds;
   add_levels(row, *this);
+  if (row.stalled) {
+    stalled_seconds[row.stalled->pid] += row.seconds;
+    StalledRow& most = stalled[row.stalled->pid];
+    if (row.stalled->processes >= most.processes) most = *row.stalled;
+  }
   const auto add = [&](const Field&, WeightedMean& mean, const std::optional<double>& value,
                        const std::optional<double>& per_second = 1) {
     mean.add(value, per_second.value_or(0) * row.seconds);
@@ -182,6 +187,12 @@ void WatchSummary::add(const WatchRow& row) {
 
 double WatchSummary::share(Shortage shortage) const {
   return seconds > 0 ? short_seconds[static_cast<std::size_t>(shortage)] / seconds : 0;
+}
+
+std::optional<StalledRow> WatchSummary::stalled_job() const {
+  const auto most = std::ranges::max_element(stalled_seconds, {}, [](const auto& entry) { return entry.second; });
+  if (most == stalled_seconds.end() || most->second < watch_rules::kMostly * seconds) return std::nullopt;
+  return stalled.at(most->first);
 }
 
 void WatchSummary::describe(FieldList& v) {

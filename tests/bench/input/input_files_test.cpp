@@ -177,7 +177,7 @@ TEST_CASE("a part of a set that names nothing is named by its first file") {
   CHECK(named_text(part) == "'x/a.jpg' and the other paths");
 }
 
-TEST_CASE("samples of compressed tars cannot be measured: that is refused, and reading counts them as files") {
+TEST_CASE("compressed tars are shards; of a folder they are used if it has no plain ones") {
   const ShardFolder folder;
   folder.write("one/a.tar.gz", "\x1f\x8b...");
   folder.write("mixed/a.tgz", "\x1f\x8b...");
@@ -185,17 +185,19 @@ TEST_CASE("samples of compressed tars cannot be measured: that is refused, and r
   Context context;
   for (const std::string& operand : {folder.path("one"), folder.path("one/a.tar.gz"), folder.path("mixed/a.tgz")}) {
     CAPTURE(operand);
-    const auto error = shardkit_test::failure_of([&] { find_input({operand}, context); });
+    const InputSet input = find_input({operand}, context);
+    REQUIRE(input.files.size() == 1);
+    CHECK(is_compressed(input.files.front()));
+    CHECK_FALSE(input.files.front().samples);
+    const auto error = shardkit_test::failure_of([&] { refuse_compressed(input, "backwards"); });
     CHECK(error == ErrorCode::unsupported);
+    CHECK(error.says("cannot be read backwards"));
     CHECK(error.says("shardctl reshard " + operand));
-    Context reading;
-    const InputSet input =
-        find_objects({operand}, reading, std::make_shared<catalog::Inputs>(catalog::StoreAccess(), reading));
-    CHECK(input.files.size() == 1);
-    CHECK_FALSE(input.files.front().is_shard);
-    CHECK(has_warning(reading, "compressed_shards"));
   }
-  CHECK(find_input({folder.path("mixed")}, context).files.size() == 1);  // the plain one, as every verb takes it
+  const InputSet mixed = find_input({folder.path("mixed")}, context);
+  REQUIRE(mixed.files.size() == 1);
+  CHECK_FALSE(has_compressed(mixed.files));
+  refuse_compressed(mixed, "backwards");
 }
 
 TEST_CASE("listing that its time ends returns what it found, spread over all, and says so") {

@@ -50,6 +50,44 @@ TEST_CASE("stages that share cores add up: 2 cores / (0.1 ms + 2.4 ms) are 800 s
         "decode is the bottleneck: 800 samples/s available, 2,000 needed, predicted AU 40 %");
 }
 
+TEST_CASE("unpacking takes its share of the cores: 2 / (0.1 ms + 0.7 ms + 2.4 ms) are 625 samples/s") {
+  MeasuredNode node = small_node();
+  node.unpack = UnpackCosts{100, 1000, 100e3, 120e3, 0.0007};
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK(conclusion.predicted.samples_per_second == Approx(625));
+  CHECK(conclusion.verdict.limiting_stage == "decode");
+  CHECK(contains(conclusion.verdict.remedy, "plain shards (`shardctl reshard`) avoid unpacking, which takes 22 % of"));
+  REQUIRE(conclusion.ladder.size() > 1);
+  CHECK(conclusion.ladder[1].stage == "unpack");
+  CHECK(*conclusion.ladder[1].measured_per_second == Approx(2 / 0.0007));
+}
+
+TEST_CASE("unpacking is the bottleneck if it takes most of the CPU time, or if few shards keep few cores busy") {
+  MeasuredNode node = small_node();
+  node.unpack = UnpackCosts{100, 1000, 100e3, 120e3, 0.005};
+  const Verdict verdict = conclude(node, thousand_each(2), float_crops()).verdict;
+  CHECK(verdict.limiting_stage == "unpack");
+  CHECK(contains(verdict.remedy, "`shardctl reshard`"));
+  CHECK(contains(verdict.remedy, "or 13.0 more cores of this kind (15.0 in total)"));  // for 2000/s * 7.5 ms
+  node.unpack = UnpackCosts{1, 1000, 100e3, 120e3, 0.002};  // one core: 500/s; both: 2 / 4.5 ms
+  node.cores = 8;
+  node.threads = 8;
+  node.decode_samples_per_second = 3320;
+  const Conclusion few = conclude(node, thousand_each(2), float_crops());
+  CHECK(few.verdict.limiting_stage == "unpack");
+  CHECK(few.predicted.samples_per_second == Approx(500));
+  CHECK(contains(few.verdict.remedy, "or use more shards"));
+}
+
+TEST_CASE("without decoding, unpacking is judged as well as reading") {
+  MeasuredNode node = small_node();
+  node.decode_samples_per_second.reset();
+  node.unpack = UnpackCosts{100, 1000, 100e3, 120e3, 0.001};
+  const Verdict verdict = conclude(node, {}, float_crops()).verdict;
+  CHECK(verdict.limiting_stage == "unpack");
+  CHECK(verdict.text.starts_with("reads 2,000 samples/s (800 MB/s); unpack is the bottleneck"));
+}
+
 TEST_CASE("what would close a decode gap is in cores: 2000/s * 2.5 ms are 5, of which 2 are there") {
   const Conclusion conclusion = conclude(small_node(), thousand_each(2), float_crops());
   CHECK(contains(conclusion.verdict.remedy, "3.0 more cores"));
@@ -397,7 +435,7 @@ TEST_CASE("a job that is missed while others disturb is undecided, one that is m
   forced.force_verdict = true;
   const Verdict anyway = conclude(node, thousand_each(2), forced).verdict;
   CHECK(anyway.ok == false);
-  CHECK(contains(anyway.remedy, "more cores"));
+  CHECK(anyway.remedy == "run again on an idle machine to find out what would close the gap");
   CHECK(contains(anyway.text, "others used 1.3 of 2 cores: an idle machine would be faster"));
   const JobRequirement small{{1, 50, 0.5, 1}, 1, nullptr};
   CHECK(conclude(node, small, float_crops()).verdict.ok == true);

@@ -94,6 +94,46 @@ TEST_CASE("where io_uring is refused pread is settled for, and why is reported")
   CHECK(values(outcome, "depth").empty());
 }
 
+TEST_CASE("values for which there is no time are left out, and the best of the others is chosen") {
+  SweepProbes probes = storage(100, 800);
+  int points = 3;
+  probes.has_time = [&](const SweepPoint&, double) { return points-- > 0; };
+  const SweepOutcome cut = reading(probes);
+  CHECK(values(cut, "threads") == std::vector<std::uint64_t>{1, 2, 4});
+  CHECK(values(cut, "block").empty());
+  CHECK(values(cut, "depth").empty());
+  CHECK(cut.is_cut);
+  CHECK(cut.settings.threads == 4U);
+  CHECK(cut.settings.block == 256U << 10U);  // as it was for the threads
+  CHECK(*cut.settings.bytes_per_second == 200);
+  CHECK_FALSE(reading(storage(100, 800)).is_cut);
+}
+
+TEST_CASE("without time for loading no workers are chosen, and without time for prefetch only they are") {
+  SweepProbes probes{{}, [](const SweepPoint&) { return SweepRate{100}; }};
+  int points = 0;
+  probes.has_time = [&](const SweepPoint&, double) { return points-- > 0; };
+  SweepOutcome outcome;
+  sweep_loading(probes, 4, 64, {}, outcome);
+  CHECK_FALSE(outcome.settings.workers);
+  points = 1;
+  sweep_loading(probes, 4, 64, {}, outcome);
+  CHECK(outcome.settings.workers == 1U);
+  CHECK_FALSE(outcome.settings.prefetch);
+}
+
+TEST_CASE("whether there is time is asked with the best rate of reading so far") {
+  SweepProbes probes = storage(100, 800);
+  std::vector<double> best;
+  probes.has_time = [&](const SweepPoint&, double rate) {
+    best.push_back(rate);
+    return true;
+  };
+  reading(probes);
+  CHECK(best.front() == 0);
+  CHECK(best[1] == 50);
+}
+
 TEST_CASE("any other failure ends the sweep") {
   SweepProbes probes;
   probes.read = [](const SweepPoint&) -> SweepRate { throw Error(ErrorCode::io, "a bad disk"); };

@@ -53,16 +53,52 @@ TEST_CASE("the program's numbers become the costs of a sample") {
   CHECK(calibration.trainer_bytes == Approx(8e8));
 }
 
-TEST_CASE("an interpreter that cannot measure is an error with its reason and the remedy") {
+TEST_CASE("an interpreter that cannot measure is an error with its path, the reason and the remedy") {
   const ShardFolder folder;
-  for (const std::string script : {"echo 'no torch' >&2; exit 1", "echo hello", "echo '{}'", "sleep 60"}) {
-    CAPTURE(script);
-    const Error error = failure_of(interpreter(folder, script), 1);
+  const std::string path = folder.path("python3");
+  const auto check = [&](const std::string& reason, double seconds = 60) {
+    CAPTURE(reason);
+    const Error error = failure_of(path, seconds);
     CHECK(error.code() == ErrorCode::unsupported);
+    CHECK(error.path() == path);
+    CHECK(contains(error.what(), "--python: '" + path + "' " + reason));
     CHECK(contains(error.what(), "give the python3 of the environment that has torch, torchvision and webdataset"));
+  };
+  check("does not exist");
+  folder.write("python3", "#!/bin/sh\n");
+  check("is not executable");
+  interpreter(folder, "echo 'it has no torch' >&2; exit 1");
+  check("ended with exit code 1: it has no torch");
+  interpreter(folder, "echo Traceback >&2; echo 'ValueError: torch is broken' >&2; exit 1");
+  check("ended with exit code 1: Traceback ... ValueError: torch is broken");
+  interpreter(folder, "kill -SEGV $$");
+  check("was ended by signal 11");
+  for (const std::string text : {"hello", "{}", ""}) {
+    interpreter(folder, "echo '" + text + "'");
+    check("printed something else than the measurement");
   }
-  CHECK(contains(failure_of(interpreter(folder, "echo 'no torch' >&2; exit 1")).what(), "no torch"));
-  CHECK(contains(failure_of(folder.path("missing")).what(), "missing"));
+  interpreter(folder, "sleep 60");
+  check("takes longer than 1 s: ", 1);
+  CHECK(contains(failure_of(path, 1).what(), "use a longer --budget"));
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  check("is a folder");
+}
+
+TEST_CASE("a Python that is too old is named with its version, not with a syntax error") {
+  const ShardFolder folder;
+  // Python as it is, but for its version.
+  const std::string old = interpreter(folder, R"py(exec python3 -c 'import sys
+sys.version_info, sys.version = (3, 6, 9), "3.6.9 (old)"
+code, sys.argv = sys.argv[2], sys.argv[2:]
+exec(code)' "$@")py");
+  CHECK(contains(failure_of(old).what(), "Python 3.6.9 is too old: 3.8 or newer is needed"));
+}
+
+TEST_CASE("a name that PATH does not have is an error with that name") {
+  const Error error = failure_of("python-of-nobody");
+  CHECK(error.code() == ErrorCode::unsupported);
+  CHECK(contains(error.what(), "'python-of-nobody' ended with exit code 127"));
 }
 
 TEST_CASE("data without code for PyTorch has nothing to calibrate") {

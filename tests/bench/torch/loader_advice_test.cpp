@@ -64,6 +64,18 @@ TEST_CASE("a process for each core is enough where nothing waits: 90 % of 4 core
   CHECK(contains(advice.line, "num_workers=4, prefetch_factor=2"));
 }
 
+TEST_CASE("shards that do not divide by the GPUs leave some with fewer: the next number that does is advised") {
+  LoaderBatches batches = batches_of(256);
+  batches.gpus = 4;
+  const LoaderAdvice uneven = advise(five_milliseconds(), cores(4), shards(10), batches);
+  CHECK(uneven.is_uneven);
+  CHECK(uneven.shards_needed == 12);
+  CHECK(uneven.reshard == "shardctl reshard train OUT --shards 12");
+  const LoaderAdvice even = advise(five_milliseconds(), cores(4), shards(12), batches);
+  CHECK_FALSE(even.is_uneven);
+  CHECK_FALSE(even.shards_needed);
+}
+
 TEST_CASE("more processes than cores help while they wait: with 35 ms + 5 ms, 2 cores have work for 14") {
   LoaderCosts costs = five_milliseconds();
   costs.wait_seconds = 0.035;

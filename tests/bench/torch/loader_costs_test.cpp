@@ -81,6 +81,17 @@ TEST_CASE("a sample costs more with more pixels, from a shard, and in the shared
   CHECK(estimate(LoaderKind::webdataset, kPhoto).cpu_seconds > photo.cpu_seconds);
 }
 
+TEST_CASE("unpacking costs a process its CPU time, and samples count unpacked in its memory") {
+  SampleWork packed = kPhoto;
+  packed.unpack = UnpackCosts{4, 100, 100e3, 120e3, 0.0007};
+  const LoaderCosts plain = estimate(LoaderKind::webdataset, kPhoto);
+  const LoaderCosts unpacked = estimate(LoaderKind::webdataset, packed);
+  CHECK(unpacked.cpu_seconds == Approx(plain.cpu_seconds + 0.0007));
+  CHECK(unpacked.alone_cpu_seconds == Approx(plain.alone_cpu_seconds + 0.0007));
+  CHECK(unpacked.sample_bytes == 120e3);
+  CHECK(plain.sample_bytes == 100e3);
+}
+
 TEST_CASE("measured costs of the user's Python replace the estimates") {
   Calibration calibration;
   calibration.worker_seconds = 0.004;

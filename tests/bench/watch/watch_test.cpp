@@ -112,6 +112,54 @@ TEST_CASE("busy GPUs make slow storage no shortage") {
   CHECK(watched.result.verdict.short_of == Shortage::compute);
 }
 
+TEST_CASE("without a path the data is that which the job has open: shards, or large files") {
+  WatchOptions options;
+  options.pid = 4711;
+  CHECK(find_watch_target(options, job_node()).path.empty());
+  RecordedTree open = changed(job_node(), "/proc/4712/fd/3 -> /data/train/a.tar");
+  open = changed(open, "/proc/4712/fd/4 -> /data/train/b.tar");
+  open = changed(open, "/proc/4711/fd/3 -> /usr/lib/libtorch.so");
+  for (const char* const file : {"/data/train/a.tar", "/data/train/b.tar", "/usr/lib/libtorch.so"}) {
+    open = changed(open, std::string("answer stat ") + file + ": kind=file size=100000000 device=0:53");
+  }
+  const WatchTarget target = find_watch_target(options, open);
+  CHECK(target.path == "/data/train");
+  CHECK(target.nfs_mount);
+}
+
+TEST_CASE("a number instead of a path is taken for a process") {
+  WatchOptions options;
+  options.path = "4711";
+  const auto error = failure_of([&] { find_watch_target(options, job_node()); });
+  CHECK(error == ErrorCode::not_found);
+  CHECK(error.says("use --pid 4711"));
+}
+
+TEST_CASE("on a busy node, the job that waits for storage all the time is named") {
+  RecordedTree stalled = job_node();
+  stalled.add("proc/4712/stat", process_stat(4712, 4711, 300, "D"));
+  WatchOptions options;
+  options.count = 2;
+  const Watched watched = watch_moments({stalled}, options);
+  REQUIRE(watched.result.rows.front().stalled);
+  CHECK(watched.result.rows.front().stalled->pid == 4711);  // whose child waits
+  const auto finding = std::ranges::find(watched.result.findings, "job_stalled", &Finding::code);
+  REQUIRE(finding != watched.result.findings.end());
+  CHECK(finding->measured == "1 process of python (process 4711)");
+  CHECK(finding->remedy == "watch it: iobench watch --pid 4711");
+  const Watched calm = watch_moments({job_node()}, options);
+  CHECK(std::ranges::find(calm.result.findings, "job_stalled", &Finding::code) == calm.result.findings.end());
+}
+
+TEST_CASE("a summary prints no lines and ends by itself") {
+  WatchOptions options;
+  options.summary = true;
+  CHECK(with_summary(options).lines == WatchLines::none);
+  CHECK(with_summary(options).budget == 30.0);
+  options.count = 4;
+  CHECK_FALSE(with_summary(options).budget);
+}
+
 TEST_CASE("a process or a path that is not there, a path of a wrong kind") {
   CHECK(failure_of([] { find_watch_target(watch_of("/", 99), job_node()); }) == ErrorCode::not_found);
   CHECK(failure_of([] { find_watch_target(watch_of("/proc/absent", 4711), job_node()); }) == ErrorCode::not_found);

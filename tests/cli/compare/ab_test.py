@@ -90,6 +90,21 @@ class Ab(FolderTest):
         listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
         self.assertNotIn(sleep, listed.splitlines())
 
+    def test_a_stop_keeps_the_pairs_that_are_complete(self):
+        mark = self.folder / "started"
+        wait = f'; [ "$n" -le 3 ] || {{ touch {mark}; sleep 97 & wait; }}'
+        a, b = self.command("one", 1e9) + wait, self.command("two", 0.5e9) + wait
+        process = subprocess.Popen([PROGRAMS / "iobench", "compare", "--ab", a, b, "--repeat", "10", "--json", "-"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(mark.exists, process)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        result = json.loads(out)["result"]
+        self.assertTrue(result["text"].startswith("interrupted after 3 of 10 pairs: regressed"), result["text"])
+        self.assertEqual((result["ab"]["pairs"], result["base"]["runs"], result["new"]["runs"]), (3, 3, 3))
+        self.assertEqual(len(result["ab"]["order"].split()), 3)
+
     def test_verbs_of_iobench_write_their_result_by_themselves(self):
         photos = self.folder / "photos"
         self.assertEqual(run("shardctl", "synth", photos, "--classes", "2", "--per-class", "4").returncode, 0)

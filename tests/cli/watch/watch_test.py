@@ -68,10 +68,11 @@ class Job(WatchTest):
         finished = run("iobench", "watch", self.data, "--pid", self.job().pid, "--interval", "300ms", "--count", "3")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         lines, report = finished.stdout.split("\n\n", 1)
-        self.assertRegex(lines.splitlines()[0], r"\A +UTC +cores .*bottleneck\Z")
+        self.assertRegex(lines.splitlines()[0], r"\Abottleneck +UTC +(GPUs +)?CPU +cores ")
         self.assertEqual(len(lines.splitlines()), 4)
         for line in lines.splitlines()[1:]:
-            self.assertRegex(line, r"\A\d\d:\d\d:\d\d ")
+            self.assertRegex(line, r"\A\S.* \d\d:\d\d:\d\d ")
+            self.assertLess(len(line), 80)
         self.assertRegex(report.splitlines()[0], r"bottleneck|GPUs")
         self.assertRegex(report, r"(?m)^watched +process \d+ \(.*\), ")
 
@@ -103,6 +104,25 @@ class Job(WatchTest):
         self.assertEqual(result["summary"]["from_storage_bytes_per_second"], 0)
         self.assertIsNone(result["rows"][0]["disk"])
         self.assertEqual(result["path"], "")
+
+    def test_the_data_is_found_by_the_files_that_the_job_has_open(self):
+        (self.data / "a.tar").write_bytes(bytes(10240))
+        job = self.start("import sys, time; shard = open(sys.argv[1]); print('ready', flush=True); time.sleep(60)",
+                         self.data / "a.tar")
+        finished = run("iobench", "watch", "--pid", job.pid, "--interval", "200ms", "--count", "1")
+        self.assertRegex(finished.stdout, rf"(?m)^watched +process \d+ \(.*\), {self.data}$")
+
+    def test_a_summary_is_a_text_for_a_ticket_that_fits_a_terminal(self):
+        finished = run("iobench", "watch", "--pid", self.job().pid, "--summary", "--interval", "200ms", "--count", "2")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        lines = finished.stdout.splitlines()
+        self.assertRegex(lines[0], r"bottleneck|GPUs")
+        self.assertNotIn("UTC", finished.stdout)
+        self.assertRegex(finished.stdout, r"(?m)^since +\d{4}-\d\d-\d\dT")
+        self.assertLessEqual(len(lines), 24)
+
+    def test_a_number_is_no_path(self):
+        self.assert_error(run("iobench", "watch", "1234567"), 4, "'1234567' does not exist", "use --pid 1234567")
 
     def test_the_end_of_the_process_ends_the_watch_with_a_verdict(self):
         job = self.start(SLEEPER)
@@ -149,7 +169,7 @@ class Stop(WatchTest):
         for stop in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(stop), self.watch(self.data) as watch:
                 self.assertIn("bottleneck", watch.stdout.readline())
-                self.assertRegex(watch.stdout.readline(), r"\A\d\d:")  # lines come while it runs
+                self.assertRegex(watch.stdout.readline(), r" \d\d:\d\d:\d\d ")  # lines come while it runs
                 watch.send_signal(stop)
                 tail, err = watch.communicate(timeout=60)
                 self.assertEqual(watch.returncode, 0, err)
