@@ -174,8 +174,8 @@ std::vector<io::ObjectInfo> Inputs::list(const ObjectLocation& location, bool de
 
 std::unique_ptr<io::ObjectSource> Inputs::folder(const ObjectLocation& location) {
   if (location.kind == ObjectLocation::Kind::local) return io::open_object_source(location.display());
-  if (location.kind == ObjectLocation::Kind::bucket) return net::store_source(stores_.open(location.display()), stop_);
-  return net::store_source(stores_.open(location.full_url()), stop_);
+  if (location.kind == ObjectLocation::Kind::bucket) return stores_.open(location.display(), stop_);
+  return stores_.open(location.full_url(), stop_);
 }
 
 OpenObject Inputs::object(const ObjectLocation& location) {

@@ -14,7 +14,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "io/object_source.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 
 namespace shardkit::catalog {
 

@@ -12,7 +12,7 @@
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 
 namespace fs = std::filesystem;
 
@@ -42,12 +42,7 @@ ObjectLocation web_location(net::Url url) {
 }
 
 ObjectLocation bucket_location(const net::StoreScheme& scheme, std::string_view address) {
-  const std::size_t host = scheme.name.size() + 3;
-  const std::size_t slash = std::min(address.find('/', host), address.size());
-  const auto [bucket, key] = scheme.parse != nullptr
-                                 ? scheme.parse(address)
-                                 : net::S3Location{std::string(address.substr(host, slash - host)),
-                                                   std::string(address.substr(std::min(slash + 1, address.size())))};
+  const auto [bucket, key] = scheme.parse(address);
   return {ObjectLocation::Kind::bucket, key, fmt::format("{}://{}", scheme.name, bucket)};
 }
 

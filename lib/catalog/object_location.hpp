@@ -40,7 +40,7 @@ struct ObjectLocation {
 /// True for any kind of URL, and for WebDataset's "pipe:COMMAND".
 bool is_address(std::string_view text);
 
-/// Parses an address of a registered scheme (net/store_source.hpp) or a path, which is relative to the working folder.
+/// Parses an address of a registered scheme (net/store_opener.hpp) or a path, which is relative to the working folder.
 /// Throws Error{usage} for an invalid address, Error{unsupported} for another scheme; no message contains a login or a
 /// query.
 ObjectLocation parse_location(const std::string& text);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "io/object_source.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 
 namespace shardkit::catalog {
 

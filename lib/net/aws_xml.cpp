@@ -69,11 +69,11 @@ S3Listing read_listing(std::string_view xml, const std::string& url) {
   const bool is_encoded = text_of(root, "EncodingType") == "url";
   S3Listing listing;
   for (const pugi::xml_node& entry : root.children("Contents")) {
-    listing.page.objects.push_back(read_object(entry, is_encoded, url));
+    listing.objects.push_back(read_object(entry, is_encoded, url));
   }
   for (const pugi::xml_node& entry : root.children("CommonPrefixes")) {
     const std::string prefix = text_of(entry, "Prefix");
-    listing.page.prefixes.push_back(is_encoded ? form_decode(prefix) : prefix);
+    listing.prefixes.push_back(is_encoded ? form_decode(prefix) : prefix);
   }
   const std::string truncated = text_of(root, "IsTruncated");
   if (truncated != "true" && truncated != "false") refuse(url, "IsTruncated is missing");

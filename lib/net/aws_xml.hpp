@@ -4,15 +4,16 @@
 #include <string>
 #include <string_view>
 
-#include "net/object_store.hpp"
+#include "net/remote_store.hpp"
 
 /// The XML answers of S3 and STS ("ListObjectsV2", "Error responses", "AssumeRole" of their API references).
 namespace shardkit::net {
 
 /// One page of a listing. Names are whole keys, decoded; versions are ETags with their quotes.
 struct S3Listing {
-  ObjectPage page;
-  std::string next_token;  ///< empty on the last page
+  std::vector<io::ObjectInfo> objects;
+  std::vector<std::string> prefixes;  ///< with a delimiter: common prefixes, each with it at the end
+  std::string next_token;             ///< empty on the last page
 };
 
 /// Throws Error{corrupt} for an invalid listing: broken XML, a missing element, an invalid size, a page that is not the

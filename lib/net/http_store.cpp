@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "net/object_store.hpp"
+#include "net/remote_store.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -52,21 +52,22 @@ bool wants_tls(const Url& url, int status, std::string_view body) {
 
 class HttpStore final : public RemoteStore {
  public:
-  HttpStore(Url base, Http& http, RetryOptions retry, Secret token)
-      : RemoteStore(http, std::move(retry)),
-        base_(std::move(base)),
-        location_(base_.display()),
-        token_(std::move(token)) {}
+  HttpStore(Url base, StoreAccess access, Secret token)
+      : RemoteStore(std::move(access)), base_(std::move(base)), location_(base_.display()), token_(std::move(token)) {
+    while (location_.ends_with('/')) location_.pop_back();
+  }
 
   const std::string& location() const override { return location_; }
-  std::string name_of(const std::string& key) const override { return url_of(key).display(); }
-  void list(const std::string& /*prefix*/, const std::string& /*delimiter*/,
-            const std::function<void(const ObjectPage&)>& /*each*/, const std::stop_token& /*stop*/) override {
-    throw Error(ErrorCode::unsupported, At{location_},
+  std::string address_of(const std::string& name) const override { return url_of(name).display(); }
+
+  std::vector<io::ObjectInfo> list(const std::string& /*folder*/) override {
+    const std::string address = base_.display();
+    throw Error(ErrorCode::unsupported, At{address},
                 "'{}': HTTP has no listing. Put a manifest.json next to the shards (`shardctl index` creates one) "
                 "or give the files as a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
-                location_);
+                address);
   }
+  std::vector<std::string> names_in(const std::string& /*folder*/) override { return {}; }
 
   void bypass_caches(const std::string& key) override {
     const std::scoped_lock lock(mutex_);
@@ -75,14 +76,14 @@ class HttpStore final : public RemoteStore {
 
   /// By a request for the first byte: not every server supports HEAD, and a presigned URL is only valid for GET. Throws
   /// Error{unsupported} if the size cannot be known: a body without length, or one compressed for transport.
-  std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
+  std::optional<io::ObjectInfo> find(const std::string& key) override {
     Request request{key};
     request.headers.add("Range", range_header(0, 1));
     // The one byte is read, so that the connection can be used again; a whole file is not.
     const auto on_success = [](const HttpResponse& head) {
       return head.status == 206 && head.content_length() == 1 ? [](Bytes) {} : BodyWriter();
     };
-    const Answer answer = persist(request, on_success, stop);
+    const Answer answer = persist(request, on_success);
     const int status = answer.response.status;
     if (status == 404 || status == 410) return std::nullopt;
     if (status != 416 && answer.error) throw Error(*answer.error);
@@ -90,6 +91,8 @@ class HttpStore final : public RemoteStore {
   }
 
  private:
+  std::string key_of(const std::string& name) const override { return name; }
+
   RemoteStore::Answer attempt(const Request& request, const HeadHandler& on_success,
                               const std::stop_token& stop) override {
     HttpRequest message;
@@ -106,7 +109,7 @@ class HttpStore final : public RemoteStore {
       if (own_host && !token_.empty()) next.headers.add("Authorization", fmt::format("Bearer {}", token_.reveal()));
     };
     Answer answer;
-    const std::string name = name_of(request.key);
+    const std::string name = address_of(request.key);
     const auto on_file = [&](const HttpResponse& head) {
       return is_page_for_data(head, message.url.path) ? BodyWriter() : on_success(head);
     };
@@ -154,7 +157,7 @@ class HttpStore final : public RemoteStore {
   }
 
   io::ObjectInfo found_by(const std::string& key, const HttpResponse& response) const {
-    const std::string name = name_of(key);
+    const std::string name = address_of(key);
     if (!is_packed_for_the_way(response.headers, url_of(key).path)) {
       if (const auto size = size_in(response)) return {key, *size, object_version(response.headers)};
     }
@@ -180,8 +183,8 @@ class HttpStore final : public RemoteStore {
 
 }  // namespace
 
-std::unique_ptr<ObjectStore> http_store(Url base, Http& http, RetryOptions retry, Secret token) {
-  return std::make_unique<HttpStore>(std::move(base), http, std::move(retry), std::move(token));
+std::unique_ptr<io::ObjectSource> http_store(Url base, StoreAccess access, Secret token) {
+  return std::make_unique<HttpStore>(std::move(base), std::move(access), std::move(token));
 }
 
 }  // namespace shardkit::net

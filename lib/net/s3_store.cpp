@@ -121,55 +121,92 @@ const char* remedy_for(const S3ErrorBody& body, int status, bool is_anonymous) {
 /// are followed here: another host gets neither signature nor token, only what its address contains.
 class S3Store final : public RemoteStore {
  public:
-  S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry)
-      : RemoteStore(http, std::move(retry)),
-        bucket_(std::move(bucket)),
-        location_(fmt::format("{}://{}", settings.scheme, bucket_)),
-        credentials_(credentials),
+  S3Store(S3Location folder, S3Settings settings, std::shared_ptr<CredentialCache> credentials, StoreAccess access)
+      : RemoteStore(std::move(access)),
+        bucket_(std::move(folder.bucket)),
+        prefix_(std::move(folder.key)),
+        bucket_address_(fmt::format("{}://{}", settings.scheme, bucket_)),
+        credentials_(std::move(credentials)),
         settings_(std::move(settings)) {
+    if (!prefix_.empty() && !prefix_.ends_with('/')) prefix_ += '/';
+    location_ = prefix_.empty() ? bucket_address_ : address_of_key(prefix_.substr(0, prefix_.size() - 1));
     if (const auto point = parse_access_point(bucket_)) settings_.region = point->region;
   }
 
   const std::string& location() const override { return location_; }
-  std::string name_of(const std::string& key) const override { return location_ + '/' + key; }
+  std::string address_of(const std::string& name) const override { return address_of_key(key_of(name)); }
 
-  /// By ListObjectsV2, a thousand keys a page, in the order of their bytes.
-  void list(const std::string& prefix, const std::string& delimiter, const std::function<void(const ObjectPage&)>& each,
-            const std::stop_token& stop) override {
-    Request request{""};
+  std::vector<io::ObjectInfo> list(const std::string& folder) override {
+    const std::string prefix = folder_prefix(folder);
+    std::vector<io::ObjectInfo> found;
+    for_each_page(prefix, "", [&](S3Listing& page) {
+      for (io::ObjectInfo& object : page.objects) {
+        if (object.name.ends_with('/') || !object.name.starts_with(prefix)) continue;
+        object.name.erase(0, prefix_.size());
+        found.push_back(std::move(object));
+      }
+    });
+    std::ranges::sort(found, {}, &io::ObjectInfo::name);
+    return found;
+  }
+
+  std::vector<std::string> names_in(const std::string& folder) override {
+    const std::string prefix = folder_prefix(folder);
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& key) {
+      if (key.size() > prefix.size()) names.push_back(key.substr(prefix_.size()));
+    };
+    for_each_page(prefix, "/", [&](S3Listing& page) {
+      for (const io::ObjectInfo& object : page.objects) add(object.name);
+      for (const std::string& below : page.prefixes) add(below);
+    });
+    return names;
+  }
+
+  /// By HEAD. A refusal is repeated with GET for the reason, which HEAD cannot contain.
+  std::optional<io::ObjectInfo> find(const std::string& name) override {
+    Request request{key_of(name), "HEAD"};
+    if (knows_checksums()) request.headers.add("x-amz-checksum-mode", "ENABLED");
+    const Answer answer = persist(request, [](const HttpResponse&) { return BodyWriter(); });
+    if (answer.response.status == 404) return std::nullopt;
+    if (answer.error) throw Error(*answer.error);
+    const HttpHeaders& headers = answer.response.headers;
+    if (const auto size = answer.response.content_length())
+      return io::ObjectInfo{name, *size, object_version(headers), object_checksum(headers)};
+    const std::string address = address_of(name);
+    throw Error(ErrorCode::corrupt, At{address}, "'{}': the store does not report its size", address);
+  }
+
+  bool knows_checksums() const override { return bucket_address_.starts_with("s3:"); }
+
+ private:
+  std::string key_of(const std::string& name) const override { return prefix_ + name; }
+  std::string address_of_key(const std::string& key) const { return bucket_address_ + '/' + key; }
+  std::string folder_prefix(const std::string& folder) const {
+    return folder.empty() ? prefix_ : prefix_ + folder + '/';
+  }
+
+  /// By ListObjectsV2, a thousand keys a page, in the order of their bytes. With a `delimiter`, keys that contain it
+  /// after the prefix are grouped into prefixes.
+  void for_each_page(const std::string& prefix, const std::string& delimiter,
+                     const std::function<void(S3Listing&)>& each) {
     for (std::string token;;) {
+      Request request{""};
       request.query = {{"list-type", "2"}, {"encoding-type", "url"}};  // XML cannot contain every key
       if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
       if (!delimiter.empty()) request.query.emplace_back("delimiter", delimiter);
       if (!token.empty()) request.query.emplace_back("continuation-token", token);
-      S3Listing listing = list_page(request, stop);
-      each(listing.page);
+      S3Listing listing = list_page(request);
+      each(listing);
       if (listing.next_token.empty()) return;
       if (listing.next_token == token) {
-        throw Error(ErrorCode::corrupt, At{location_}, "'{}': the store sent the same page of its listing again",
-                    location_);
+        throw Error(ErrorCode::corrupt, At{bucket_address_}, "'{}': the store sent the same page of its listing again",
+                    bucket_address_);
       }
       token = std::move(listing.next_token);
     }
   }
 
-  /// By HEAD. A refusal is repeated with GET for the reason, which HEAD cannot contain.
-  std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
-    Request request{key, "HEAD"};
-    if (knows_checksums()) request.headers.add("x-amz-checksum-mode", "ENABLED");
-    const Answer answer = persist(
-        request, [](const HttpResponse&) { return BodyWriter(); }, stop);
-    if (answer.response.status == 404) return std::nullopt;
-    if (answer.error) throw Error(*answer.error);
-    const HttpHeaders& headers = answer.response.headers;
-    if (const auto size = answer.response.content_length())
-      return io::ObjectInfo{key, *size, object_version(headers), object_checksum(headers)};
-    throw Error(ErrorCode::corrupt, At{name_of(key)}, "'{}': the store does not report its size", name_of(key));
-  }
-
-  bool knows_checksums() const override { return location_.starts_with("s3:"); }
-
- private:
   RemoteStore::Answer attempt(const Request& request, const HeadHandler& on_success,
                               const std::stop_token& stop) override {
     for (int regions = 0;; ++regions) {
@@ -211,9 +248,10 @@ class S3Store final : public RemoteStore {
     result.region = settings.region;
     result.skew_seconds = skew_seconds_;
     try {
-      if (credentials_ != nullptr) result.credentials = credentials_->get(stop);
+      if (credentials_) result.credentials = credentials_->get(stop);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("'{}': {}", name_of(request.key), error.what()), name_of(request.key));
+      throw Error(error.code(), fmt::format("'{}': {}", address_of_key(request.key), error.what()),
+                  address_of_key(request.key));
     }
     HttpRequest message;
     message.method = request.method;
@@ -257,14 +295,13 @@ class S3Store final : public RemoteStore {
   }
 
   Error error_of(const Request& request, int status, const S3ErrorBody& body, const AnswerVerdict& verdict) const {
-    const std::string name = request.key.empty() ? location_ : name_of(request.key);
+    const std::string name = request.key.empty() ? bucket_address_ : address_of_key(request.key);
     const S3Settings now = settings();
     const std::string at = now.endpoint ? fmt::format(" at '{}'", now.endpoint->display()) : "";
-    return Error(
-        verdict.code,
-        fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
-                    body.message.empty() ? "" : ": ", body.message, remedy_for(body, status, credentials_ == nullptr)),
-        name);
+    return Error(verdict.code,
+                 fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
+                             body.message.empty() ? "" : ": ", body.message, remedy_for(body, status, !credentials_)),
+                 name);
   }
 
   /// True if the response names another region, which is then used.
@@ -288,13 +325,13 @@ class S3Store final : public RemoteStore {
   }
 
   /// A page that is broken, or contains an error despite status 200, is requested again like a failed request.
-  S3Listing list_page(const Request& request, const std::stop_token& stop) {
-    for (Attempts attempts(retry(), stop);;) {
+  S3Listing list_page(const Request& request) {
+    for (Attempts attempts(retry(), stop());;) {
       std::string text;
-      Answer answer = persist(request, collect_body(text, kLongestPage), stop);
+      Answer answer = persist(request, collect_body(text, kLongestPage));
       if (answer.error) throw Error(*answer.error);
       try {
-        return read_listing(text, location_);
+        return read_listing(text, bucket_address_);
       } catch (const Error& broken) {
         const S3ErrorBody body = read_error_body(text);
         AnswerVerdict verdict = judge(answer.response.status, body.code);
@@ -312,8 +349,10 @@ class S3Store final : public RemoteStore {
   }
 
   const std::string bucket_;
-  const std::string location_;
-  CredentialCache* credentials_;
+  std::string prefix_;  ///< of all keys; empty, or ends with '/'
+  const std::string bucket_address_;
+  std::string location_;
+  const std::shared_ptr<CredentialCache> credentials_;
   mutable std::mutex mutex_;
   S3Settings settings_;
   std::atomic<std::int64_t> skew_seconds_ = 0;  ///< offset of the store's clock
@@ -321,9 +360,9 @@ class S3Store final : public RemoteStore {
 
 }  // namespace
 
-std::unique_ptr<ObjectStore> s3_store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials,
-                                      RetryOptions retry) {
-  return std::make_unique<S3Store>(std::move(bucket), std::move(settings), http, credentials, std::move(retry));
+std::unique_ptr<io::ObjectSource> s3_store(S3Location folder, S3Settings settings,
+                                           std::shared_ptr<CredentialCache> credentials, StoreAccess access) {
+  return std::make_unique<S3Store>(std::move(folder), std::move(settings), std::move(credentials), std::move(access));
 }
 
 }  // namespace shardkit::net

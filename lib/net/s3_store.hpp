@@ -6,7 +6,7 @@
 
 #include "net/credential_providers.hpp"
 #include "net/credentials.hpp"
-#include "net/object_store.hpp"
+#include "net/remote_store.hpp"
 #include "net/url.hpp"
 
 namespace shardkit::net {
@@ -42,9 +42,10 @@ S3Settings google_settings(const S3Options& options);
 /// with a path at other endpoints, or if the name does not fit a host (dots, capitals, '_'). Its query is empty.
 Url s3_url(const S3Settings& settings, const std::string& bucket, const std::string& key);
 
-/// One bucket, or access point, of AWS S3 or a compatible store. `credentials` null: anonymous. The references outlive
-/// the store.
-std::unique_ptr<ObjectStore> s3_store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials,
-                                      RetryOptions retry = {});
+/// The objects below `folder.key` in a bucket, or access point, of AWS S3 or a compatible store: "train" and "train/"
+/// are the same folder. Objects whose names end in '/', which consoles make to show empty folders, are left out of
+/// list(). `credentials` null: anonymous.
+std::unique_ptr<io::ObjectSource> s3_store(S3Location folder, S3Settings settings,
+                                           std::shared_ptr<CredentialCache> credentials, StoreAccess access);
 
 }  // namespace shardkit::net

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "net/memory_store.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -96,11 +95,4 @@ TEST_CASE("a name that encoding does not preserve is requested by its exact URL"
   CHECK_FALSE(encodes_again(parse_location("http://h/a%2Fb.tar"), "a%2Fb.tar"));
   CHECK_FALSE(encodes_again(parse_location("http://h/a=b.tar"), "a=b.tar"));
   CHECK(encodes_again(parse_location("s3://bucket/a%2F=b"), "a%2F=b"));
-}
-
-TEST_CASE("an address of any registered scheme is a place") {
-  CHECK(failure_of([] { parse_location("mem://bucket/x"); }) == ErrorCode::unsupported);
-  MemoryStore::register_scheme();
-  CHECK(parse_location("mem://bucket/a/b.tar").store() == "mem://bucket");
-  CHECK(in_list("mem://bucket/train/list.txt", "../b.tar") == "mem://bucket/b.tar");
 }

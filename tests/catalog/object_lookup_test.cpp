@@ -36,7 +36,7 @@ TEST_CASE("all names are looked up, and the answers stand in their order") {
 
 TEST_CASE("a store that cannot list is asked for each, on several connections") {
   const StoreServer server{{"a.tar", "1"}, {"b.tar", "22"}};
-  const auto source = store_source(StoreOpener({}).open(server.url()), {});
+  const auto source = StoreOpener({}).open(server.url());
   const auto found = find_all(*source, {"b.tar", "c.tar", "a.tar"}, {}, 3);
   CHECK(found[0]->size == 2);
   CHECK_FALSE(found[1]);
@@ -46,7 +46,7 @@ TEST_CASE("a store that cannot list is asked for each, on several connections") 
 TEST_CASE("the first failure ends the look-up, a stop too") {
   StoreServer server{{"a.tar", "1"}};
   server.refuse("b.tar", 403);
-  const auto source = store_source(StoreOpener({}).open(server.url()), {});
+  const auto source = StoreOpener({}).open(server.url());
   CHECK(failure_of([&] { find_all(*source, {"a.tar", "b.tar"}, {}, 2); }) == ErrorCode::denied);
   std::stop_source stop;
   stop.request_stop();

@@ -8,7 +8,7 @@
 #include "fuzz/fuzz.hpp"
 #include "net/aws_profile.hpp"
 #include "net/http_client.hpp"
-#include "net/object_store.hpp"
+#include "net/remote_store.hpp"
 #include "net/retry.hpp"
 
 using namespace shardkit;

@@ -32,21 +32,21 @@ TEST_CASE("a page holds objects, prefixes and where to go on") {
       "<Contents><Key>a%2Fb+c%2B.tar</Key><Size>12</Size><ETag>&quot;d41d-2&quot;</ETag></Contents>"
       "<Contents><Key>z</Key><Size>18446744073709551615</Size></Contents>"
       "<CommonPrefixes><Prefix>sub%2F</Prefix></CommonPrefixes>");
-  REQUIRE(page.page.objects.size() == 2);
-  CHECK(page.page.objects[0].name == "a/b c+.tar");
-  CHECK(page.page.objects[0].size == 12);
-  CHECK(page.page.objects[0].version == "\"d41d-2\"");
-  CHECK(page.page.objects[1].size == 18446744073709551615U);
-  CHECK(page.page.prefixes == std::vector<std::string>{"sub/"});
+  REQUIRE(page.objects.size() == 2);
+  CHECK(page.objects[0].name == "a/b c+.tar");
+  CHECK(page.objects[0].size == 12);
+  CHECK(page.objects[0].version == "\"d41d-2\"");
+  CHECK(page.objects[1].size == 18446744073709551615U);
+  CHECK(page.prefixes == std::vector<std::string>{"sub/"});
   CHECK(page.next_token == "a+b%20<");
 }
 
 TEST_CASE("keys are decoded only where the store says that it encoded them") {
   const std::string entry = "<Contents><Key>a%2Fb+c</Key><Size>1</Size></Contents>";
-  CHECK(read(kLast + entry).page.objects[0].name == "a%2Fb+c");
-  CHECK(read(kLast + "<EncodingType>url</EncodingType>" + entry).page.objects[0].name == "a/b c");
-  CHECK(read(kLast + "<Contents><Key> &amp;&#9;x </Key><Size>1</Size></Contents>").page.objects[0].name == " &\tx ");
-  CHECK(read(kLast + "<Contents><Key> </Key><Size>1</Size></Contents>").page.objects[0].name == " ");
+  CHECK(read(kLast + entry).objects[0].name == "a%2Fb+c");
+  CHECK(read(kLast + "<EncodingType>url</EncodingType>" + entry).objects[0].name == "a/b c");
+  CHECK(read(kLast + "<Contents><Key> &amp;&#9;x </Key><Size>1</Size></Contents>").objects[0].name == " &\tx ");
+  CHECK(read(kLast + "<Contents><Key> </Key><Size>1</Size></Contents>").objects[0].name == " ");
 }
 
 TEST_CASE("a token of bytes that XML should not hold comes as it is") {
@@ -57,7 +57,7 @@ TEST_CASE("a token of bytes that XML should not hold comes as it is") {
 }
 
 TEST_CASE("an empty listing is one") {
-  CHECK(read(kLast).page.objects.empty());
+  CHECK(read(kLast).objects.empty());
   CHECK(read(kLast).next_token.empty());
 }
 

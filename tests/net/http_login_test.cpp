@@ -5,7 +5,7 @@
 
 #include "net/fake_cloud.hpp"
 #include "net/object_server.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -28,8 +28,7 @@ struct Servers {
     StoreOpener opener(options);
     if (trusted) opener.trust(parse_url(server.url()));
     server.next({ObjectServer::answer(302, fmt::format("Location: {}\r\n", location))});
-    const OpenStore open = opener.open(server.url("/x.tar"));
-    CHECK(open.store->find("", {})->size == 10);
+    CHECK(opener.open(server.url("/x.tar"))->find("")->size == 10);
     const auto elsewhere = other.requests();
     return {server.requests().front().header("authorization"),
             (elsewhere.empty() ? server.requests() : elsewhere).back().header("authorization")};
@@ -72,7 +71,7 @@ TEST_CASE("a login in the URL replaces the token, and without TLS no other machi
   opener.trust(parse_url(server.url()));
   opener.trust(parse_url("http://host.example/"));
   const std::string with_login = fmt::format("http://me:pw@{}", server.url("/x").substr(7));
-  opener.open(with_login).store->find("", {});
+  opener.open(with_login)->find("");
   CHECK(server.requests().back().header("authorization") == "Basic bWU6cHc=");
   CHECK(parse_url("http://localhost/").is_loopback());
   CHECK(parse_url("http://[::1]:80/").is_loopback());
@@ -108,7 +107,7 @@ TEST_CASE("a server that wants a login gets the remedy, and no error has the tok
   Servers servers;
   servers.server.next({ObjectServer::answer(401), ObjectServer::answer(401)});
   StoreOpener opener(servers.options);
-  const auto refusal = [&] { return failure_of([&] { opener.open(servers.server.url("/x")).store->find("", {}); }); };
+  const auto refusal = [&] { return failure_of([&] { opener.open(servers.server.url("/x"))->find(""); }); };
   const Failure without = refusal();
   CHECK(without == ErrorCode::denied);
   CHECK(without.says("SHARDKIT_TOKEN"));

@@ -5,7 +5,7 @@
 #include "net/fake_cloud.hpp"
 #include "net/http_client.hpp"
 #include "net/object_server.hpp"
-#include "net/object_store.hpp"
+#include "net/remote_store.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -18,7 +18,7 @@ namespace {
 /// Files below a URL of a server that breaks as the test wants.
 struct HttpFixture {
   explicit HttpFixture(const std::string& target = "/train/", const std::string& login = "")
-      : store(http_store(parse_url("http://" + login + server.url(target).substr(7)), http, retry())) {}
+      : store(http_store(parse_url("http://" + login + server.url(target).substr(7)), {http, retry()})) {}
 
   RetryOptions retry() {
     RetryOptions options;
@@ -27,14 +27,14 @@ struct HttpFixture {
   }
   std::string get(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length) {
     std::string got;
-    fetched = store->get_range(object, offset, length, [&](Bytes bytes) { got += as_text(bytes); }, {});
+    fetched = store->fetch(object, offset, length, [&](Bytes bytes) { got += as_text(bytes); }, {});
     return got;
   }
 
   FakeClock clock;
-  HttpPool http{HttpOptions{}};
+  std::shared_ptr<Http> http = std::make_shared<HttpPool>(HttpOptions{});
   ObjectServer server{"0123456789"};
-  std::unique_ptr<ObjectStore> store;
+  std::unique_ptr<ObjectSource> store;
   Fetched fetched = Fetched::whole;
 };
 
@@ -42,7 +42,7 @@ struct HttpFixture {
 
 TEST_CASE("a file is found by its first byte, and read by range with its version pinned") {
   HttpFixture web;
-  const auto found = web.store->find("a b.tar", {});
+  const auto found = web.store->find("a b.tar");
   REQUIRE(found);
   CHECK(found->size == 10);
   CHECK(found->version == "\"v1\"");
@@ -58,13 +58,13 @@ TEST_CASE("a file is found by its first byte, and read by range with its version
 
 TEST_CASE("a URL's query goes along with every file, and the URL itself is one") {
   HttpFixture web("/train?sig=secret");
-  web.store->find("x", {});
-  web.store->find("", {});
+  web.store->find("x");
+  web.store->find("");
   CHECK(web.server.requests()[0].target == "/train/x?sig=secret");
   CHECK(web.server.requests()[1].target == "/train?sig=secret");
   CHECK(web.store->location().find("secret") == std::string::npos);
   web.server.next({ObjectServer::answer(403)});
-  const Failure refused = failure_of([&] { web.store->find("x", {}); });
+  const Failure refused = failure_of([&] { web.store->find("x"); });
   CHECK(refused == ErrorCode::denied);
   CHECK_FALSE(refused.says("secret"));
 }
@@ -72,28 +72,28 @@ TEST_CASE("a URL's query goes along with every file, and the URL itself is one")
 TEST_CASE("a server without ranges tells the size, and one that does not say the size is refused") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(200, "ETag: \"v1\"\r\n", "0123456789")});
-  const auto found = web.store->find("x", {});
+  const auto found = web.store->find("x");
   CHECK(found->size == 10);
   web.server.next({ObjectServer::answer(200, "Content-Encoding: gzip\r\n", "compressed")});
-  const Failure compressed = failure_of([&] { web.store->find("x", {}); });
+  const Failure compressed = failure_of([&] { web.store->find("x"); });
   CHECK(compressed == ErrorCode::unsupported);
   CHECK(compressed.says("gzip"));
   const char* packed = "Content-Encoding: gzip\r\nContent-Range: bytes 0-0/9\r\n";
   web.server.next({ObjectServer::answer(206, packed, "0"), ObjectServer::answer(206, packed, "0")});
-  CHECK(failure_of([&] { web.store->find("x.tar", {}); }) == ErrorCode::unsupported);
-  CHECK(web.store->find("x.tar.gz", {})->size == 9);
+  CHECK(failure_of([&] { web.store->find("x.tar"); }) == ErrorCode::unsupported);
+  CHECK(web.store->find("x.tar.gz")->size == 9);
   web.server.next({[](const ServedRequest&, ServerConnection& connection) {
     connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   }});
-  CHECK(failure_of([&] { web.store->find("x", {}); }) == ErrorCode::unsupported);
+  CHECK(failure_of([&] { web.store->find("x"); }) == ErrorCode::unsupported);
   web.server.next({ObjectServer::answer(206, "Content-Range: bytes 0-0/*\r\n", "0")});
-  CHECK(failure_of([&] { web.store->find("x", {}); }) == ErrorCode::unsupported);
+  CHECK(failure_of([&] { web.store->find("x"); }) == ErrorCode::unsupported);
 }
 
 TEST_CASE("an empty file has no first byte") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(416, "Content-Range: bytes */0\r\n")});
-  const auto found = web.store->find("x", {});
+  const auto found = web.store->find("x");
   REQUIRE(found);
   CHECK(found->size == 0);
   CHECK(web.get(*found, 0, 0).empty());
@@ -102,15 +102,15 @@ TEST_CASE("an empty file has no first byte") {
 TEST_CASE("what is not there is no error, what fails for a moment is asked again") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(404)});
-  CHECK_FALSE(web.store->find("x", {}));
+  CHECK_FALSE(web.store->find("x"));
   web.server.next({ObjectServer::answer(502), ObjectServer::answer(503), web.server.cut_after(0)});
-  CHECK(web.store->find("x", {})->size == 10);
+  CHECK(web.store->find("x")->size == 10);
 }
 
 TEST_CASE("without a strong ETag the date or the size tells versions apart") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(206, "ETag: W/\"v1\"\r\nContent-Range: bytes 0-0/10\r\n", "0")});
-  const ObjectInfo weak = web.store->find("x", {}).value();
+  const ObjectInfo weak = web.store->find("x").value();
   web.server.set_etag("W/\"v1\"");
   CHECK(web.get(weak, 0, 3) == "012");
   CHECK(web.server.requests().back().header("if-match").empty());
@@ -120,7 +120,7 @@ TEST_CASE("without a strong ETag the date or the size tells versions apart") {
   const std::string date = "Sun, 30 Aug 2015 12:36:00 GMT";
   web.server.next({ObjectServer::answer(206, "Last-Modified: " + date + "\r\nContent-Range: bytes 0-0/10\r\n", "0"),
                    ObjectServer::answer(412)});
-  const ObjectInfo dated = web.store->find("x", {}).value();
+  const ObjectInfo dated = web.store->find("x").value();
   web.get(dated, 0, 3);
   CHECK(web.fetched == Fetched::changed);
   CHECK(web.server.requests().back().header("if-unmodified-since") == date);
@@ -155,10 +155,10 @@ TEST_CASE("a redirect from TLS to none is refused") {
     }
     int requests = 0;
   };
-  Downgrading http;
-  const auto store = http_store(parse_url("https://host/"), http);
-  CHECK(failure_of([&] { store->find("x", {}); }) == ErrorCode::denied);
-  CHECK(http.requests == 1);
+  const auto http = std::make_shared<Downgrading>();
+  const auto store = http_store(parse_url("https://host/"), {http});
+  CHECK(failure_of([&] { store->find("x"); }) == ErrorCode::denied);
+  CHECK(http->requests == 1);
 }
 
 TEST_CASE("a web page instead of data is named, and is final; a page that is asked for is a file") {
@@ -168,7 +168,7 @@ TEST_CASE("a web page instead of data is named, and is final; a page that is ask
   };
   for (const char* name : {"1.tar", "1.tar.gz", ".shardkit/1.tar.index"}) {
     web.server.next({page});
-    const Failure failure = failure_of([&] { web.store->find(name, {}); });
+    const Failure failure = failure_of([&] { web.store->find(name); });
     CHECK(failure == ErrorCode::denied);
     CHECK(failure.says("web page (text/html) instead of the file"));
     CHECK(failure.says("SHARDKIT_TOKEN"));
@@ -176,7 +176,7 @@ TEST_CASE("a web page instead of data is named, and is final; a page that is ask
   web.server.next({page});
   CHECK(failure_of([&] { web.get({"1.tar", 10, ""}, 0, 3); }) == ErrorCode::denied);
   web.server.next({page});
-  CHECK(web.store->find("index.html", {})->size == 20);
+  CHECK(web.store->find("index.html")->size == 20);
 }
 
 TEST_CASE("a port with TLS that answers plain HTTP with a text of its own is called so") {
@@ -185,7 +185,7 @@ TEST_CASE("a port with TLS that answers plain HTTP with a text of its own is cal
                            "Client sent an HTTP request to an HTTPS server.",
                            "You're speaking plain HTTP to an SSL-enabled server port."}) {
     web.server.next({[text](const ServedRequest&, ServerConnection& connection) { connection.answer(400, "", text); }});
-    const Failure failure = failure_of([&] { web.store->find("1.tar", {}); });
+    const Failure failure = failure_of([&] { web.store->find("1.tar"); });
     CHECK(failure == ErrorCode::unsupported);
     CHECK(failure.says("uses TLS; use https://"));
   }
@@ -194,7 +194,7 @@ TEST_CASE("a port with TLS that answers plain HTTP with a text of its own is cal
 TEST_CASE("a manifest never comes from a cache on the way, another file only until it is found wrong") {
   HttpFixture web;
   const auto cache_control = [&](const std::string& name) {
-    web.store->find(name, {});
+    web.store->find(name);
     return web.server.requests().back().header("cache-control");
   };
   CHECK(cache_control("manifest.json") == "no-cache");
@@ -207,5 +207,6 @@ TEST_CASE("a manifest never comes from a cache on the way, another file only unt
 
 TEST_CASE("HTTP has no listing") {
   HttpFixture web;
-  CHECK(failure_of([&] { web.store->list("", "", [](const ObjectPage&) {}, {}); }) == ErrorCode::unsupported);
+  CHECK(web.store->names_in("").empty());
+  CHECK(failure_of([&] { web.store->list(); }) == ErrorCode::unsupported);
 }

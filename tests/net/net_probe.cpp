@@ -1,9 +1,9 @@
 // Lets tests in Python drive the store client: one JSON document on standard output, exit 0; or the error as
 // {"error": {"code", "text"}}, exit 1.
 //
-//   net_probe list ADDRESS [DELIMITER]
-//   net_probe find ADDRESS
-//   net_probe get ADDRESS OFFSET LENGTH FILE    (LENGTH "all": in one stream)
+//   net_probe list ADDRESS
+//   net_probe find ADDRESS NAME
+//   net_probe get ADDRESS NAME OFFSET LENGTH FILE    (LENGTH "all": in one stream)
 //
 // Keys may hold bytes that no JSON can: they are printed percent-encoded.
 
@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 #include "net/url.hpp"
 #include "system/probe.hpp"
 
@@ -32,21 +32,15 @@ json described(const ObjectInfo& object) {
   return {{"key", percent_encode(object.name)}, {"size", object.size}, {"version", object.version}};
 }
 
-json list(const OpenStore& open, const std::string& delimiter) {
-  json result = {{"objects", json::array()}, {"prefixes", json::array()}, {"pages", 0}};
-  open.store->list(open.key, delimiter,
-                   [&](const ObjectPage& page) {
-                     result["pages"] = result["pages"].get<int>() + 1;
-                     for (const ObjectInfo& object : page.objects) result["objects"].push_back(described(object));
-                     for (const std::string& prefix : page.prefixes)
-                       result["prefixes"].push_back(percent_encode(prefix));
-                   },
-                   {});
+json list(ObjectSource& source) {
+  json result = {{"objects", json::array()}, {"names", json::array()}};
+  for (const ObjectInfo& object : source.list()) result["objects"].push_back(described(object));
+  for (const std::string& name : source.names_in("")) result["names"].push_back(percent_encode(name));
   return result;
 }
 
-json find(const OpenStore& open) {
-  const auto found = open.store->find(open.key, {});
+json find(ObjectSource& source, const std::string& name) {
+  const auto found = source.find(name);
   return found ? described(*found) : json();
 }
 
@@ -55,8 +49,9 @@ const char* name_of(Fetched fetched) {
   return fetched == Fetched::whole ? "whole" : "changed";
 }
 
-json get(const OpenStore& open, const std::string& offset, const std::string& length, const std::string& path) {
-  const auto found = open.store->find(open.key, {});
+json get(ObjectSource& source, const std::string& name, const std::string& offset, const std::string& length,
+         const std::string& path) {
+  const auto found = source.find(name);
   if (!found) return nullptr;
   std::ofstream out;
   const auto start = [&]() -> BodyWriter {
@@ -64,9 +59,8 @@ json get(const OpenStore& open, const std::string& offset, const std::string& le
     out.open(path, std::ios::binary | std::ios::trunc);
     return [&](Bytes bytes) { out << as_text(bytes); };
   };
-  const Fetched fetched = length == "all"
-                              ? open.store->get_whole(*found, start, {})
-                              : open.store->get_range(*found, std::stoull(offset), std::stoull(length), start(), {});
+  const Fetched fetched = length == "all" ? source.fetch_whole(*found, start, {})
+                                          : source.fetch(*found, std::stoull(offset), std::stoull(length), start(), {});
   return {{"fetched", name_of(fetched)}};
 }
 
@@ -74,10 +68,10 @@ json run(const std::vector<std::string>& words) {
   StoreOptions options;
   options.retry.attempts = 3;
   options.s3.anonymous = process_environment()("NET_PROBE_ANONYMOUS").has_value();
-  const OpenStore open = StoreOpener(options).open(words.at(1));
-  if (words[0] == "list") return list(open, words.size() > 2 ? words[2] : "");
-  if (words[0] == "find") return find(open);
-  return get(open, words.at(2), words.at(3), words.at(4));
+  const auto source = StoreOpener(options).open(words.at(1));
+  if (words[0] == "list") return list(*source);
+  if (words[0] == "find") return find(*source, words.at(2));
+  return get(*source, words.at(2), words.at(3), words.at(4), words.at(5));
 }
 
 }  // namespace

@@ -51,13 +51,16 @@ class S3Test(unittest.TestCase):
                                   timeout=120, env={**clean, **keys, **environment})
         return json.loads(finished.stdout)
 
-    def get(self, address, offset=0, length="all"):
+    def find(self, bucket, key):
+        return self.probe("find", f"s3://{bucket}", key)
+
+    def get(self, bucket, key, offset=0, length="all"):
         target = self.folder / "got"
-        self.assertEqual(self.probe("get", address, offset, length, target), {"fetched": "whole"}, address)
+        self.assertEqual(self.probe("get", f"s3://{bucket}", key, offset, length, target), {"fetched": "whole"}, key)
         return target.read_bytes()
 
-    def listed(self, address, *more):
-        listing = self.probe("list", address, *more)
+    def listed(self, address):
+        listing = self.probe("list", address)
         self.assertNotIn("error", listing)
         listing["keys"] = [urllib.parse.unquote(item["key"]) for item in listing["objects"]]
         return listing
@@ -68,29 +71,28 @@ class Names(S3Test):
         for key in ODD_KEYS:
             self.upload.put("odd", key, key.encode() * 3)
         listing = self.listed("s3://odd")
-        self.assertEqual(sorted(listing["keys"]), sorted(ODD_KEYS))
+        self.assertEqual(sorted(listing["keys"]), sorted(set(ODD_KEYS) - {"folder/"}))
         for key, item in zip(listing["keys"], listing["objects"]):
             with self.subTest(key=key):
                 content = key.encode() * 3
-                found = self.probe("find", f"s3://odd/{key}")
+                found = self.find("odd", key)
                 self.assertEqual(urllib.parse.unquote(found["key"]), key)
                 self.assertEqual((found["size"], found["version"]), (len(content), item["version"]))
-                self.assertEqual(self.get(f"s3://odd/{key}"), content)
-                self.assertEqual(self.get(f"s3://odd/{key}", 1, 2), content[1:3])
+                self.assertEqual(self.get("odd", key), content)
+                self.assertEqual(self.get("odd", key, 1, 2), content[1:3])
 
-    def test_prefixes_and_delimiters_may_be_odd_too(self):
+    def test_folders_may_have_odd_names_too(self):
         for key in ("a +%/1", "a +%/2", "a +%&/3", "b"):
             self.upload.put("dotted.name", key, b"x")
-        self.assertEqual(self.listed("s3://dotted.name/a +%/")["keys"], ["a +%/1", "a +%/2"])
-        listing = self.listed("s3://dotted.name/a", "/")
-        self.assertEqual([urllib.parse.unquote(prefix) for prefix in listing["prefixes"]], ["a +%&/", "a +%/"])
+        self.assertEqual(self.listed("s3://dotted.name/a +%/")["keys"], ["1", "2"])
+        names = sorted(urllib.parse.unquote(name) for name in self.listed("s3://dotted.name")["names"])
+        self.assertEqual(names, ["a +%&/", "a +%/", "b"])
 
     def test_a_long_listing_comes_in_pages_whose_tokens_are_odd_keys(self):
         for key in PAGED:
             self.upload.put("paged", key, b"")
-        listing = self.listed("s3://paged/page/")
+        listing = self.listed("s3://paged")
         self.assertEqual(listing["keys"], sorted(PAGED, key=str.encode))
-        self.assertGreater(listing["pages"], 1)
 
 
 class Bytes(S3Test):
@@ -99,18 +101,18 @@ class Bytes(S3Test):
         parts = [random.randbytes(5 << 20), random.randbytes(5 << 20), random.randbytes(12345)]
         self.upload.put_parts("parts", "big", parts)
         content = b"".join(parts)
-        found = self.probe("find", "s3://parts/big")
+        found = self.find("parts", "big")
         self.assertEqual(found["size"], len(content))
         self.assertTrue(found["version"].endswith('-3"'), found)
-        self.assertEqual(hashlib.sha256(self.get("s3://parts/big")).digest(), hashlib.sha256(content).digest())
+        self.assertEqual(hashlib.sha256(self.get("parts", "big")).digest(), hashlib.sha256(content).digest())
         border = 5 << 20
-        self.assertEqual(self.get("s3://parts/big", border - 10, 20), content[border - 10:border + 10])
-        self.assertEqual(self.get("s3://parts/big", len(content) - 1, 1), content[-1:])
+        self.assertEqual(self.get("parts", "big", border - 10, 20), content[border - 10:border + 10])
+        self.assertEqual(self.get("parts", "big", len(content) - 1, 1), content[-1:])
 
     def test_an_empty_object(self):
         self.upload.put("parts", "empty", b"")
-        self.assertEqual(self.probe("find", "s3://parts/empty")["size"], 0)
-        self.assertEqual(self.get("s3://parts/empty"), b"")
+        self.assertEqual(self.find("parts", "empty")["size"], 0)
+        self.assertEqual(self.get("parts", "empty"), b"")
 
     def test_of_a_versioned_object_the_newest_is_read(self):
         enabled = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
@@ -120,8 +122,8 @@ class Bytes(S3Test):
         self.upload.put("versions", "gone", b"x")
         self.upload.request("DELETE", "versions", "gone")
         self.assertEqual(self.listed("s3://versions")["keys"], ["key"])
-        self.assertEqual(self.get("s3://versions/key"), b"newer")
-        self.assertIsNone(self.probe("find", "s3://versions/gone"))
+        self.assertEqual(self.get("versions", "key"), b"newer")
+        self.assertIsNone(self.find("versions", "gone"))
 
 
 class Refusals(S3Test):
@@ -130,11 +132,11 @@ class Refusals(S3Test):
 
     def test_what_is_not_there_is_distinguished_from_what_may_not_be_read(self):
         self.upload.put("parts", "private", b"secret")
-        self.assertIsNone(self.probe("find", "s3://parts/absent"))
+        self.assertIsNone(self.find("parts", "absent"))
         self.assertEqual(self.error("list", "s3://no-such-bucket")["code"], "not_found")
         self.assertEqual(self.error("list", "s3://parts", NET_PROBE_ANONYMOUS="1")["code"], "denied")
-        self.assertEqual(self.error("find", "s3://parts/private", NET_PROBE_ANONYMOUS="1")["code"], "denied")
-        wrong = self.error("find", "s3://parts/private", AWS_SECRET_ACCESS_KEY="wrong-one")
+        self.assertEqual(self.error("find", "s3://parts", "private", NET_PROBE_ANONYMOUS="1")["code"], "denied")
+        wrong = self.error("find", "s3://parts", "private", AWS_SECRET_ACCESS_KEY="wrong-one")
         self.assertEqual(wrong["code"], "denied")
         self.assertIn("SignatureDoesNotMatch", wrong["text"])
         self.assertNotIn("wrong-one", wrong["text"])
@@ -142,7 +144,7 @@ class Refusals(S3Test):
     def test_what_is_public_needs_no_credentials(self):
         self.upload.put("parts", "public", b"for all", {"x-amz-acl": "public-read"})
         target = self.folder / "got"
-        self.assertEqual(self.probe("get", "s3://parts/public", 4, 3, target, NET_PROBE_ANONYMOUS="1"),
+        self.assertEqual(self.probe("get", "s3://parts", "public", 4, 3, target, NET_PROBE_ANONYMOUS="1"),
                          {"fetched": "whole"})
         self.assertEqual(target.read_bytes(), b"all")
 

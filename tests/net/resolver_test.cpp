@@ -10,7 +10,7 @@
 
 #include "net/http_client.hpp"
 #include "net/object_server.hpp"
-#include "net/object_store.hpp"
+#include "net/remote_store.hpp"
 #include "support/errors.hpp"
 #include "support/fake_clock.hpp"
 
@@ -40,17 +40,17 @@ using namespace shardkit_test;
 namespace {
 
 struct NamedServer {
-  std::unique_ptr<ObjectStore> store_at(const std::string& host) {
+  std::unique_ptr<io::ObjectSource> store_at(const std::string& host) {
     RetryOptions retry;
     retry.clock = &clock;
     retry.on_retry = [this](const RetryEvent& event) { reasons.push_back(event.reason); };
     const std::string port = server.url().substr(server.url().rfind(':'));
-    return http_store(parse_url("http://" + host + port + "/x"), http, retry);
+    return http_store(parse_url("http://" + host + port + "/x"), {http, retry});
   }
 
   ObjectServer server{"0123456789"};
   FakeClock clock;
-  HttpPool http{HttpOptions{}};
+  std::shared_ptr<Http> http = std::make_shared<HttpPool>(HttpOptions{});
   std::vector<std::string> reasons;
 };
 
@@ -58,7 +58,7 @@ struct NamedServer {
 
 TEST_CASE("a name that does not exist is looked up once more, and no more") {
   NamedServer named;
-  const Failure failure = failure_of([&] { named.store_at("unknown.resolver.test")->find("", {}); });
+  const Failure failure = failure_of([&] { named.store_at("unknown.resolver.test")->find(""); });
   CHECK(failure == ErrorCode::network);
   CHECK(failure.says("name not found"));
   CHECK(failure.says("after 2 attempts"));
@@ -68,7 +68,7 @@ TEST_CASE("a name that does not exist is looked up once more, and no more") {
 TEST_CASE("a name server that fails for a moment is asked again until it answers") {
   NamedServer named;
   silences = 8;  // each failure is looked at twice: by libcurl, and for its reason
-  const auto found = named.store_at("later.resolver.test")->find("", {});
+  const auto found = named.store_at("later.resolver.test")->find("");
   REQUIRE(found);
   CHECK(found->size == 10);
   REQUIRE(named.reasons.size() >= 3);

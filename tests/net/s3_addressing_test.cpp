@@ -7,7 +7,7 @@
 #include "net/fake_cloud.hpp"
 #include "net/object_server.hpp"
 #include "net/s3_store.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -43,9 +43,9 @@ struct Bucket {
   explicit Bucket(const std::string& name, S3Settings settings = {}) {
     settings.endpoint = parse_url("http://localhost:" + std::to_string(parse_url(server.url()).port));
     chain.push_back({"a test", [](const std::stop_token&) { return Credentials{test_key(), {}, "a test"}; }});
-    credentials = std::make_unique<CredentialCache>(chain, system::system_clock());
-    const auto store = s3_store(name, settings, http, credentials.get());
-    found = store->find("a b/k+.tar", {});
+    credentials = std::make_shared<CredentialCache>(chain, system::system_clock());
+    const auto store = s3_store({name, ""}, settings, credentials, {http});
+    found = store->find("a b/k+.tar");
     request = server.requests().front();
   }
 
@@ -53,9 +53,9 @@ struct Bucket {
   std::string host() const { return request.header("host").substr(0, request.header("host").find(':')); }
 
   ObjectServer server{"0123456789"};
-  HttpPool http{HttpOptions{}};
+  std::shared_ptr<Http> http = std::make_shared<HttpPool>(HttpOptions{});
   CredentialChain chain;
-  std::unique_ptr<CredentialCache> credentials;
+  std::shared_ptr<CredentialCache> credentials;
   std::optional<io::ObjectInfo> found;
   ServedRequest request;
 };

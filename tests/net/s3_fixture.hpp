@@ -29,21 +29,22 @@ inline shardkit::net::CredentialProvider numbered_keys(bool renews) {
 struct S3Fixture {
   explicit S3Fixture(std::string content = "0123456789", bool renews = true,
                      const shardkit::net::HttpOptions& options = {})
-      : server(std::move(content)), http(options) {
+      : server(std::move(content)), http(std::make_shared<shardkit::net::HttpPool>(options)) {
     shardkit::net::CredentialChain chain;
     chain.push_back(numbered_keys(renews));
-    credentials = std::make_unique<shardkit::net::CredentialCache>(std::move(chain), clock);
-    store = make_store(credentials.get());
+    credentials = std::make_shared<shardkit::net::CredentialCache>(std::move(chain), clock);
+    store = make_store(credentials);
   }
 
-  std::unique_ptr<shardkit::net::ObjectStore> make_store(shardkit::net::CredentialCache* cache) {
+  std::unique_ptr<shardkit::io::ObjectSource> make_store(std::shared_ptr<shardkit::net::CredentialCache> cache,
+                                                         const std::string& folder = {}) {
     shardkit::net::S3Settings settings;
     settings.endpoint = shardkit::net::parse_url(server.url());
     shardkit::net::RetryOptions retry;
     retry.clock = &clock;
     retry.random = [] { return 0.5; };
     retry.on_retry = [this](const shardkit::net::RetryEvent& event) { throttled += event.throttled ? 1 : 0; };
-    return shardkit::net::s3_store("bucket", settings, http, cache, retry);
+    return shardkit::net::s3_store({"bucket", folder}, settings, std::move(cache), {http, retry});
   }
 
   shardkit::io::ObjectInfo object() const { return {"key", server.content().size(), "\"v1\""}; }
@@ -51,7 +52,7 @@ struct S3Fixture {
   /// Bytes [offset, offset + length) of the object; what became of it is in `fetched`.
   std::string get(std::uint64_t offset, std::uint64_t length, const std::stop_token& stop = {}) {
     std::string got;
-    fetched = store->get_range(
+    fetched = store->fetch(
         object(), offset, length, [&](shardkit::Bytes bytes) { got += shardkit::as_text(bytes); }, stop);
     return got;
   }
@@ -65,9 +66,9 @@ struct S3Fixture {
   ObjectServer server;
   FakeClock clock;
   std::atomic<int> throttled = 0;
-  shardkit::net::HttpPool http;
-  std::unique_ptr<shardkit::net::CredentialCache> credentials;
-  std::unique_ptr<shardkit::net::ObjectStore> store;
+  std::shared_ptr<shardkit::net::HttpPool> http;
+  std::shared_ptr<shardkit::net::CredentialCache> credentials;
+  std::unique_ptr<shardkit::io::ObjectSource> store;
   shardkit::io::Fetched fetched = shardkit::io::Fetched::whole;
 };
 

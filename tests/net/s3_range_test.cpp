@@ -212,7 +212,7 @@ TEST_CASE("headers without end are refused") {
 TEST_CASE("what the writer throws is what the caller gets, at once") {
   S3Fixture s3;
   const auto full = [](Bytes) { throw Error(ErrorCode::no_space, "disk full"); };
-  CHECK(failure_of([&] { s3.store->get_range(s3.object(), 0, 10, full, {}); }) == ErrorCode::no_space);
+  CHECK(failure_of([&] { s3.store->fetch(s3.object(), 0, 10, full, {}); }) == ErrorCode::no_space);
   CHECK(s3.server.requests().size() == 1);
 }
 
@@ -237,12 +237,12 @@ TEST_CASE("a whole object comes in one stream that begins anew after a break") {
     ++starts;
     return [&](Bytes bytes) { got += as_text(bytes); };
   };
-  CHECK(s3.store->get_whole(s3.object(), start, {}) == Fetched::whole);
+  CHECK(s3.store->fetch_whole(s3.object(), start, {}) == Fetched::whole);
   CHECK(got == s3.server.content());
   CHECK(starts == 3);
   CHECK(s3.served("range").at(0).empty());
   s3.server.set_etag("\"v2\"");
-  CHECK(s3.store->get_whole(s3.object(), start, {}) == Fetched::changed);
+  CHECK(s3.store->fetch_whole(s3.object(), start, {}) == Fetched::changed);
   s3.server.next({ObjectServer::answer(200, "ETag: \"v1\"\r\n", "short")});
-  CHECK(s3.store->get_whole(s3.object(), start, {}) == Fetched::changed);
+  CHECK(s3.store->fetch_whole(s3.object(), start, {}) == Fetched::changed);
 }

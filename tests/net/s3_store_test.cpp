@@ -28,14 +28,10 @@ std::string page(const Texts& keys, const std::string& next = {}) {
   return body + "</ListBucketResult>";
 }
 
-Texts listed(S3Fixture& s3, const std::string& prefix = {}, const std::string& delimiter = {}) {
-  Texts keys;
-  s3.store->list(prefix, delimiter,
-                 [&](const ObjectPage& part) {
-                   for (const ObjectInfo& object : part.objects) keys.push_back(object.name);
-                 },
-                 {});
-  return keys;
+Texts listed(S3Fixture& s3, const std::string& folder = {}) {
+  Texts names;
+  for (const ObjectInfo& object : s3.store->list(folder)) names.push_back(object.name);
+  return names;
 }
 
 std::string signed_by(const ServedRequest& request) {
@@ -50,14 +46,25 @@ bool shows_secrets(const Failure& failure) {
 
 }  // namespace
 
-TEST_CASE("a listing goes from page to page by the store's token, with a canonical query") {
+TEST_CASE("a listing, sorted by name, goes from page to page by the store's token, with a canonical query") {
   S3Fixture s3;
-  s3.server.next({ObjectServer::answer(200, "", page({"a b", "c+d"}, "t&amp;o k/+")),
-                  ObjectServer::answer(200, "", page({"\xff"}))});
-  CHECK(listed(s3, "a b/", "/") == Texts{"a b", "c+d", "\xff"});
-  CHECK(s3.server.requests()[0].target == "/bucket/?delimiter=%2F&encoding-type=url&list-type=2&prefix=a%20b%2F");
+  s3.server.next({ObjectServer::answer(200, "", page({"a b/2", "a b/+d"}, "t&amp;o k/+")),
+                  ObjectServer::answer(200, "", page({"a b/\xff"}))});
+  CHECK(listed(s3, "a b") == Texts{"a b/+d", "a b/2", "a b/\xff"});
+  CHECK(s3.server.requests()[0].target == "/bucket/?encoding-type=url&list-type=2&prefix=a%20b%2F");
   CHECK(s3.server.requests()[1].target ==
-        "/bucket/?continuation-token=t%26o%20k%2F%2B&delimiter=%2F&encoding-type=url&list-type=2&prefix=a%20b%2F");
+        "/bucket/?continuation-token=t%26o%20k%2F%2B&encoding-type=url&list-type=2&prefix=a%20b%2F");
+}
+
+TEST_CASE("the names in a folder are one listing with a delimiter") {
+  S3Fixture s3;
+  s3.server.next({ObjectServer::answer(
+      200, "",
+      "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a/</Key><Size>0</Size></Contents>"
+      "<Contents><Key>a/1</Key><Size>1</Size></Contents><CommonPrefixes><Prefix>a/b/</Prefix></CommonPrefixes>"
+      "</ListBucketResult>")});
+  CHECK(s3.store->names_in("a") == Texts{"a/1", "a/b/"});
+  CHECK(s3.server.requests()[0].target == "/bucket/?delimiter=%2F&encoding-type=url&list-type=2&prefix=a%2F");
 }
 
 TEST_CASE("a page that is broken or holds an error is asked for again, and handed on once") {
@@ -108,7 +115,7 @@ TEST_CASE("refusals are final, and say who refused what and why") {
 
 TEST_CASE("an object is found with size and version, or is not there") {
   S3Fixture s3;
-  const auto found = s3.store->find("a/ü", {});
+  const auto found = s3.store->find("a/ü");
   REQUIRE(found);
   CHECK(found->name == "a/ü");
   CHECK(found->size == 10);
@@ -116,14 +123,14 @@ TEST_CASE("an object is found with size and version, or is not there") {
   CHECK(s3.server.requests()[0].method == "HEAD");
   CHECK(s3.server.requests()[0].target == "/bucket/a/%C3%BC");
   s3.server.next({ObjectServer::answer(404)});
-  CHECK_FALSE(s3.store->find("b", {}));
+  CHECK_FALSE(s3.store->find("b"));
 }
 
 TEST_CASE("a checksum of the whole object that the store reports is found, others are not") {
   S3Fixture s3;
   const auto found = [&](const std::string& headers) {
     s3.server.next({ObjectServer::answer(200, headers + "Content-Length: 3\r\n")});
-    return s3.store->find("a", {})->checksum;
+    return s3.store->find("a")->checksum;
   };
   CHECK(found("x-amz-checksum-crc32: NSRBwg==\r\n") == Checksum{ChecksumKind::crc32, "352441c2"});
   CHECK(found("x-amz-checksum-sha256: ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=\r\n") ==
@@ -140,11 +147,11 @@ TEST_CASE("a checksum of the whole object that the store reports is found, other
 TEST_CASE("a refused HEAD, which has no body, is asked again by GET for the reason") {
   S3Fixture s3;
   s3.server.next({ObjectServer::answer(403), ObjectServer::s3_error(403, "InvalidAccessKeyId")});
-  const Failure refused = failure_of([&] { s3.store->find("key", {}); });
+  const Failure refused = failure_of([&] { s3.store->find("key"); });
   CHECK(refused == ErrorCode::denied);
   CHECK(refused.says("InvalidAccessKeyId"));
   s3.server.next({ObjectServer::answer(400), ObjectServer::s3_error(400, "ExpiredToken")});
-  CHECK(s3.store->find("key", {})->size == 10);
+  CHECK(s3.store->find("key")->size == 10);
   CHECK(signed_by(s3.server.requests().back()) == "A2");
 }
 

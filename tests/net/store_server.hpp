@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 #include "net/url.hpp"
 #include "support/fault_server.hpp"
 

@@ -71,7 +71,7 @@ class ServedTest(unittest.TestCase):
     def probe(self, url, **environment):
         clean = {name: value for name, value in os.environ.items()
                  if not name.lower().endswith("_proxy") and not name.startswith(("SSL_", "CURL_", "AWS_"))}
-        finished = subprocess.run([os.environ["NET_PROBE"], "find", url], capture_output=True, text=True, timeout=60,
+        finished = subprocess.run([os.environ["NET_PROBE"], "find", url, ""], capture_output=True, text=True, timeout=60,
                                   env={**clean, **environment})
         return json.loads(finished.stdout)
 

@@ -13,7 +13,7 @@
 #include "core/context.hpp"
 #include "core/error.hpp"
 #include "io/object_source.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 #include "stats/latency_histogram.hpp"
 
 /// `iobench read` for URLs, with the same client as stage: the rate by number of connections, the time to the first

@@ -79,13 +79,13 @@ struct WatchSummary {
   // The GPUs in use.
   std::uint64_t most_gpus_in_use = 0;
   WeightedMean gpu_busy;
-  WeightedMean gpu_slowed;  ///< share of the time in which heat or lack of power throttled one
-  WeightedMean link_use;    ///< of the busiest link, relative to its rate
-  std::string lost_gpu;     ///< "GPU 1 (lost)"; empty if there is none
+  WeightedMean gpu_slowed;    ///< share of the time in which heat or lack of power throttled one
+  WeightedMean link_use;      ///< of the busiest link, relative to its rate
+  std::string lost_gpu;       ///< "GPU 1 (lost)"; empty if there is none
+  std::string degraded_link;  ///< "GPU 0 at 0000:17:00.0 has 8 of 16 lanes"; empty if there is none
   // The node without a job.
   std::map<std::uint64_t, StalledRow> stalled;  ///< by pid, with the most processes
   std::map<std::uint64_t, double> stalled_seconds;
-  std::string degraded_link;  ///< "GPU 0 at 0000:17:00.0 has 8 of 16 lanes"; empty if there is none
 
   void add(const WatchRow& row);
   double share(Shortage shortage) const;

@@ -12,7 +12,7 @@
 #include "dataset/stage/stage.hpp"
 #include "formats/brace_pattern.hpp"
 #include "net/retry.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 #include "system/limits.hpp"
 #include "system/storage.hpp"
 
@@ -87,8 +87,7 @@ std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std:
   net::StoreOpener opener(std::move(options));
   std::vector<std::unique_ptr<io::ObjectSource>> peers;
   for (const std::string& pattern : patterns) {
-    for (const std::string& address : formats::expand_braces(pattern))
-      peers.push_back(net::store_source(opener.open(address), stop));
+    for (const std::string& address : formats::expand_braces(pattern)) peers.push_back(opener.open(address, stop));
   }
   return peers;
 }

@@ -12,7 +12,7 @@
 
 #include "bench/read/read_data.hpp"
 #include "bench/read/store_read.hpp"
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 #include "support/fault_server.hpp"
 
 namespace shardkit::test {
@@ -76,8 +76,7 @@ inline bench::ReadResult read_impatiently(const FaultyStore& server, const std::
   net::StoreOptions store;
   store.retry.random = [] { return 0.001; };
   store.retry.on_retry = [&retries](const net::RetryEvent& event) { retries.note(event); };
-  const std::shared_ptr<io::ObjectSource> source =
-      net::store_source(net::StoreOpener(store).open(server.url()), context.stop_token());
+  const std::shared_ptr<io::ObjectSource> source = net::StoreOpener(store).open(server.url(), context.stop_token());
   return bench::read_objects(of_source(source, objects), server.url(), retries, store_options(server.url()), context);
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("a server that never gives anything is an error that says why") {
   RetryCount retries;
   StoreOptions options;
   options.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
-  const std::shared_ptr<shardkit::io::ObjectSource> source = store_source(StoreOpener(options).open(server.url()), {});
+  const std::shared_ptr<shardkit::io::ObjectSource> source = StoreOpener(options).open(server.url());
   try {
     read_objects(of_source(source, {{"a.tar", 200'000, ""}}), "store", retries, store_options(""), context);
     FAIL("nothing came, and that is no error");
@@ -208,7 +208,7 @@ TEST_CASE("a level at which no request ended is not steady") {
   RetryCount retries;
   StoreOptions options;
   options.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
-  const std::shared_ptr<shardkit::io::ObjectSource> source = store_source(StoreOpener(options).open(server.url()), {});
+  const std::shared_ptr<shardkit::io::ObjectSource> source = StoreOpener(options).open(server.url());
   StoreRequests requests(of_source(source, {{"a.tar", 200'000, ""}}), 64U << 10U, 0);
   const LevelTimes times{.warm_up = 0.1, .least = 0.2, .most = 0.3, .ending = 0.1};
   const LevelMeasurement measured = measure_level(requests, retries, 2, times, context);

@@ -7,7 +7,6 @@
 #include "dataset/convert/convert.hpp"
 #include "dataset/plan/plan.hpp"
 #include "dataset/verify/verify.hpp"
-#include "net/memory_store.hpp"
 #include "net/store_server.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
@@ -34,7 +33,7 @@ Files files_below(const std::string& folder) {
   return files;
 }
 
-/// The same images here, below s3://bucket/photos and http://host/bucket/photos, and below mem://bucket/photos.
+/// The same images here, below s3://bucket/photos and http://host/bucket/photos.
 struct Images {
   explicit Images(Files images = {{"ant/1.jpg", "first"},
                                   {"ant/1.json", "{}"},
@@ -50,9 +49,6 @@ struct Images {
       stored["bucket/photos/" + path] = content;
     }
     server.emplace(stored);
-    MemoryStore::register_scheme();
-    MemoryStore::objects().clear();
-    for (const auto& [path, content] : stored) MemoryStore::objects()[path] = content;
   }
 
   ConvertOptions options(const std::string& source, const std::string& target) const {
@@ -112,9 +108,9 @@ const std::string kBucket = "s3://bucket/photos";
 TEST_CASE("a tree in a store becomes the very shards of the same tree here") {
   const Images images;
   images.convert(images.local(), "here");
-  for (const std::string& source : {kBucket, kBucket + "/", std::string("mem://bucket/photos")}) {
+  for (const std::string& source : {kBucket, kBucket + "/"}) {
     CAPTURE(source);
-    const std::string target = fmt::format("there-{}", source.size() + (source.starts_with("mem") ? 100 : 0));
+    const std::string target = fmt::format("there-{}", source.size());
     const ConvertResult result = images.convert(source, target);
     CHECK(result.samples == 4);
     CHECK(images.shards(target) == images.shards("here"));
@@ -272,7 +268,7 @@ TEST_CASE("shards are compared with images in a store") {
 TEST_CASE("names in a store that cannot be files are refused") {
   for (const char* name : {"ant/a//b.jpg", "ant/../b.jpg"}) {
     Images images;
-    MemoryStore::objects()[fmt::format("bucket/photos/{}", name)] = "x";
-    CHECK(failure_of([&] { images.convert("mem://bucket/photos", "out"); }) == ErrorCode::unsupported);
+    images.server->replace(fmt::format("bucket/photos/{}", name), "x");
+    CHECK(failure_of([&] { images.convert(kBucket, "out"); }) == ErrorCode::unsupported);
   }
 }

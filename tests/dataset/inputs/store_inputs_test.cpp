@@ -11,7 +11,6 @@
 #include "dataset/stat/stat.hpp"
 #include "dataset/verify/verify.hpp"
 #include "dataset/verify/verify_support.hpp"
-#include "net/memory_store.hpp"
 #include "net/store_server.hpp"
 #include "support/errors.hpp"
 #include "support/image_tree.hpp"
@@ -298,13 +297,4 @@ TEST_CASE("extract and reshard of a URL write what they write of the folder") {
     reshard(options, ctx);
     CHECK(read_file(to + "r/shard-000000.tar") == read_file(out.path("r-local/shard-000000.tar")));
   }
-}
-
-TEST_CASE("every verb reads a store of another kind, once it has a row") {
-  Shards shards;
-  MemoryStore::register_scheme();
-  for (const auto& [path, content] : shards.server->files()) MemoryStore::objects()[path] = content;
-  CHECK(rows({.shards = {"mem://bucket/set"}}) == rows({.shards = {shards.folder.path()}}));
-  CHECK(codes(verify_url(shards, "mem://bucket/set")).empty());
-  CHECK(cat_text({.shards = {"mem://bucket/set/*.tar"}, .name = "b1.jpg"}) == fake_jpeg("image 1"));
 }

@@ -214,8 +214,7 @@ TEST_CASE("a store that sends elsewhere for its bytes is followed, and no creden
     set.stage({true, true}, dir.path("out"), options);
   }
   SUBCASE("a web server with a login") {
-    const auto source =
-        store_source(StoreOpener(set.options()).open(set.server.url_with_login("me:hush", "/bucket/set")), {});
+    const auto source = StoreOpener(set.options()).open(set.server.url_with_login("me:hush", "/bucket/set"));
     Context ctx;
     stage_on(*posix_file_system(), *source, wanted(into("")), into(dir.path("out")), ctx, steps());
   }

@@ -1,11 +1,10 @@
-#include "net/store_source.hpp"
+#include "net/store_opener.hpp"
 
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "net/memory_store.hpp"
 #include "net/object_server.hpp"
 #include "support/errors.hpp"
 
@@ -42,7 +41,7 @@ std::pair<Fetched, std::string> range(ObjectSource& source, const ObjectInfo& ob
 TEST_CASE("a prefix is a folder: its objects are named relative to it, those that only mark a folder are not there") {
   ObjectServer server("0123456789");
   server.next({ObjectServer::answer(200, "", listing({"train/b", "train/", "train/a/c", "train/a/"}))});
-  const auto source = store_source(StoreOpener(anonymous_at(server)).open("s3://bucket/train"), {});
+  const auto source = StoreOpener(anonymous_at(server)).open("s3://bucket/train");
   CHECK(source->location() == "s3://bucket/train");
   const auto objects = source->list();
   REQUIRE(objects.size() == 2);
@@ -53,7 +52,7 @@ TEST_CASE("a prefix is a folder: its objects are named relative to it, those tha
 
 TEST_CASE("an object reads by range, as long as it is the version that was looked at") {
   ObjectServer server("0123456789");
-  const auto source = store_source(StoreOpener(anonymous_at(server)).open("s3://bucket/train/"), {});
+  const auto source = StoreOpener(anonymous_at(server)).open("s3://bucket/train/");
   const auto object = source->find("x");
   REQUIRE(object);
   CHECK(object->name == "x");
@@ -69,7 +68,7 @@ TEST_CASE("an object reads by range, as long as it is the version that was looke
 TEST_CASE("a web server without ranges is read as a stream") {
   ObjectServer server("0123456789");
   const auto whole = ObjectServer::answer(200, "ETag: \"v1\"\r\n", "0123456789");
-  const auto source = store_source(StoreOpener({}).open(server.url("/data/")), {});
+  const auto source = StoreOpener({}).open(server.url("/data/"));
   CHECK(source->location() == server.url("/data"));
   server.next({whole, whole, whole});
   const auto object = source->find("x");
@@ -77,12 +76,11 @@ TEST_CASE("a web server without ranges is read as a stream") {
 }
 
 TEST_CASE("an object's address shows no secret, and keeps the query behind the path") {
-  const auto web = store_source(StoreOpener({}).open("http://me:pw@host/data?sig=secret"), {});
+  const auto web = StoreOpener({}).open("http://me:pw@host/data?sig=secret");
   CHECK(web->address_of("a b.tar") == "http://host/data/a%20b.tar?...");
   StoreOptions anonymous;
   anonymous.s3.anonymous = true;
-  CHECK(store_source(StoreOpener(anonymous).open("s3://bucket/train"), {})->address_of("x/y") ==
-        "s3://bucket/train/x/y");
+  CHECK(StoreOpener(anonymous).open("s3://bucket/train")->address_of("x/y") == "s3://bucket/train/x/y");
 }
 
 TEST_CASE("stores opened together share their connections, and outlive who opened them") {
@@ -91,8 +89,8 @@ TEST_CASE("stores opened together share their connections, and outlive who opene
   std::unique_ptr<ObjectSource> other;
   {
     StoreOpener opener(anonymous_at(server));
-    one = store_source(opener.open(server.url("/x.tar?sig=1")), {});
-    other = store_source(opener.open("s3://bucket/train"), {});
+    one = opener.open(server.url("/x.tar?sig=1"));
+    other = opener.open("s3://bucket/train");
   }
   CHECK(one->find("")->size == 10);
   one.reset();
@@ -106,7 +104,7 @@ TEST_CASE("stores opened together share their connections, and outlive who opene
 TEST_CASE("gs:// is read as s3:// is, under its own name") {
   ObjectServer server("0123456789");
   server.next({ObjectServer::answer(200, "", listing({"train/a?", "train/b"}))});
-  const auto source = store_source(StoreOpener(anonymous_at(server)).open("gs://bucket/train"), {});
+  const auto source = StoreOpener(anonymous_at(server)).open("gs://bucket/train");
   CHECK(source->location() == "gs://bucket/train");
   CHECK(source->list().size() == 2);
   CHECK(server.requests().back().path() == "/bucket/");
@@ -117,16 +115,4 @@ TEST_CASE("gs:// is read as s3:// is, under its own name") {
 TEST_CASE("other addresses are refused") {
   CHECK(failure_of([] { StoreOpener({}).open("/a/folder"); }) == ErrorCode::usage);
   CHECK(failure_of([] { StoreOpener({}).open("abfs://bucket/x"); }) == ErrorCode::usage);
-}
-
-TEST_CASE("another kind of store is one class and one row of the registry") {
-  CHECK(failure_of([] { StoreOpener({}).open("mem://bucket/x"); }) == ErrorCode::usage);
-  MemoryStore::register_scheme();
-  MemoryStore::objects() = {{"bucket/train/a", "0123"}, {"bucket/train/b/c", "5"}, {"bucket/d", ""}};
-  const auto source = store_source(StoreOpener({}).open("MEM://bucket/train"), {});
-  CHECK(source->location() == "mem://bucket/train");
-  const auto objects = source->list();
-  REQUIRE(objects.size() == 2);
-  CHECK(objects[1].name == "b/c");
-  CHECK(range(*source, objects[0], 1, 2) == std::pair(Fetched::whole, std::string("12")));
 }

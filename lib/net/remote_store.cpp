@@ -1,4 +1,4 @@
-#include "net/object_store.hpp"
+#include "net/remote_store.hpp"
 
 #include <algorithm>
 #include <array>
@@ -160,24 +160,23 @@ RemoteStore::Answer RemoteStore::unanswered(const Error& error) {
   return {{}, verdict, error};
 }
 
-RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandler& on_success,
-                                         const std::stop_token& stop) {
-  for (Attempts attempts(retry_, stop);;) {
-    Answer answer = attempt(request, on_success, stop);
+RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandler& on_success) {
+  for (Attempts attempts(retry(), stop());;) {
+    Answer answer = attempt(request, on_success, stop());
     if (answer.verdict.remedy == RetryDecision::done || answer.verdict.remedy == RetryDecision::fatal) return answer;
-    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
+    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
   }
 }
 
-io::Fetched RemoteStore::get_range(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
-                                   const BodyWriter& write, const std::stop_token& stop) {
+io::Fetched RemoteStore::fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
+                               const BodyWriter& write, const std::stop_token& stop) {
   RangeReader reader(object, offset, length, write);
-  const std::string name = name_of(object.name);
+  const std::string name = address_of(object.name);
   bool is_patient = false;  // a connection that delivered nothing is given another chance to be slow
-  for (Attempts attempts(retry_, stop); !reader.done();) {
+  for (Attempts attempts(retry(), stop); !reader.done();) {
     const std::uint64_t before = reader.next();
     Answer answer = attempt(
-        {object.name, "GET", {}, reader.headers(), !is_patient},
+        {key_of(object.name), "GET", {}, reader.headers(), !is_patient},
         [&](const HttpResponse& head) { return reader.take_head(head, name); }, stop);
     if (reader.outcome()) return *reader.outcome();
     if (reader.done()) break;
@@ -189,15 +188,15 @@ io::Fetched RemoteStore::get_range(const io::ObjectInfo& object, std::uint64_t o
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name,
                            reader.next());
     }
-    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
+    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
   }
   return io::Fetched::whole;
 }
 
-io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
-                                   const std::stop_token& stop) {
-  const std::string name = name_of(object.name);
-  Request request{object.name};
+io::Fetched RemoteStore::fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
+                                     const std::stop_token& stop) {
+  const std::string name = address_of(object.name);
+  Request request{key_of(object.name)};
   pin_version(request.headers, object.version);
   std::uint64_t received = 0;
   bool is_other = false;
@@ -213,7 +212,7 @@ io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::func
       write(bytes);
     };
   };
-  for (Attempts attempts(retry_, stop);;) {
+  for (Attempts attempts(retry(), stop);;) {
     Answer answer = attempt(request, on_success, stop);
     if (is_other) return io::Fetched::changed;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
@@ -222,7 +221,7 @@ io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::func
       answer.verdict = {RetryDecision::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name, received);
     }
-    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
+    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
   }
 }
 
@@ -241,7 +240,7 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
     complete(request, next.same_origin(first));
     HttpResponse response;
     try {
-      response = http_.send(request, on_head, stop);
+      response = access_.http->send(request, on_head, stop);
     } catch (const Error&) {
       if (known) remember_redirect(key, {});
       throw;
@@ -265,7 +264,7 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
 std::optional<Url> RemoteStore::redirected(const std::string& request) {
   const std::scoped_lock lock(mutex_);
   const auto found = redirects_.find(request);
-  if (found == redirects_.end() || found->second.until < retry_.clock->monotonic()) return std::nullopt;
+  if (found == redirects_.end() || found->second.until < retry().clock->monotonic()) return std::nullopt;
   return found->second.url;
 }
 
@@ -273,7 +272,7 @@ void RemoteStore::remember_redirect(const std::string& request, const std::optio
   const std::scoped_lock lock(mutex_);
   if (redirects_.size() >= kMostRemembered) redirects_.clear();
   if (url) {
-    redirects_.insert_or_assign(request, Redirect{*url, retry_.clock->monotonic() + kRemembered});
+    redirects_.insert_or_assign(request, Redirect{*url, retry().clock->monotonic() + kRemembered});
   } else {
     redirects_.erase(request);
   }
