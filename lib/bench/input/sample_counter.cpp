@@ -102,7 +102,7 @@ UnpackCosts measure_unpacking(const InputSet& input, double seconds, Context& co
   return costs;
 }
 
-void UnpackCosts::describe(FieldVisitor& v) {
+void UnpackCosts::describe(FieldList& v) {
   v.field({"shards", Unit::count, "compressed shards; each is unpacked by one thread"}, shards);
   v.field({"samples", Unit::count, "samples that were unpacked"}, samples);
   v.field({"sample", Unit::bytes, "mean size of a sample, as stored"}, sample_bytes);

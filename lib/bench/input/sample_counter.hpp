@@ -79,7 +79,7 @@ struct UnpackCosts {
   double unpacked_sample_bytes = 0;
   double cpu_seconds = 0;  ///< per sample, on one core
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Unpacks compressed shards, one after the other, for at most `seconds`, or five times as long until the first sample.

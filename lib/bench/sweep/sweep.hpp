@@ -65,7 +65,7 @@ struct SweepRow {
   std::optional<double> high;
   bool knee = false;  ///< the smallest value with at least 95 % of the parameter's best rate
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The settings at the knees.
@@ -79,7 +79,7 @@ struct SweepSettings {
   std::optional<std::uint64_t> prefetch;
   std::optional<double> samples_per_second;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct SweepOutcome {
@@ -121,7 +121,7 @@ struct SweepOptions {
   double budget = 180;
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct SweepResult {
@@ -134,7 +134,7 @@ struct SweepResult {
   Neighbors neighbors;       ///< over all points
   bool interrupted = false;  ///< then `rows` are the points before
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Takes at most `budget` seconds, and two more on slow storage: each parameter has its share, in which it tries as

@@ -78,7 +78,7 @@ struct LoaderAdvice {
   bool is_uneven = false;  ///< enough shards, but some GPUs get one more than others, and so more samples
   std::string reshard;     ///< command that writes as many as needed
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Samples per second that `workers` processes for each GPU deliver together; without any, each training process loads

@@ -91,7 +91,7 @@ struct WatchSummary {
   /// The process that waited for storage most of the time; empty if none did for half of it.
   std::optional<StalledRow> stalled_job() const;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct WatchVerdict {
@@ -101,7 +101,7 @@ struct WatchVerdict {
   std::vector<std::string> evidence;  ///< figures that support it, one line each
   std::string remedy;                 ///< what to do; empty if nothing
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"short_of", "bottleneck; compute: none, the GPUs are busy"}, short_of);
     v.field({"share", Unit::ratio, "share of the watched time with this bottleneck"}, share);
     v.field({"text", "the verdict in a line"}, text);
