@@ -14,12 +14,17 @@ class Shares {
   /// The limit starts now. `whole` is the sum of all shares: 1, or less to leave time for something else.
   explicit Shares(double seconds, double whole = 1) : seconds_(seconds), end_(moment_in(seconds)), untaken_(whole) {}
 
-  /// The seconds of the next part.
+  /// The seconds of the next part: its share of the limit, or less if earlier parts took longer than theirs.
   double take(double share) {
-    constexpr double kLeast = 0.05;
+    const double planned = seconds_ * share;
+    return std::max(std::min(planned, take_of_rest(share)), kLeast);
+  }
+
+  /// The same, or more if earlier parts took less.
+  double take_of_rest(double share) {
     const double left = std::max(seconds_until(end_), 0.0) * share / std::max(untaken_, share);
     untaken_ -= share;
-    return std::max(std::min(seconds_ * share, left), kLeast);
+    return std::max(left, kLeast);
   }
 
   /// Whether earlier parts took so long that another one would end more than two seconds after the limit: its last
@@ -30,6 +35,8 @@ class Shares {
   }
 
  private:
+  static constexpr double kLeast = 0.05;
+
   double seconds_;
   std::chrono::steady_clock::time_point end_;
   double untaken_;
