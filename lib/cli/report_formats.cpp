@@ -35,7 +35,7 @@ Json to_json(const std::vector<Warning>& warnings) {
 
 Json host_json(const Report& report) {
   system::HostInfo host = system::this_host();
-  Json json = fields_json(field_tree([&](FieldVisitor& v) { host.describe(v); }));
+  Json json = fields_json(field_tree([&](FieldList& v) { host.describe(v); }));
   json["node"] = system::node_name();
   json["labels"] = Json::object();
   for (const auto& [key, value] : report.labels) json["labels"][key] = value;

@@ -36,7 +36,7 @@ Url parse_endpoint(const std::string& text) {
 
 }  // namespace
 
-S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around) {
+S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around) {
   const AwsProfiles profiles(around);
   const AwsProfile* profile = profiles.find(profile_name(options.profile, around.environment));
   const auto first_of = [&](const std::string& option, std::initializer_list<const char*> variables,
@@ -184,14 +184,14 @@ class S3Store final : public RemoteStore {
       const S3ErrorBody body = reason_of(result, request, stop);
       if (regions < kMostRegions && take_region(result.response, body, result.region)) continue;
       AnswerVerdict verdict = judge(status, body.code);
-      if (verdict.remedy == AnswerRemedy::refresh_credentials) {
+      if (verdict.remedy == RetryDecision::refresh_credentials) {
         if (result.credentials)
           credentials_->renew(*result.credentials, stop);
         else
-          verdict.remedy = AnswerRemedy::fatal;
+          verdict.remedy = RetryDecision::fatal;
       }
-      if (verdict.remedy == AnswerRemedy::correct_clock && !take_clock(result.response, result.skew_seconds))
-        verdict.remedy = AnswerRemedy::fatal;
+      if (verdict.remedy == RetryDecision::correct_clock && !take_clock(result.response, result.skew_seconds))
+        verdict.remedy = RetryDecision::fatal;
       Error error = error_of(request, status, body, verdict);
       return {std::move(result.response), verdict, std::move(error)};
     }
@@ -298,7 +298,7 @@ class S3Store final : public RemoteStore {
       } catch (const Error& broken) {
         const S3ErrorBody body = read_error_body(text);
         AnswerVerdict verdict = judge(answer.response.status, body.code);
-        if (body.code.empty()) verdict = {AnswerRemedy::retry, ErrorCode::corrupt, false};
+        if (body.code.empty()) verdict = {RetryDecision::retry, ErrorCode::corrupt, false};
         answer.error = body.code.empty() ? broken : error_of(request, answer.response.status, body, verdict);
         answer.verdict = verdict;
       }

@@ -12,7 +12,7 @@
 #include "system/node_name.hpp"
 
 using namespace shardkit_test;
-using shardkit::FieldVisitor;
+using shardkit::FieldList;
 using shardkit::Unit;
 
 namespace {
@@ -117,7 +117,7 @@ TEST_CASE("metrics of a list's items are series with the item's label") {
   struct Set {
     std::string path;
     std::uint64_t bytes = 0;
-    void describe(FieldVisitor& v) {
+    void describe(FieldList& v) {
       v.field({"path", "where it lies", shardkit::kLabel}, path);
       v.field({"bytes", Unit::bytes, "its bytes"}, bytes);
     }
@@ -125,7 +125,7 @@ TEST_CASE("metrics of a list's items are series with the item's label") {
   std::vector<Set> sets{{"/a \"b\"\\c", 1}, {"/d", 2}};
   shardkit::cli::Report report;
   report.verb = "work";
-  report.result = shardkit::field_tree([&](FieldVisitor& v) { v.field({"sets", "what there is"}, sets); });
+  report.result = shardkit::field_tree([&](FieldList& v) { v.field({"sets", "what there is"}, sets); });
   const std::string text = shardkit::cli::prometheus_text(report);
   const std::string host = "host=\"" + shardkit::system::node_name() + "\"";
   CHECK(contains(text,
@@ -141,7 +141,7 @@ TEST_CASE("metrics have the labels of the run, and names that other types of met
   struct Failures {
     std::uint64_t total = 3;
     double epoch_hours = 1;
-    void describe(FieldVisitor& v) {
+    void describe(FieldList& v) {
       v.field({"total", Unit::count, "all of them"}, total);
       v.field({"epoch_hours", "time"}, epoch_hours);
     }
@@ -150,7 +150,7 @@ TEST_CASE("metrics have the labels of the run, and names that other types of met
   shardkit::cli::Report report;
   report.verb = "work";
   report.labels = {{"rack", "r7"}};
-  report.result = shardkit::field_tree([&](FieldVisitor& v) { v.field({"failures", "failures"}, failures); });
+  report.result = shardkit::field_tree([&](FieldList& v) { v.field({"failures", "failures"}, failures); });
   const std::string text = shardkit::cli::prometheus_text(report);
   CHECK(contains(text, "\nshardkit_work_failures_all{host=\"" + shardkit::system::node_name() + "\",rack=\"r7\"} 3\n"));
   CHECK_FALSE(contains(text, "hours"));

@@ -299,7 +299,7 @@ AggregateResult aggregate(const AggregateOptions& options, Context& context) {
   return result;
 }
 
-void AggregateOptions::describe(FieldVisitor& v) {
+void AggregateOptions::describe(FieldList& v) {
   v.field({"RESULT", "results of `iobench run` on each node, or folders of them", Role::positional}, results);
   v.field({"group-by", "compare a node only with nodes that have the same value of this label: rack", "LABEL"},
           group_by);
@@ -309,14 +309,14 @@ void AggregateOptions::describe(FieldVisitor& v) {
           alone);
 }
 
-void FleetRate::describe(FieldVisitor& v) {
+void FleetRate::describe(FieldList& v) {
   v.field({"metric", "name of the metric"}, metric);
   v.field({"value", "rate of this node"}, value);
   v.field({"of_median", Unit::factor, "rate divided by the median of its group"}, of_median);
   v.field({"straggler", "true if the node is slow in this metric"}, straggler);
 }
 
-void FleetNode::describe(FieldVisitor& v) {
+void FleetNode::describe(FieldList& v) {
   v.field({"name", "name of the node", kLabel}, name);
   v.field({"group", "value of its label"}, group);
   v.field({"straggler", "true if a rate is below the median of its group by more than 4 deviations and 10 %"},
@@ -332,14 +332,14 @@ void FleetNode::describe(FieldVisitor& v) {
   v.field({"text", "why it is slow or misses the gate"}, text);
 }
 
-void StageSum::describe(FieldVisitor& v) {
+void StageSum::describe(FieldList& v) {
   v.field({"stage", "stage of the run", kLabel}, stage);
   v.field({"common_seconds", Unit::seconds, "seconds in which all nodes ran it"}, seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "sum of all nodes in these seconds"}, bytes_per_second);
   v.field({"samples_per_second", Unit::per_second, "sum of all nodes in these seconds"}, samples_per_second);
 }
 
-void Ceiling::describe(FieldVisitor& v) {
+void Ceiling::describe(FieldList& v) {
   v.field({"alone_bytes_per_second", Unit::bytes_per_second, "rate of a node alone"}, alone_bytes_per_second);
   v.field({"together_bytes_per_second", Unit::bytes_per_second, "rate of all together"}, together_bytes_per_second);
   v.field({"of_sum", Unit::factor, "together divided by the number of nodes times alone"}, of_sum);
@@ -347,7 +347,7 @@ void Ceiling::describe(FieldVisitor& v) {
   v.field({"text", "in a line"}, text);
 }
 
-void AggregateResult::describe(FieldVisitor& v) {
+void AggregateResult::describe(FieldList& v) {
   v.field({"text", "the result in a line"}, text);
   v.field({"nodes_judged", Unit::count, "nodes that are judged"}, nodes);
   v.field({"stragglers", Unit::count, "nodes that are slower than their group"}, stragglers);

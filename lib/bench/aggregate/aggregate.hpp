@@ -23,7 +23,7 @@ struct AggregateOptions {
   std::optional<std::string> gate = {};
   std::optional<std::string> alone = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A rate of a node, compared with those of its group.
@@ -33,7 +33,7 @@ struct FleetRate {
   double of_median = 0;  ///< divided by the median of the group
   bool straggler = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct FleetNode {
@@ -50,7 +50,7 @@ struct FleetNode {
   std::vector<FleetRate> rates;
   std::string text;  ///< why it is listed; empty for a healthy node
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// All nodes in the seconds in which every one ran the stage.
@@ -60,7 +60,7 @@ struct StageSum {
   std::optional<double> bytes_per_second;  ///< of all nodes together
   std::optional<double> samples_per_second;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One node alone, and all together.
@@ -71,7 +71,7 @@ struct Ceiling {
   bool limits = false;
   std::string text;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct AggregateResult {
@@ -88,7 +88,7 @@ struct AggregateResult {
   std::vector<LeftOut> left_out;
 
   bool has_findings() const { return !exclude.empty(); }
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Nodes whose clocks differ by more have no common seconds that can be trusted.

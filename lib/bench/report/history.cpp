@@ -173,14 +173,14 @@ History HistoryReader::history(std::vector<LeftOut> left_out) {
   return history;
 }
 
-void HistoryPoint::describe(FieldVisitor& v) {
+void HistoryPoint::describe(FieldList& v) {
   v.field({"unix_time", Unit::seconds, "start of the run"}, unix_time);
   v.field({"value", "median of the run, in the metric's unit"}, value);
   v.field({"disturbed", "true if the run is shown, but not judged"}, disturbed);
   v.field({"file", "result"}, file);
 }
 
-void NoiseBand::describe(FieldVisitor& v) {
+void NoiseBand::describe(FieldList& v) {
   v.field({"from", Unit::seconds, "first run of the period, as Unix time"}, from);
   v.field({"to", Unit::seconds, "last run of the period"}, to);
   v.field({"median", "median of the period"}, median);
@@ -188,7 +188,7 @@ void NoiseBand::describe(FieldVisitor& v) {
   v.field({"high", "upper end"}, high);
 }
 
-void HistoryChange::describe(FieldVisitor& v) {
+void HistoryChange::describe(FieldList& v) {
   v.field({"unix_time", Unit::seconds, "first run after the change"}, unix_time);
   v.field({"change_ratio", Unit::ratio, "relative change"}, change.ratio);
   v.field({"interval", "interval of the change"}, change.interval);
@@ -197,7 +197,7 @@ void HistoryChange::describe(FieldVisitor& v) {
   v.field({"text", "the change in a line"}, text);
 }
 
-void MetricHistory::describe(FieldVisitor& v) {
+void MetricHistory::describe(FieldList& v) {
   v.field({"metric", "name of the metric"}, metric);
   v.field({"unit", "unit of its values"}, unit);
   v.field({"points", "one for each run"}, points);
@@ -205,7 +205,7 @@ void MetricHistory::describe(FieldVisitor& v) {
   v.field({"changes", "points at which it regressed or improved"}, changes);
 }
 
-void History::describe(FieldVisitor& v) {
+void History::describe(FieldList& v) {
   v.field({"text", "the history in a line"}, text);
   v.field({"node", "node of all runs"}, node);
   v.field({"verb", "what was measured"}, verb);

@@ -21,7 +21,7 @@ struct HistoryPoint {
   bool disturbed = false;  ///< shown, and not judged
   std::string file;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Where the runs of a period lie: their median, and where 95 % of new runs would be.
@@ -32,7 +32,7 @@ struct NoiseBand {
   double low = 0;
   double high = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct HistoryChange {
@@ -41,7 +41,7 @@ struct HistoryChange {
   std::vector<std::string> environment;  ///< what differs from the runs before: "host.kernel: 6.1.0 -> 6.8.0"
   std::string text;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct MetricHistory {
@@ -51,7 +51,7 @@ struct MetricHistory {
   std::vector<NoiseBand> bands;
   std::vector<HistoryChange> changes;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct History {
@@ -62,7 +62,7 @@ struct History {
   std::vector<MetricHistory> metrics;
   std::vector<LeftOut> left_out;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Collects results in any order.

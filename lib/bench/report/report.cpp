@@ -56,7 +56,7 @@ Json envelope_of(std::string_view verb, T result, const Json& last) {
   for (const char* name : {"tool", "host", "started_at"}) {
     if (last.contains(name)) envelope[name] = last.at(name);
   }
-  envelope["result"] = parse_json(json_text(fields_json(field_tree([&](FieldVisitor& v) { result.describe(v); }))));
+  envelope["result"] = parse_json(json_text(fields_json(field_tree([&](FieldList& v) { result.describe(v); }))));
   return envelope;
 }
 
@@ -112,7 +112,7 @@ ReportResult report(const ReportOptions& options, Context& context) {
   return result;
 }
 
-void ReportOptions::describe(FieldVisitor& v) {
+void ReportOptions::describe(FieldList& v) {
   v.field({"RESULT",
            "files written with --json, or folders of them: one is shown, two are compared, a folder or more files are "
            "the history of a node",
@@ -122,7 +122,7 @@ void ReportOptions::describe(FieldVisitor& v) {
   v.field({"redact", "replace names of hosts and paths, for pages that leave the house"}, redact);
 }
 
-void ReportResult::describe(FieldVisitor& v) {
+void ReportResult::describe(FieldList& v) {
   v.field({"kind", "what the page shows: a result, a comparison of two, or the history of a node"}, kind);
   v.field({"headline", "first line of the page"}, headline);
   v.field({"output", "page that was written"}, output);

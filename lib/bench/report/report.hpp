@@ -18,7 +18,7 @@ struct ReportOptions {
   std::string output;
   bool redact = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 enum class ReportKind {
@@ -36,7 +36,7 @@ struct ReportResult {
   std::uint64_t sections = 0;
   std::vector<LeftOut> left_out;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Reads results and publishes the page as options.output: Markdown if its name ends in .md, or HTML. One result is

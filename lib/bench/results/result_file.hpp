@@ -35,7 +35,7 @@ struct LeftOut {
   std::string file;
   std::string reason;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"file", "file that was left out"}, file);
     v.field({"reason", "why"}, reason);
   }

@@ -42,7 +42,7 @@ struct MoreReaders {
   double samples_per_second = 0;
   double bytes_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Measurements on a node, per sample of the data, and the rates that follow; docs/explain/model.md has the formulas.
@@ -131,7 +131,7 @@ struct LadderRow {
   std::optional<double> headroom_ratio;
   std::string note;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct RunRequirement {
@@ -142,7 +142,7 @@ struct RunRequirement {
   double bytes_per_second = 0;
   double h2d_bytes_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What the node feeds, as in the verdict: the rate of the pipeline if it was measured and no link is slower, else
@@ -155,7 +155,7 @@ struct PredictedSupply {
   std::optional<double> au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct Verdict {
@@ -164,7 +164,7 @@ struct Verdict {
   std::string text;    ///< one line
   std::string remedy;  ///< what would close the gap; empty if there is none
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct Conclusion {
@@ -211,7 +211,7 @@ struct TransferStage {
   std::vector<TransferDevice> devices;
   std::vector<TransferRow> rows;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Copies batches and parts of them to one GPU after the other, and checks every byte. A reason for not measuring is in
@@ -226,27 +226,27 @@ struct ReadStageRepetition {
   stats::LatencyQuantiles latency;
   CacheState cache_state = CacheState::none;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct DecodeRepetition {
   double samples_per_second = 0;
   double samples_per_second_per_core = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Of all stages together: measured, or predicted.
 struct SamplesRepetition {
   double samples_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct TransferRepetition {
   double pinned_h2d = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One repetition of all stages.
@@ -257,7 +257,7 @@ struct Repetition {
   std::optional<TransferRepetition> transfer;
   SamplesRepetition predicted;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The repetitions, counted from 1, that provide the stages of a result: those with the median rate.
@@ -267,7 +267,7 @@ struct ShownRepetitions {
   std::optional<std::uint64_t> pipeline;
   std::optional<std::uint64_t> transfer;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A metric over all repetitions.
@@ -279,7 +279,7 @@ struct RepeatedMetric {
   std::optional<stats::Interval> next;
   std::string text;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 Repetition repetition_of(const ReadResult& read, const std::optional<DecodeResult>& decode,
@@ -334,7 +334,7 @@ struct RunOptions : JobOptions {
   CommonStartOptions start = {};
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct RunResult {
@@ -364,7 +364,7 @@ struct RunResult {
   bool has_findings() const { return !conclusion.verdict.ok.value_or(true); }
   /// Throws `failure`, and Error{in_use} if a requirement was missed while others disturbed the measurement.
   void throw_if_failed() const;
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Measures for `budget` seconds with as many files as that allows, spread over all; it may take two seconds longer.

@@ -168,13 +168,13 @@ CommonStart wait_for_start(const CommonStartOptions& options, const std::string&
   return start;
 }
 
-void CommonStartOptions::describe(FieldVisitor& v) {
+void CommonStartOptions::describe(FieldList& v) {
   v.topic("Many nodes");
   v.field({"barrier", "start together: wait in this folder, which all nodes share, until --world nodes are there",
            "DIR", kMayDiffer, kSharedOutput},
           barrier);
   v.field({"world", Unit::count, "with --barrier: how many nodes start together", kMayDiffer, at_least(1),
-           Elsewhere{"nodes"}},
+           Misnomers{"nodes"}},
           world);
   v.field({"barrier-wait", Unit::seconds, "with --barrier: give up after this time", kMayDiffer, above(0)},
           barrier_wait);
@@ -186,7 +186,7 @@ void CommonStartOptions::describe(FieldVisitor& v) {
   v.field({"start-at", "start together: at this time, 2026-11-26T12:00:00Z or @SECONDS", "TIME", kMayDiffer}, start_at);
 }
 
-void CommonStart::describe(FieldVisitor& v) {
+void CommonStart::describe(FieldList& v) {
   v.field({"node", "name of this node"}, node);
   v.field({"started_at_unix", Unit::seconds, "start of the measurement, as Unix time"}, started_at);
   v.field({"clock_offset", Unit::seconds, "this node's clock less that of the file server, from the barrier"},

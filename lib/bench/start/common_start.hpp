@@ -22,7 +22,7 @@ struct CommonStartOptions {
   std::vector<std::string> expect = {};     ///< names, for the message about those that are missing
   std::optional<std::string> start_at = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// How a measurement began.
@@ -33,7 +33,7 @@ struct CommonStart {
   std::optional<double> clock_offset;
   double late = 0;  ///< after the time that was agreed, in seconds
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Names of "node[001-003,007],gpu1" (Slurm's notation), in its order; at most 65536.

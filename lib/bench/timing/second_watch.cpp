@@ -48,7 +48,7 @@ void SecondWatch::look(double seconds) {
   row.measured_seconds = std::min(row.measured_seconds + seconds, 1.0);
 }
 
-void SecondRow::describe(FieldVisitor& v) {
+void SecondRow::describe(FieldList& v) {
   v.field({"unix_time", Unit::seconds, "the second, since 1970"}, unix_time);
   v.field({"stage", "stage of the run"}, stage);
   v.field({"bytes", Unit::bytes, "bytes read in it"}, bytes);

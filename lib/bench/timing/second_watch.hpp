@@ -23,7 +23,7 @@ struct SecondRow {
   std::uint64_t samples = 0;
   double measured_seconds = 0;  ///< of this second, with this stage
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A phase of Progress, and the stage that it belongs to.

@@ -84,12 +84,10 @@ Json schema_of(const std::vector<FieldNode>& nodes, Definitions& definitions) {
 
 Json host_schema(Definitions& definitions) {
   system::HostInfo host;
-  Json schema = schema_of(prototype_tree([&](FieldVisitor& v) { host.describe(v); }), definitions);
-  schema["properties"]["node"] = {{"type", "string"},
-                                  {"description", "SLURMD_NODENAME, NODE_NAME or the host name"}};
-  schema["properties"]["labels"] = {{"type", "object"},
-                                    {"additionalProperties", text()},
-                                    {"description", "of --label"}};
+  Json schema = schema_of(prototype_tree([&](FieldList& v) { host.describe(v); }), definitions);
+  schema["properties"]["node"] = {{"type", "string"}, {"description", "SLURMD_NODENAME, NODE_NAME or the host name"}};
+  schema["properties"]["labels"] = {
+      {"type", "object"}, {"additionalProperties", text()}, {"description", "of --label"}};
   return schema;
 }
 
