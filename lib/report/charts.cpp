@@ -50,7 +50,7 @@ class Drawing {
 
 /// A label on the left and a value on the right, above whatever belongs to both; long labels are cut.
 void caption(Drawing& drawing, double y, const std::string& label, const std::string& value) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMost = 54;
   const std::size_t room = kMost - std::min(value.size(), kMost / 2);
   drawing.text(0, y, label.size() > room ? label.substr(0, room - 3) + "..." : label, "t");
   drawing.text(kWidth, y, value, "t e");
@@ -68,7 +68,7 @@ double round_up(double value) {
 
 /// Names with squares of their colors, in as many lines as they need. Returns the height.
 double legend(Drawing& drawing, std::span<const std::string> names, std::span<const std::string_view> classes) {
-  constexpr double kLetter = 6.6;
+  constexpr double kLetter = 8;
   double x = 0;
   double y = 11;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -235,6 +235,7 @@ void draw_curve(Drawing& drawing, const Frame& frame, const Curve& curve) {
     fmt::format_to(std::back_inserter(dots), "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" class=\"{}\"/>", x, y,
                    class_of(curve.color));
   }
+  if (!curve.joined) path = {};
   drawing.raw(fmt::format("<path d=\"{}\" class=\"curve l-{}\"/>{}", path, class_of(curve.color), dots));
 }
 

@@ -46,7 +46,8 @@ struct Curve {
   std::string name;
   std::vector<Point> points;  ///< in order of x
   Color color = Color::first;
-  bool dots = false;  ///< shows each point
+  bool dots = false;   ///< shows each point
+  bool joined = true;  ///< by lines
 };
 
 /// A vertical line with a text.

@@ -33,12 +33,10 @@ std::optional<Section> compared_rows(const Source& source) {
   }
   if (ranges.empty()) return std::nullopt;
   Section section{.heading = "Changes by metric"};
-  section.paragraphs.push_back(
-      "Relative change from BASE to NEW with its interval. The dashed line marks an unchanged metric. A metric "
-      "regressed if its "
-      "whole "
-      "interval is beyond the threshold on the bad side.");
-  section.figures.push_back(range_chart(section.heading, ranges, 0));
+  section.paragraphs.emplace_back(
+      "Relative change from BASE to NEW with its interval. A metric regressed if its whole interval is beyond the "
+      "threshold on the bad side.");
+  section.figures.emplace_back(range_chart(section.heading, ranges, 0), "The dashed line is the base.");
   section.table = table_of(rows, {{"metric", "metric"},
                                   {"verdict", "verdict"},
                                   {"change", "change_ratio", Unit::ratio},
@@ -85,7 +83,7 @@ std::string (*axis_text(Unit unit))(double) {
 
 /// Runs over time with the noise of each period, disturbed runs apart, and a mark at each change.
 std::string metric_chart(const Json& metric) {
-  std::vector<Curve> curves{{"runs", {}, Color::first, true}, {"disturbed runs", {}, Color::unclear, true}};
+  std::vector<Curve> curves{{"runs", {}, Color::first, true}, {"disturbed runs", {}, Color::unclear, true, false}};
   for (const Json& point : list_at(metric, "points")) {
     const Json* disturbed = member(point, "disturbed");
     const bool apart = disturbed != nullptr && disturbed->is_boolean() && disturbed->get<bool>();
@@ -120,7 +118,7 @@ std::optional<Section> changes(const Source& source) {
   section.paragraphs.push_back(
       section.table.rows.empty()
           ? "None: no metric regressed or improved. A change needs 9 runs on each side."
-          : "Runs at which a metric regressed or improved by the rule of `iobench compare`. A change needs 9 runs on "
+          : "Runs at which a metric regressed or improved by the rule of iobench compare. A change needs 9 runs on "
             "each side.");
   return section;
 }

@@ -156,6 +156,8 @@ std::string markdown(const Page& page) {
   if (!page.facts.empty()) out += '\n';
   for (const auto& [name, value] : page.facts) fmt::format_to(to, "- {}: {}\n", name, markdown_text(value));
   for (const Section& section : page.sections) {
+    const bool only_plots = section.table.rows.empty() && section.code.empty() && !section.figures.empty();
+    if (only_plots) continue;
     fmt::format_to(to, "\n#### {}\n", markdown_text(section.heading));
     for (const std::string& text : section.paragraphs) fmt::format_to(to, "\n{}\n", markdown_text(text));
     if (!section.code.empty()) fmt::format_to(to, "\n````\n{}\n````\n", section.code);

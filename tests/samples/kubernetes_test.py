@@ -38,8 +38,8 @@ ACCESS_MODES = {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce
 
 class Manifests(unittest.TestCase):
     def test_there_are_some(self):
-        self.assertEqual(len(list(FOLDER.glob("*.yaml"))), 5)
-        self.assertEqual(len(pods()), 7)
+        self.assertEqual(len(list(FOLDER.glob("*.yaml"))), 6)
+        self.assertEqual(len(pods()), 8)
 
     def test_are_valid_to_the_letter_in_every_version(self):
         for name, document in documents():

@@ -35,6 +35,14 @@ std::string name_of(const Json& envelope) {
   return "unnamed";
 }
 
+/// "resnet50-h100, 1,786 samples/s", or "none".
+std::string job_of(const Json& envelope) {
+  const auto rate = number_at(envelope, "result.requirement.samples_per_second");
+  if (!rate) return "none";
+  const std::string preset = text_at(envelope, "result.requirement.preset").value_or("");
+  return fmt::format("{}{}{} samples/s", preset, preset.empty() ? "" : ", ", format_rounded_count(*rate));
+}
+
 std::string straggler_text(const FleetNode& row) {
   if (!row.straggler) return {};
   return fmt::format("{} {:.0f} % below the median{}{}", row.slowest_metric, (1 - row.slowest) * 100,
@@ -84,6 +92,7 @@ FleetReader::Node FleetReader::read_node(const std::string& file, const Json& en
   node.row.file = file;
   node.row.started_at = text_at(envelope, "started_at").value_or("");
   node.row.clock_offset = number_at(envelope, "result.start.clock_offset_seconds");
+  node.job = job_of(envelope);
   node.version = text_at(envelope, "tool.version").value_or("");
   if (options_.group_by) {
     const auto label = text_at(envelope, "host.labels." + *options_.group_by);
@@ -111,6 +120,7 @@ std::string FleetReader::mismatch(const Node& node, const Node& other) {
   if (node.version != other.version) {
     return fmt::format("of version {}, not {} as most", node.version, other.version);
   }
+  if (node.job != other.job) return fmt::format("for the job '{}', not '{}' as most", node.job, other.job);
   for (const Difference& difference : differences(node.measured.conditions, other.measured.conditions, machines)) {
     if ((!difference.decisive && !difference.disturbs) || difference.allowed) continue;
     return fmt::format("{} is '{}', not '{}' as for most", difference.key, difference.base, difference.changed);
@@ -292,7 +302,7 @@ AggregateResult aggregate(const AggregateOptions& options, Context& context) {
 }
 
 void AggregateOptions::describe(FieldList& v) {
-  v.field({"NODE", "results of `iobench run` on each node, or folders of them", Role::positional}, results);
+  v.field({"RESULT", "results of `iobench run` on each node, or folders of them", Role::positional}, results);
   v.field({"group-by", "compare a node only with nodes that have the same value of this label: rack", "LABEL"},
           group_by);
   v.field({"gate", "requirements that each node must meet, as for `iobench compare`", Role::input_file}, gate);

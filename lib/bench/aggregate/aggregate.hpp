@@ -114,6 +114,7 @@ class FleetReader {
     std::map<std::string, std::map<std::uint64_t, Work>> seconds;
     Measurements measured;
     std::string version;
+    std::string job;  ///< what the run was judged by
   };
   /// Results under one set of conditions.
   using Class = std::vector<Node>;

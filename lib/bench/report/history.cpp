@@ -79,7 +79,7 @@ std::string text_of(const History& history) {
   const std::string runs = fmt::format("{} of {}", format_count(history.runs, "run"), history.node);
   if (worst == nullptr) return runs + ": no change points";
   return fmt::format("{}: {} {}{}", runs, worst->metric, worst->changes.back().text,
-                     changes > 1 ? fmt::format("; and {} more", format_count(changes - 1, "change")) : "");
+                     changes > 1 ? fmt::format("; and {}", format_count(changes - 1, "other change")) : "");
 }
 
 }  // namespace

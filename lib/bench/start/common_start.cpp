@@ -94,7 +94,8 @@ double barrier_start(const CommonStartOptions& options, Context& context) {
     const std::vector<std::string> came = arrived(*options.barrier);
     context.progress().items = came.size();
     if (came.size() >= *options.world) {
-      io::AtomicFile file(*io::posix_file_system(), start);
+      const auto files = io::posix_file_system();
+      io::AtomicFile file(*files, start);
       file.write(as_bytes(fmt::format("{:.3f}\n", unix_now() + kBarrierDelay)));
       file.commit_new();  // that of the first node stays
       continue;

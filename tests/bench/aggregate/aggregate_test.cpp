@@ -98,7 +98,7 @@ TEST_CASE("results of other verbs, versions, jobs or data are left out with the 
   results.push_back(node_result("version", kRate));
   results.back()["tool"]["version"] = "0.8.0";
   results.push_back(node_result("preset", kRate));
-  results.back()["options"]["preset"] = "resnet50-h100";
+  results.back()["result"]["requirement"] = {{"preset", "resnet50-h100"}, {"samples_per_second", 1786.0}};
   results.push_back(node_result("verb", kRate));
   results.back()["schema"] = "shardkit/read";
   results.back()["result"] = {{"bytes_per_second", kRate}};
@@ -108,7 +108,7 @@ TEST_CASE("results of other verbs, versions, jobs or data are left out with the 
   std::set<std::string> reasons;
   for (const LeftOut& one : result.left_out) reasons.insert(one.reason);
   CHECK(reasons.contains("of version 0.8.0, not 0.9.0 as most"));
-  CHECK(reasons.contains("options.preset is 'resnet50-h100', not '' as for most"));
+  CHECK(reasons.contains("for the job 'resnet50-h100, 1,786 samples/s', not 'none' as most"));
   CHECK(reasons.contains("verb is 'read', not 'run' as for most"));
 }
 

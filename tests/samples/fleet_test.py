@@ -1,0 +1,52 @@
+"""samples/fleet/node-check.sh: one line, one JSON file and one exit code, for a fit node, an unfit one, and none measured."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli/support"))
+from program import CHECKOUT, PROGRAMS, FolderTest, run  # noqa: E402
+
+SCRIPT = CHECKOUT / "samples/fleet/node-check.sh"
+
+
+class NodeCheck(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.data = self.folder / "photos"
+        self.assertEqual(run("shardctl", "synth", self.data, "--classes", 2, "--per-class", 40).returncode, 0)
+
+    def check(self, least, data=None):
+        gate = self.folder / "gate.json"
+        gate.write_text(json.dumps({"schema": "shardkit/gate", "schema_version": 1, "requirements": [
+            {"metric": "decode.samples_per_second_per_core", "min": least}]}))
+        script = self.folder / "node-check.sh"
+        script.write_text(SCRIPT.read_text().replace("PATH=/usr/local/bin", f"PATH={PROGRAMS}:/usr/local/bin"))
+        settings = {"NODE_CHECK_DATA": str(data or self.data), "NODE_CHECK_GATE": str(gate), "NODE_CHECK_BUDGET": "4s",
+                    "NODE_CHECK_RESULTS": str(self.folder), "SLURMD_NODENAME": "node17"}
+        done = subprocess.run(["bash", str(script)], capture_output=True, text=True, timeout=120, env=os.environ | settings)
+        self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
+        self.assertTrue(done.stdout.startswith("node-check: node17: "), done.stdout)
+        return done
+
+    def test_a_node_that_meets_the_gate_is_fit(self):
+        done = self.check(least=1)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(json.loads((self.folder / "node17.json").read_text())["host"]["node"], "node17")
+
+    def test_a_node_that_cannot_be_measured_is_neither(self):
+        done = self.check(least=1, data=self.folder / "missing")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("not measured: ", done.stdout)
+
+    def test_a_node_that_misses_the_gate_is_not_fit_unless_others_disturbed_it(self):
+        done = self.check(least=1e9)
+        result = json.loads((self.folder / "node17.json").read_text())["result"]
+        self.assertEqual(done.returncode, 0 if result["neighbors"]["text"] else 3, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
