@@ -11,7 +11,7 @@ cli::Answer answer_model(const bench::ModelResult& result) {
   bench::ModelResult numbers = result;
   numbers.text.clear();  // shown above
   return {.headline = result.text,
-          .body = cli::text_report(shardkit::field_tree([&](FieldVisitor& v) { numbers.describe(v); })),
+          .body = cli::text_report(shardkit::field_tree([&](FieldList& v) { numbers.describe(v); })),
           .complete = true};
 }
 

@@ -137,7 +137,7 @@ class LineWriter {
   void write(WatchRow row) {
     if (form_ == bench::WatchLines::none) return;
     if (form_ == bench::WatchLines::json) {
-      return put(cli::json_line("interval", shardkit::field_tree([&](FieldVisitor& v) { row.describe(v); })));
+      return put(cli::json_line("interval", shardkit::field_tree([&](FieldList& v) { row.describe(v); })));
     }
     if (lines_ % kLinesPerHeading == 0) {
       shape_ = row;
@@ -157,7 +157,7 @@ class LineWriter {
 };
 
 std::string verdict_line(bench::WatchResult result) {
-  return cli::json_line("verdict", shardkit::field_tree([&](FieldVisitor& v) { result.describe_end(v); }));
+  return cli::json_line("verdict", shardkit::field_tree([&](FieldList& v) { result.describe_end(v); }));
 }
 
 void verdict(const bench::WatchResult& result, std::string& out) {

@@ -9,7 +9,7 @@
 #include "cli/command.hpp"
 #include "core/command_text.hpp"
 #include "dataset/checks/problem.hpp"
-#include "dataset/sharding/sharding_job.hpp"
+#include "dataset/sharding/convert_job.hpp"
 
 /// What several verbs answer alike.
 namespace shardkit::apps {

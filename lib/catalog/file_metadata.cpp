@@ -11,7 +11,7 @@
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
-#include "sync/adaptive_workers.hpp"
+#include "sync/latency_pool.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::catalog {
@@ -184,7 +184,7 @@ void mark_large(const SourceFolder& source, ImageFolderScan& scan) {
 
 void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
-  sync::AdaptiveWorkers workers({cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)}, ctx.stop_token());
+  sync::LatencyPool workers({cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)}, ctx.stop_token());
   workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
     const std::size_t mine = next.fetch_add(1);
     if (mine >= count) return false;

@@ -92,7 +92,7 @@ struct ImageFolderScan {
 
 struct ScanOptions {
   bool allow_empty = false;                ///< accept classes without images
-  unsigned cores = 1;                      ///< the number of threads follows the source's latency (AdaptiveWorkers)
+  unsigned cores = 1;                      ///< the number of threads follows the source's latency (LatencyPool)
   std::vector<std::string> sidecars = {};  ///< suffixes in addition to ".json" and ".txt", such as "_mask.png"
   std::vector<FieldTemplate> fields = {};
   std::vector<std::string> primary = {};  ///< extensions of files that start samples; empty: image extensions

@@ -178,7 +178,7 @@ void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& so
   label_column_ = list.label_column;
 }
 
-void ImageNotes::settle(const ImageFolderScan& scan) {
+void ImageNotes::complete(const ImageFolderScan& scan) {
   if (labels_) labels_->look_for_several(scan);
   if (metadata_) metadata_->look_for_several(scan);
   if (!labels_ || !metadata_ || (!labels_->several() && !metadata_->several())) return;

@@ -99,7 +99,7 @@ class ImageNotes {
 
   /// Call after adding the tables: checks whether images have several rows. Throws Error{usage} if both tables are
   /// given and one has.
-  void settle(const ImageFolderScan& scan);
+  void complete(const ImageFolderScan& scan);
   bool empty() const { return !metadata_ && !labels_; }
   /// An image and the lines of its rows in the list, for messages.
   std::string lines_of(std::string_view path) const;

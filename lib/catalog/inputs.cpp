@@ -25,7 +25,7 @@ bool is_near(std::string_view name) { return name.starts_with('.') || name.find(
 
 }  // namespace
 
-void StoreAccess::describe(FieldVisitor& v) {
+void StoreAccess::describe(FieldList& v) {
   v.topic(kTopic);
   v.field({"profile", "profile of the AWS configuration files for credentials and settings", "NAME"}, profile);
   v.field({"endpoint-url",

@@ -30,7 +30,7 @@ struct StoreAccess {
 
   static constexpr std::string_view kTopic = "Object stores";  ///< of all its options
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 
   /// Repeated requests are reported to `ctx`, which outlives the stores.
   net::StoreOptions store_options(Context& ctx) const;

@@ -15,7 +15,7 @@ namespace shardkit::cli {
 
 /// Options that many verbs have. Documents of these verbs only refer to `PROGRAM help WORD`, which explains them once.
 struct SharedTopic {
-  std::string_view heading;      ///< as in FieldVisitor::topic(): "Object stores"
+  std::string_view heading;      ///< as in FieldList::topic(): "Object stores"
   std::string_view word;         ///< "stores"; also in names of pages
   std::string_view summary;      ///< one line, lower-case start, no final full stop
   std::string_view description;  ///< paragraphs, separated by an empty line
@@ -39,7 +39,7 @@ struct App {
 };
 
 /// The streams of a program: reports go to `out`, everything else to `err`.
-struct Io {
+struct Console {
   std::ostream& out;
   std::ostream& err;
   bool err_is_terminal = false;  ///< progress is a bar that redraws itself
@@ -56,7 +56,7 @@ struct Io {
 int run_app(const App& app, int argc, const char* const* argv);
 
 /// The same with any streams; `args` without the program's name. For tests.
-int run_app(const App& app, std::span<const std::string> args, const Io& io);
+int run_app(const App& app, std::span<const std::string> args, const Console& console);
 
 /// Version of the project, "0.9.0".
 std::string_view build_version();
@@ -75,7 +75,7 @@ std::string_view last_word(std::string_view verb);
 std::string verb_slug(std::string_view verb);
 
 /// Possible first words of a command line. Points into the program's commands.
-struct FirstWord {
+struct VerbOrGroup {
   std::string_view word;
   bool is_group = false;
   std::vector<const Command*> commands;  ///< the verb, or all of its group
@@ -85,7 +85,7 @@ struct FirstWord {
 };
 
 /// Verbs and groups in the program's order, a group at the position of its first verb. `app` outlives them.
-std::vector<FirstWord> first_words(const App& app);
+std::vector<VerbOrGroup> first_words(const App& app);
 
 /// The page in docs/ that explains a verb, "explain/model.md"; empty without one.
 std::string_view page_of(const App& app, std::string_view verb);

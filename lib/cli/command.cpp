@@ -20,19 +20,19 @@ std::string verb_slug(std::string_view verb) {
   return slug;
 }
 
-std::string FirstWord::summary() const {
+std::string VerbOrGroup::summary() const {
   if (!is_group) return std::string(commands.front()->text().summary);
   std::vector<std::string_view> verbs;
   for (const Command* command : commands) verbs.push_back(last_word(command->text().name));
   return fmt::format("{}", fmt::join(verbs, ", "));
 }
 
-std::vector<FirstWord> first_words(const App& app) {
-  std::vector<FirstWord> words;
+std::vector<VerbOrGroup> first_words(const App& app) {
+  std::vector<VerbOrGroup> words;
   for (const Command& command : app.commands) {
     const std::string_view verb = command.text().name;
     const std::string_view group = verb_group(verb);
-    const auto known = group.empty() ? words.end() : std::ranges::find(words, group, &FirstWord::word);
+    const auto known = group.empty() ? words.end() : std::ranges::find(words, group, &VerbOrGroup::word);
     if (known != words.end()) {
       known->commands.push_back(&command);
     } else {
@@ -49,7 +49,7 @@ std::string_view page_of(const App& app, std::string_view verb) {
   return {};
 }
 
-void CommonOptions::describe(FieldVisitor& v, const Command* command) {
+void CommonOptions::describe(FieldList& v, const Command* command) {
   v.topic("Report and log");
   v.field(
       {"json", "write the result as JSON to FILE; with -, standard output contains only the JSON", Role::output_file},

@@ -82,11 +82,11 @@ struct CiReport {
 
 /// One execution of a command: its options, then its result. One thread at a time.
 struct Invocation {
-  std::function<void(FieldVisitor&)> describe_options;
+  std::function<void(FieldList&)> describe_options;
   /// Does the work. Throws the errors of the command.
   std::function<void(Context&)> run;
   /// The result; before run() its default values, which are enough for documents.
-  std::function<void(FieldVisitor&)> describe_result;
+  std::function<void(FieldList&)> describe_result;
   std::function<bool()> has_findings;
   /// Throws if the verb failed or was interrupted although it has a result. Call after run().
   std::function<void(const Context&)> throw_if_failed;
@@ -127,9 +127,9 @@ Command make_command(CommandText text, Result (*run)(const Options&, Context&), 
     const auto options = std::make_shared<Options>();
     const auto result = std::make_shared<Result>();
     return Invocation{
-        [options](FieldVisitor& visitor) { options->describe(visitor); },
+        [options](FieldList& visitor) { options->describe(visitor); },
         [=](Context& context) { *result = run(*options, context); },
-        [result](FieldVisitor& visitor) { result->describe(visitor); },
+        [result](FieldList& visitor) { result->describe(visitor); },
         [result] {
           if constexpr (requires { result->has_findings(); }) return result->has_findings();
           return false;
@@ -168,7 +168,7 @@ struct CommonOptions {
   bool soft_fail = false;
 
   /// Those of `command`; all if there is none. Every command has --json, --log, --quiet and --verbose.
-  void describe(FieldVisitor& v, const Command* command);
+  void describe(FieldList& v, const Command* command);
 };
 
 }  // namespace shardkit::cli

@@ -99,23 +99,23 @@ void Messages::failure(const Outcome& outcome, int signal) const {
   if (json_) return json_failure(outcome, signal);
   const Failure& failure = *outcome.failure;
   say(failure_text(failure, painted("error", kRed)));
-  if (outcome.interrupted()) io_.err << go_on_line();
+  if (outcome.interrupted()) console_.err << go_on_line();
   if (outcome.softened) say(soft_fail_text(outcome));
   if (failure.code == ErrorCode::usage) {
-    io_.err << fmt::format("run '{} {} --help' for its options\n", program_, text_.name);
+    console_.err << fmt::format("run '{} {} --help' for its options\n", program_, text_.name);
   }
 }
 
 void Messages::json_failure(const Outcome& outcome, int signal) const {
   const Failure& failure = *outcome.failure;
   if (outcome.interrupted()) {
-    io_.err << json_stop(signal, outcome.exit_code, failure_text(failure));
+    console_.err << json_stop(signal, outcome.exit_code, failure_text(failure));
     return;
   }
   Json members = failure_json(failure);
   members["exit_code"] = outcome.exit_code;
-  io_.err << line("error", "error", members);
-  if (outcome.softened) io_.err << line("info", "soft_fail", {{"text", soft_fail_text(outcome)}});
+  console_.err << line("error", "error", members);
+  if (outcome.softened) console_.err << line("info", "soft_fail", {{"text", soft_fail_text(outcome)}});
 }
 
 std::string Messages::json_stop(int signal, int exit_code, std::string_view text) const {
@@ -137,7 +137,7 @@ void Messages::done(const Report& report) const {
     members["result"] =
         fields_json(chosen(report.result, [](const FieldNode& node) { return !holds_more(node.kind); }));
   }
-  io_.err << line("info", "done", members);
+  console_.err << line("info", "done", members);
 }
 
 std::string Messages::forced_end(int signal) const {
@@ -146,15 +146,15 @@ std::string Messages::forced_end(int signal) const {
 }
 
 void Messages::start_progress(const Progress& progress) {
-  const auto style = json_                 ? ProgressLine::Style::json
-                     : io_.err_is_terminal ? ProgressLine::Style::bar
-                                           : ProgressLine::Style::plain;
-  monitor_.emplace(progress, io_.err, style, io_.err_columns);
+  const auto style = json_                      ? ProgressLine::Style::json
+                     : console_.err_is_terminal ? ProgressLine::Style::bar
+                                                : ProgressLine::Style::plain;
+  monitor_.emplace(progress, console_.err, style, console_.err_columns);
 }
 
 void Messages::put(const std::string& text) {
   if (monitor_) return monitor_->above(text);
-  io_.err << text << std::flush;
+  console_.err << text << std::flush;
 }
 
 std::string Messages::warning_text(const Warning& warning) const {
@@ -163,7 +163,7 @@ std::string Messages::warning_text(const Warning& warning) const {
   return titled(fmt::format("{}: {}", painted("warning", kYellow), printable(text)));
 }
 
-void Messages::say(std::string_view line) const { io_.err << titled(line); }
+void Messages::say(std::string_view line) const { console_.err << titled(line); }
 
 std::string Messages::titled(std::string_view line) const { return fmt::format("{}: {}\n", program_, line); }
 
@@ -173,7 +173,7 @@ std::string Messages::go_on_line() const {
 }
 
 std::string Messages::painted(std::string_view text, std::string_view color) const {
-  return io_.err_color ? fmt::format("{}{}\x1b[0m", color, text) : std::string(text);
+  return console_.err_color ? fmt::format("{}{}\x1b[0m", color, text) : std::string(text);
 }
 
 void Messages::warning(const Warning& warning) {

@@ -29,9 +29,9 @@ nlohmann::ordered_json failure_json(const Failure& failure);
 /// events "warning", "retry", "error", "stopped", "soft_fail" and, at the end of each command, "done".
 class Messages final : public Log {
  public:
-  /// `text` and `io` outlive the messages.
-  Messages(LogFormat format, std::string_view program, const CommandText& text, const Io& io)
-      : json_(format == LogFormat::json), program_(program), text_(text), io_(io) {}
+  /// `text` and `console` outlive the messages.
+  Messages(LogFormat format, std::string_view program, const CommandText& text, const Console& console)
+      : json_(format == LogFormat::json), program_(program), text_(text), console_(console) {}
 
   /// Shows the progress of a command until it ends. `progress` outlives that.
   void start_progress(const Progress& progress);
@@ -67,7 +67,7 @@ class Messages final : public Log {
   bool json_;
   std::string_view program_;
   const CommandText& text_;
-  const Io& io_;
+  const Console& console_;
   std::size_t warnings_ = 0;  ///< so far
   std::optional<ProgressMonitor> monitor_;
 };

@@ -99,7 +99,7 @@ struct OperandSlot {
 
 /// Binds every described option to a CLI::App, and collects the operands, which CLI11 would interpret (it reads "[a,b]"
 /// as two). The members outlive the parse.
-class Binder final : public FieldVisitor {
+class Binder final : public FieldList {
  public:
   explicit Binder(CLI::App& app) : app_(app) {}
 
@@ -108,7 +108,7 @@ class Binder final : public FieldVisitor {
   /// "--cache direct" for "--direct": the option that has this value, or that other verbs call so; empty for none.
   std::string meant_by(const std::string& flag) const {
     const std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
-    if (const auto known = elsewhere_.find(name); known != elsewhere_.end()) return known->second;
+    if (const auto known = misnomers_.find(name); known != misnomers_.end()) return known->second;
     const auto found = choices_.find(name);
     return found == choices_.end() ? std::string() : fmt::format("{} {}", found->second, found->first);
   }
@@ -174,14 +174,14 @@ class Binder final : public FieldVisitor {
     operands_.push_back({std::string(field.name), field.role == Role::positional, repeated, std::move(store)});
   }
 
-  void note_elsewhere(const Field& field) {
-    for (const auto name : std::views::split(field.elsewhere, ' '))
-      elsewhere_.emplace(std::string(name.begin(), name.end()), field.spelling());
+  void note_misnomers(const Field& field) {
+    for (const auto name : std::views::split(field.misnomers, ' '))
+      misnomers_.emplace(std::string(name.begin(), name.end()), field.spelling());
   }
 
   void bind_text(const Field& field, std::function<void(const std::string&)> store) {
     if (field.is_operand()) return add_operand(field, false, std::move(store));
-    note_elsewhere(field);
+    note_misnomers(field);
     if (field.unit == Unit::bytes || field.unit == Unit::bytes_per_second) sizes_.insert(field.spelling());
     // All values are accepted, so that check_given_once() and not the library reports too many.
     single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
@@ -197,7 +197,7 @@ class Binder final : public FieldVisitor {
     if (field.is_operand()) {
       add_operand(field, true, [&value](const std::string& text) { value.push_back(text); });
     } else {
-      note_elsewhere(field);
+      note_misnomers(field);
       app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
     }
   }
@@ -223,7 +223,7 @@ class Binder final : public FieldVisitor {
   std::vector<const CLI::Option*> single_;        ///< options of one value
   std::set<std::string> sizes_;                   ///< options in bytes
   std::map<std::string, std::string> choices_;    ///< the options with these values
-  std::map<std::string, std::string> elsewhere_;  ///< the options that other verbs call so
+  std::map<std::string, std::string> misnomers_;  ///< the options that other verbs call so
 };
 
 [[noreturn]] void reject_unknown_option(const CLI::App& app, const Binder& binder, const std::string& argument) {
@@ -307,7 +307,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
   std::vector<std::string> operands = operand_texts(app, binder);
   operands.insert(operands.end(), literal.begin(), literal.end());
   store_operands(binder.operands(), operands);
-  check_ranges(field_tree([&](FieldVisitor& v) { invocation.describe_options(v); }));
+  check_ranges(field_tree([&](FieldList& v) { invocation.describe_options(v); }));
   return ParseOutcome::run;
 }
 

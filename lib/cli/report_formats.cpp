@@ -31,7 +31,7 @@ Json to_json(const std::vector<Warning>& warnings) {
 
 Json host_json() {
   system::HostInfo host = system::this_host();
-  return fields_json(field_tree([&](FieldVisitor& v) { host.describe(v); }));
+  return fields_json(field_tree([&](FieldList& v) { host.describe(v); }));
 }
 
 struct ValueJson {

@@ -35,8 +35,8 @@ namespace {
 /// One command line on its way from arguments to exit code.
 class CommandRun {
  public:
-  CommandRun(const App& app, const Command& command, const Io& io)
-      : io_(io), command_(command), text_(command.text()), invocation_(command.prepare()) {
+  CommandRun(const App& app, const Command& command, const Console& console)
+      : console_(console), command_(command), text_(command.text()), invocation_(command.prepare()) {
     report_.program = app.name;
     const char* path = app.result_variable == nullptr ? nullptr : std::getenv(app.result_variable);
     if (path != nullptr && *path != '\0') result_path_ = path;
@@ -55,7 +55,7 @@ class CommandRun {
 
   /// Does the work unless parsing failed, then reports.
   int finish() {
-    messages_.emplace(common_.log, report_.program, text_, io_);
+    messages_.emplace(common_.log, report_.program, text_, console_);
     const auto start = std::chrono::steady_clock::now();
     std::stop_source stop;
     std::optional<SignalWatch> watch;
@@ -69,9 +69,9 @@ class CommandRun {
     report_.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report_.warnings = context.warnings();
     for (Warning& warning : report_.warnings) warning.text = without_secrets(warning.text);
-    report_.options = field_tree([&](FieldVisitor& v) { invocation_.describe_options(v); });
+    report_.options = field_tree([&](FieldList& v) { invocation_.describe_options(v); });
     hide_secrets(report_.options);
-    report_.result = field_tree([&](FieldVisitor& v) { invocation_.describe_result(v); });
+    report_.result = field_tree([&](FieldList& v) { invocation_.describe_result(v); });
     hide_secrets(report_.result);
     if (common_.soft_fail) report_.outcome = softened(report_.outcome);
     const int signal = watch ? watch->signal() : 0;
@@ -90,9 +90,9 @@ class CommandRun {
     try {
       watch.emplace(stop, [this](int signal) { say_forced_end(signal); });
       require_outputs();
-      OutputStream output(io_.out, text_.live ? OutputStream::Pace::at_once : OutputStream::Pace::gathered);
+      OutputStream output(console_.out, text_.live ? OutputStream::Pace::at_once : OutputStream::Pace::gathered);
       if ((text_.streams || text_.live) && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
-      if (!common_.quiet && !(context.output() != nullptr && (io_.out_is_terminal || text_.live))) {
+      if (!common_.quiet && !(context.output() != nullptr && (console_.out_is_terminal || text_.live))) {
         messages_->start_progress(context.progress());
       }
       run_streaming(context, output);
@@ -115,7 +115,7 @@ class CommandRun {
   std::vector<FieldNode> options_with_reports() {
     CommonOptions reports = common_;
     if (wants_json_stdout()) reports.json.reset();
-    return field_tree([&](FieldVisitor& v) {
+    return field_tree([&](FieldList& v) {
       reports.describe(v, &command_);
       invocation_.describe_options(v);
     });
@@ -140,7 +140,7 @@ class CommandRun {
 
   /// The command with its two operands in the other order; empty unless it has two, and the first is local.
   std::string swapped_command() {
-    std::vector<FieldNode> given = field_tree([&](FieldVisitor& v) { invocation_.describe_options(v); });
+    std::vector<FieldNode> given = field_tree([&](FieldList& v) { invocation_.describe_options(v); });
     std::vector<std::string*> operands;
     for (FieldNode& node : given) {
       if (!node.field.is_operand()) continue;
@@ -152,7 +152,7 @@ class CommandRun {
     if (!is_pair || is_url(*operands[0])) return {};
     std::swap(*operands[0], *operands[1]);
     Invocation defaults = command_.prepare();
-    return command_text(title(), given, field_tree([&](FieldVisitor& v) { defaults.describe_options(v); }));
+    return command_text(title(), given, field_tree([&](FieldList& v) { defaults.describe_options(v); }));
   }
 
   /// Checks that no output replaces another file, before the work, and again for files made meanwhile.
@@ -197,7 +197,7 @@ class CommandRun {
   }
 
   void write_termination(std::string_view end, std::string_view go_on) const {
-    write_termination_message(io_.termination_log, fmt::format("{}: {}", report_.program, end),
+    write_termination_message(console_.termination_log, fmt::format("{}: {}", report_.program, end),
                               go_on.empty() ? "" : fmt::format("{}: {}", report_.program, go_on));
   }
 
@@ -241,7 +241,7 @@ class CommandRun {
   /// A reader that closed the pipe (`| head`) is not a failure; the files were written before.
   void write_unless_closed(const std::string& text) const {
     try {
-      if (!text.empty() && !reader_left_) write_standard_output(io_.out, text);
+      if (!text.empty() && !reader_left_) write_standard_output(console_.out, text);
     } catch (const OutputClosed&) {
     }
   }
@@ -262,21 +262,21 @@ class CommandRun {
     const bool adds = common_.verbose && !answer->complete;
     std::string text = adds ? text_report(without_zeros(report_.result)) + "\n" : std::string();
     text += answer_text(*answer, report_.elapsed_seconds,
-                        {.color = io_.out_color, .columns = io_.out_is_terminal ? io_.columns : 0});
+                        {.color = console_.out_color, .columns = console_.out_is_terminal ? console_.columns : 0});
     return text_.about_node ? text + node_line(report_) : text;
   }
 
   /// For a user at a terminal, or with --verbose, while standard output takes data.
   void say_answer() const {
-    const bool wanted = io_.err_is_terminal || (common_.verbose && text_.streams);
+    const bool wanted = console_.err_is_terminal || (common_.verbose && text_.streams);
     if (!wanted || common_.log == LogFormat::json || report_.outcome.failure) return;
     if (!text_.streams && !wants_json_stdout()) return;
     if (const std::optional<Answer> answer = invocation_.answer()) {
-      io_.err << fmt::format("{}: {}\n", report_.program, answer_line(*answer, report_.elapsed_seconds));
+      console_.err << fmt::format("{}: {}\n", report_.program, answer_line(*answer, report_.elapsed_seconds));
     }
   }
 
-  const Io& io_;
+  const Console& console_;
   const Command& command_;
   const CommandText& text_;
   bool output_closed_ = false;             ///< which ended the verb
@@ -292,14 +292,14 @@ class CommandRun {
 
 /// Parses `args`, runs the command, writes every requested report, and returns the exit code. Throws nothing: every
 /// error is reported and becomes an exit code here.
-int run_command(const App& app, const Command& command, const std::vector<std::string>& args, const Io& io) {
-  CommandRun run(app, command, io);
+int run_command(const App& app, const Command& command, const std::vector<std::string>& args, const Console& console) {
+  CommandRun run(app, command, console);
   switch (run.parse(args)) {
     case ParseOutcome::brief_help:
-      io.out << brief_command_help(app, command, io.columns);
+      console.out << brief_command_help(app, command, console.columns);
       return 0;
     case ParseOutcome::full_help:
-      io.out << command_help(app, command, io.columns);
+      console.out << command_help(app, command, console.columns);
       return 0;
     case ParseOutcome::run:
       break;
@@ -311,7 +311,7 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 
 /// `group` is the text before the word, with a blank, or empty; `known` are the possible words.
 int unknown_verb(const App& app, const std::string& group, const std::string& word,
-                 const std::vector<std::string>& known, const Io& io) {
+                 const std::vector<std::string>& known, const Console& console) {
   const bool is_option = word.starts_with('-');
   std::string meant = closest(word, is_option ? std::vector<std::string>{"--help", "--version"} : known);
   if (word == "-v" && group.empty()) meant = "--version";
@@ -320,30 +320,30 @@ int unknown_verb(const App& app, const std::string& group, const std::string& wo
   const std::string error =
       fmt::format("{}: error: {}{}: unknown {}{}", app.name, group, printable(word), is_option ? "option" : "verb",
                   meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
-  io.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error, app.name,
-                        group);
-  write_termination_message(io.termination_log, error, "");
+  console.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error,
+                             app.name, group);
+  write_termination_message(console.termination_log, error, "");
   return kUsageExit;
 }
 
-int run_group(const App& app, const FirstWord& group, std::span<const std::string> args, const Io& io) {
+int run_group(const App& app, const VerbOrGroup& group, std::span<const std::string> args, const Console& console) {
   if (args.empty()) {
-    io.err << group_help(app, group, io.columns);
+    console.err << group_help(app, group, console.columns);
     return kUsageExit;
   }
   if (asks_for_help(args.front()) || args.front() == "help") {
-    if (args.size() > 1) return run_group(app, group, std::array{args[1], std::string("--help")}, io);
-    io.out << group_help(app, group, io.columns);
+    if (args.size() > 1) return run_group(app, group, std::array{args[1], std::string("--help")}, console);
+    console.out << group_help(app, group, console.columns);
     return 0;
   }
   std::vector<std::string> known;
   for (const Command* command : group.commands) {
     known.emplace_back(last_word(command->text().name));
     if (known.back() == args.front()) {
-      return run_command(app, *command, {args.begin() + 1, args.end()}, io);
+      return run_command(app, *command, {args.begin() + 1, args.end()}, console);
     }
   }
-  return unknown_verb(app, fmt::format("{} ", group.word), args.front(), known, io);
+  return unknown_verb(app, fmt::format("{} ", group.word), args.front(), known, console);
 }
 
 /// Value of an environment variable; `missing` if it is not set.
@@ -368,47 +368,47 @@ bool is_terminal(int fd) { return isatty(fd) == 1 && environment("TERM", "") != 
 
 }  // namespace
 
-int run_app(const App& app, std::span<const std::string> args, const Io& io) {
+int run_app(const App& app, std::span<const std::string> args, const Console& console) {
   if (args.empty()) {
-    io.err << brief_program_help(app, io.columns);
+    console.err << brief_program_help(app, console.columns);
     return kUsageExit;
   }
   const std::string& first = args.front();
   if (first == "-h") {
-    io.out << brief_program_help(app, io.columns);
+    console.out << brief_program_help(app, console.columns);
     return 0;
   }
   if (first == "--help" || (first == "help" && args.size() == 1)) {
-    io.out << program_help(app, io.columns);
+    console.out << program_help(app, console.columns);
     return 0;
   }
   if (first == "help") {  // "help cache ls" is "cache ls --help"
     if (args[1] == "exit-codes") {
-      io.out << exit_code_help(io.columns);
+      console.out << exit_code_help(console.columns);
       return 0;
     }
     const auto topic = std::ranges::find(app.shared_topics, args[1], &SharedTopic::word);
     if (topic != app.shared_topics.end()) {
-      io.out << topic_help(app, *topic, io.columns);
+      console.out << topic_help(app, *topic, console.columns);
       return 0;
     }
     std::vector<std::string> asked(args.begin() + 1, args.end());
     asked.emplace_back("--help");
-    return run_app(app, asked, io);
+    return run_app(app, asked, console);
   }
   if (first == "--version" || first == "-V" || first == "version") {
-    io.out << fmt::format("{} {} ({})\n", app.name, build_version(), build_commit());
+    console.out << fmt::format("{} {} ({})\n", app.name, build_version(), build_commit());
     return 0;
   }
-  const std::vector<FirstWord> words = first_words(app);
-  const auto found = std::ranges::find(words, first, &FirstWord::word);
+  const std::vector<VerbOrGroup> words = first_words(app);
+  const auto found = std::ranges::find(words, first, &VerbOrGroup::word);
   if (found == words.end()) {
     std::vector<std::string> known;
-    for (const FirstWord& word : words) known.emplace_back(word.word);
-    return unknown_verb(app, "", first, known, io);
+    for (const VerbOrGroup& word : words) known.emplace_back(word.word);
+    return unknown_verb(app, "", first, known, console);
   }
-  if (found->is_group) return run_group(app, *found, args.subspan(1), io);
-  return run_command(app, *found->commands.front(), {args.begin() + 1, args.end()}, io);
+  if (found->is_group) return run_group(app, *found, args.subspan(1), console);
+  return run_command(app, *found->commands.front(), {args.begin() + 1, args.end()}, console);
 }
 
 int run_app(const App& app, int argc, const char* const* argv) {
@@ -416,17 +416,17 @@ int run_app(const App& app, int argc, const char* const* argv) {
   for (const int signal : {SIGPIPE, SIGXFSZ}) {  // errors of the write, not the end of the process
     std::signal(signal, SIG_IGN);
   }
-  const Io io{std::cout,
-              std::cerr,
-              is_terminal(STDERR_FILENO),
-              wants_color(STDOUT_FILENO),
-              wants_color(STDERR_FILENO),
-              isatty(STDOUT_FILENO) == 1,
-              std::clamp<std::size_t>(columns_of(STDOUT_FILENO), 60, 120),  // readable widths
-              [] { return columns_of(STDERR_FILENO); },
-              kTerminationLog};
+  const Console console{std::cout,
+                        std::cerr,
+                        is_terminal(STDERR_FILENO),
+                        wants_color(STDOUT_FILENO),
+                        wants_color(STDERR_FILENO),
+                        isatty(STDOUT_FILENO) == 1,
+                        std::clamp<std::size_t>(columns_of(STDOUT_FILENO), 60, 120),  // readable widths
+                        [] { return columns_of(STDERR_FILENO); },
+                        kTerminationLog};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
-  return run_app(app, args, io);
+  return run_app(app, args, console);
 }
 
 }  // namespace shardkit::cli

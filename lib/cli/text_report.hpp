@@ -40,7 +40,7 @@ std::string painted(std::string_view text, Tone tone);
 /// A titled table of described rows, as in text_report(); nothing without rows.
 template <class Row>
 std::string table_text(const char* title, std::vector<Row> rows) {
-  return text_report(field_tree([&](FieldVisitor& v) { v.field({title, ""}, rows); }));
+  return text_report(field_tree([&](FieldList& v) { v.field({title, ""}, rows); }));
 }
 
 /// Whether a measured rate was steady: "yes", "no", or that it is unknown because `seconds` were too short.

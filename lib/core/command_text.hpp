@@ -21,8 +21,8 @@ std::string command_text(std::string_view command, const std::vector<FieldNode>&
 
 template <Describable Options>
 std::string command_text(std::string_view command, Options options) {
-  return command_text(command, field_tree([&](FieldVisitor& v) { options.describe(v); }),
-                      field_tree([](FieldVisitor& v) { Options{}.describe(v); }));
+  return command_text(command, field_tree([&](FieldList& v) { options.describe(v); }),
+                      field_tree([](FieldList& v) { Options{}.describe(v); }));
 }
 
 }  // namespace shardkit

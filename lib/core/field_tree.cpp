@@ -29,7 +29,7 @@ constexpr FieldKind kKindOf<double> = FieldKind::number;
 template <>
 constexpr FieldKind kKindOf<std::string> = FieldKind::text;
 
-class FieldTreeBuilder final : public FieldVisitor {
+class FieldTreeBuilder final : public FieldList {
  public:
   explicit FieldTreeBuilder(bool prototype) : prototype_(prototype), open_{&root_} {}
   FieldTreeBuilder(const FieldTreeBuilder&) = delete;
@@ -95,7 +95,7 @@ class FieldTreeBuilder final : public FieldVisitor {
   std::vector<FieldNode*> open_;  ///< from the root to the innermost group; each is its parent's last child
 };
 
-std::vector<FieldNode> built_tree(bool prototype, const std::function<void(FieldVisitor&)>& describe) {
+std::vector<FieldNode> built_tree(bool prototype, const std::function<void(FieldList&)>& describe) {
   FieldTreeBuilder builder(prototype);
   describe(builder);
   return builder.take();
@@ -137,11 +137,11 @@ std::string json_name(const Field& field, Unit group) {
   return name;
 }
 
-std::vector<FieldNode> field_tree(const std::function<void(FieldVisitor&)>& describe) {
+std::vector<FieldNode> field_tree(const std::function<void(FieldList&)>& describe) {
   return built_tree(false, describe);
 }
 
-std::vector<FieldNode> prototype_tree(const std::function<void(FieldVisitor&)>& describe) {
+std::vector<FieldNode> prototype_tree(const std::function<void(FieldList&)>& describe) {
   return built_tree(true, describe);
 }
 

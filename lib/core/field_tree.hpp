@@ -31,12 +31,12 @@ struct FieldNode {
   bool absent = false;              ///< an absent optional group
 };
 
-/// Reads the values of whatever `describe` describes: field_tree([&](FieldVisitor& v) { options.describe(v); }).
+/// Reads the values of whatever `describe` describes: field_tree([&](FieldList& v) { options.describe(v); }).
 /// The tree holds copies of the values; field texts are literals.
-std::vector<FieldNode> field_tree(const std::function<void(FieldVisitor&)>& describe);
+std::vector<FieldNode> field_tree(const std::function<void(FieldList&)>& describe);
 
 /// Like field_tree, for documenting types: lists have exactly one item and optional groups are present.
-std::vector<FieldNode> prototype_tree(const std::function<void(FieldVisitor&)>& describe);
+std::vector<FieldNode> prototype_tree(const std::function<void(FieldList&)>& describe);
 
 /// The node's value without its unit, "yes" for a set flag, a list joined by commas; empty: absent or not set.
 std::string plain_text(const FieldNode& node);
@@ -46,7 +46,7 @@ std::string plain_text(const FieldNode& node);
 std::map<std::string, std::string> planned_texts(const std::vector<FieldNode>& options);
 template <Describable T>
 std::map<std::string, std::string> planned_texts(T options) {
-  return planned_texts(field_tree([&](FieldVisitor& v) { options.describe(v); }));
+  return planned_texts(field_tree([&](FieldList& v) { options.describe(v); }));
 }
 
 /// "from 1 to 4096", "at least 512", "more than 0s and at most 1d": values as typed in this unit.
@@ -59,7 +59,7 @@ void check_ranges(const std::vector<FieldNode>& options);
 /// The same for callers without a command line. Takes a copy, because describe() binds.
 template <Describable T>
 void check_ranges(T options) {
-  check_ranges(field_tree([&](FieldVisitor& v) { options.describe(v); }));
+  check_ranges(field_tree([&](FieldList& v) { options.describe(v); }));
 }
 
 }  // namespace shardkit

@@ -22,7 +22,7 @@
 ///     struct ConvertOptions {
 ///       std::string source;
 ///       std::optional<std::uint64_t> size;
-///       void describe(FieldVisitor& v) {
+///       void describe(FieldList& v) {
 ///         v.field({"SRC", "folder with one sub-folder per class", Role::positional}, source);
 ///         v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
 ///       }
@@ -74,14 +74,14 @@ constexpr Range above(double least, double most = Range().most) { return {least,
 constexpr Comparison metric(Better better, double floor = 0) { return {.better = better, .floor = floor}; }
 constexpr Comparison derived_metric(Better better) { return {.better = better, .derived = true}; }
 constexpr Comparison condition_within(double tolerance) {
-  return {.part = Comparison::Part::condition, .tolerance = tolerance};
+  return {.part = CompareRole::condition, .tolerance = tolerance};
 }
-constexpr Comparison data_within(double tolerance) { return {.part = Comparison::Part::data, .tolerance = tolerance}; }
-inline constexpr Comparison kCondition{Comparison::Part::condition};
-inline constexpr Comparison kOwnCondition{Comparison::Part::own_condition};
-inline constexpr Comparison kCircumstance{Comparison::Part::circumstance};
-inline constexpr Comparison kJudged{Comparison::Part::judged};
-inline constexpr Comparison kMayDiffer{Comparison::Part::free};
+constexpr Comparison data_within(double tolerance) { return {.part = CompareRole::data, .tolerance = tolerance}; }
+inline constexpr Comparison kCondition{CompareRole::condition};
+inline constexpr Comparison kOwnCondition{CompareRole::own_condition};
+inline constexpr Comparison kCircumstance{CompareRole::circumstance};
+inline constexpr Comparison kJudged{CompareRole::judged};
+inline constexpr Comparison kMayDiffer{CompareRole::free};
 
 /// Marks an option that affects the written bytes: it is stored in the plan, and another value gives another plan.
 struct Planned {};
@@ -112,7 +112,7 @@ struct Alias {
 };
 /// Names that options of this purpose have in other verbs, separated by blanks: a wrong one is answered with this
 /// option.
-struct Elsewhere {
+struct Misnomers {
   std::string_view names;
 };
 
@@ -129,7 +129,7 @@ struct Field {
   std::string_view value_name;  ///< empty: from role, unit and type
   char short_name = 0;          ///< 0: none
   std::string_view alias;       ///< another long option; empty: none
-  std::string_view elsewhere;   ///< see Elsewhere
+  std::string_view misnomers;   ///< see Misnomers
   std::optional<Range> range;   ///< for a number: accepted by check_ranges(); none: any
   std::optional<Comparison> comparison;
   double needs_unit_above = std::numeric_limits<double>::infinity();
@@ -157,7 +157,7 @@ struct Field {
   constexpr void add(std::string_view meaning) { value_name = meaning; }
   constexpr void add(char meaning) { short_name = meaning; }
   constexpr void add(Alias meaning) { alias = meaning.name; }
-  constexpr void add(Elsewhere meaning) { elsewhere = meaning.names; }
+  constexpr void add(Misnomers meaning) { misnomers = meaning.names; }
   constexpr void add(const Range& meaning) { range = meaning; }
   constexpr void add(const Comparison& meaning) { comparison = meaning; }
   constexpr void add(NeedsUnit meaning) { needs_unit_above = meaning.above; }
@@ -194,10 +194,10 @@ struct Choice {
   bool optional = false;
 };
 
-class FieldVisitor;
+class FieldList;
 
 template <class T>
-concept Describable = std::is_class_v<T> && requires(T& value, FieldVisitor& visitor) {
+concept Describable = std::is_class_v<T> && requires(T& value, FieldList& visitor) {
   value.describe(visitor);
 };
 
@@ -208,9 +208,9 @@ using FieldValue =
 
 /// Called once per member by describe(). Members are passed by reference so that a visitor may read or bind them. An
 /// empty std::optional is null in JSON and "not given" on the command line.
-class FieldVisitor {
+class FieldList {
  public:
-  virtual ~FieldVisitor() = default;
+  virtual ~FieldList() = default;
 
   /// The heading under which help shows the options that follow, such as "Shards"; it may come again later.
   virtual void topic(std::string_view) {}

@@ -57,7 +57,7 @@ struct IndexSkip {
   std::string reason;
   bool operator==(const IndexSkip&) const = default;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"path", "relative to the source"}, path);
     v.field({"reason", "why it is in no shard"}, reason);
   }

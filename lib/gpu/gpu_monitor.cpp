@@ -88,7 +88,7 @@ GpuSight look_at_gpus() {
   return {missing, monitor->driver_version(), monitor->look()};
 }
 
-void GpuState::describe(FieldVisitor& v) {
+void GpuState::describe(FieldList& v) {
   v.field({"index", Unit::count, "number, as counted by nvidia-smi"}, index);
   v.field({"name", "model"}, name);
   v.field({"pci_address", "domain:bus:device.function"}, pci_address);
@@ -119,7 +119,7 @@ void GpuState::describe(FieldVisitor& v) {
   v.field({"persistence", "on: the driver stays loaded when the GPU is unused; off"}, persistence);
 }
 
-void GpuSight::describe(FieldVisitor& v) {
+void GpuSight::describe(FieldList& v) {
   v.field({"missing", "why GPU metrics are not available; null if they are"}, missing);
   v.field({"driver_version", "version of the driver"}, driver_version);
   v.field({"gpus", "GPUs that this process may see"}, gpus);

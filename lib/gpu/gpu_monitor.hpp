@@ -44,7 +44,7 @@ struct GpuState {
   std::optional<std::string> mig;          ///< "on" if it is divided into instances, "off"
   std::optional<std::string> persistence;  ///< "on" if the driver stays loaded when the GPU is unused, "off"
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Thread-safe.
@@ -78,7 +78,7 @@ struct GpuSight {
 
   /// The GPU with this PCI address; null when there is none.
   const GpuState* find(const std::string& pci_address) const;
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 GpuSight look_at_gpus();
 

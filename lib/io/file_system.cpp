@@ -273,11 +273,11 @@ FolderLock::FolderLock(const std::string& path) : file_(open_lock(path), path) {
 }
 
 FolderLock::FolderLock(const std::string& path, const std::stop_token& stop) : FolderLock(path) {
-  while (!try_take(Hold::exclusive)) wait_for_lock(path, stop);
+  while (!try_take(LockMode::exclusive)) wait_for_lock(path, stop);
 }
 
-bool FolderLock::try_take(Hold hold) {
-  const int error = set_lock(file_.fd(), hold == Hold::shared ? F_RDLCK : F_WRLCK);
+bool FolderLock::try_take(LockMode hold) {
+  const int error = set_lock(file_.fd(), hold == LockMode::shared ? F_RDLCK : F_WRLCK);
   if (error == EAGAIN || error == EACCES) return false;
   if (error == 0) return true;
   if (error == EBADF) {  // not possible with a descriptor for reading only

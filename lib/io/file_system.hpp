@@ -93,7 +93,7 @@ LockAttempt try_lock(const File& file);
 /// The operating system's. Holds no state.
 std::unique_ptr<FileSystem> posix_file_system();
 
-enum class Hold { shared, exclusive };
+enum class LockMode { shared, exclusive };
 
 /// A lock for one process at a time, or several that share, among all that lock the same file; the kernel ends the lock
 /// with the process. An open file description lock: unlike flock() it fails if a network file system cannot support it,
@@ -109,7 +109,7 @@ class FolderLock {
 
   /// Takes the lock, or converts the held one, without waiting. False, without a change, if another one conflicts.
   /// Throws Error{unsupported}, and Error{denied} for an exclusive lock of a file that may not be written.
-  bool try_take(Hold hold);
+  bool try_take(LockMode hold);
   void release();
 
  private:

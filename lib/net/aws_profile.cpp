@@ -71,7 +71,7 @@ void read_profiles(std::string_view text, bool is_config, std::map<std::string, 
   }
 }
 
-AwsProfiles::AwsProfiles(const CloudSurroundings& around) {
+AwsProfiles::AwsProfiles(const CloudEnvironment& around) {
   const std::string home = around.environment("HOME").value_or("");
   const auto path = [&](const char* variable, const char* name) {
     return around.environment(variable).value_or(fmt::format("{}/.aws/{}", home, name));
@@ -103,7 +103,7 @@ namespace {
 /// One profile of the shared files, and those it refers to.
 class ProfileCredentials {
  public:
-  ProfileCredentials(CloudSurroundings around, std::string profile)
+  ProfileCredentials(CloudEnvironment around, std::string profile)
       : around_(std::move(around)), asked_(std::move(profile)), profile_(profile_name(asked_, around_.environment)) {}
 
   std::string name() const { return fmt::format("profile '{}'", profile_); }
@@ -177,14 +177,14 @@ class ProfileCredentials {
                 fmt::format("{} {}; set the keys in the environment, or use credential_process", source, why));
   }
 
-  CloudSurroundings around_;
+  CloudEnvironment around_;
   std::string asked_;
   std::string profile_;
 };
 
 }  // namespace
 
-CredentialProvider profile_provider(const CloudSurroundings& around, const std::string& profile) {
+CredentialProvider profile_provider(const CloudEnvironment& around, const std::string& profile) {
   const ProfileCredentials credentials(around, profile);
   return {credentials.name(), [credentials](const std::stop_token& stop) { return credentials.find(stop); }};
 }
@@ -198,7 +198,7 @@ std::optional<std::string> text_of_file(const std::string& path) {
 
 }  // namespace
 
-CloudSurroundings machine_surroundings(Http& http) {
+CloudEnvironment machine_surroundings(Http& http) {
   return {system::process_environment(), text_of_file,
           [](const std::string& what, const std::string& command, const std::stop_token& stop) {
             return system::program_output(what, command, {}, stop);
@@ -206,7 +206,7 @@ CloudSurroundings machine_surroundings(Http& http) {
           &system::system_clock(), &http};
 }
 
-CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile) {
+CredentialChain default_chain(const CloudEnvironment& around, const std::string& profile) {
   if (!profile.empty()) return {profile_provider(around, profile)};
   return {environment_provider(around), web_identity_provider(around), profile_provider(around),
           container_provider(around), instance_provider(around)};

@@ -19,7 +19,7 @@ class AwsProfiles {
  public:
   /// Reads the files in AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE, or ~/.aws/config and ~/.aws/credentials.
   /// Missing files are empty.
-  explicit AwsProfiles(const CloudSurroundings& around);
+  explicit AwsProfiles(const CloudEnvironment& around);
 
   /// Null if neither file contains it.
   const AwsProfile* find(const std::string& name) const;
@@ -44,14 +44,14 @@ std::string services_section(const std::string& name);
 void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles);
 
 /// This machine's files, programs and clock, over `http`.
-CloudSurroundings machine_surroundings(Http& http);
+CloudEnvironment machine_surroundings(Http& http);
 
 /// The files ~/.aws/config and ~/.aws/credentials: fixed keys; role_arn with source_profile or web_identity_token_file;
 /// credential_process. `profile` empty: AWS_PROFILE, or "default". SSO, MFA and credential_source are refused with
 /// Error{unsupported} and what to do instead; Error{not_found} for a missing profile.
-CredentialProvider profile_provider(const CloudSurroundings& around, const std::string& profile = {});
+CredentialProvider profile_provider(const CloudEnvironment& around, const std::string& profile = {});
 
 /// All providers in the order of the SDKs; for a given profile, only that one.
-CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile);
+CredentialChain default_chain(const CloudEnvironment& around, const std::string& profile);
 
 }  // namespace shardkit::net

@@ -25,7 +25,7 @@ struct ServiceAnswer {
 
 /// Sends `request` a few times until there is a response below 500. `what` names the service in errors, which never
 /// contain the response.
-ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& request, const std::string& what,
+ServiceAnswer ask_service(const CloudEnvironment& around, const HttpRequest& request, const std::string& what,
                           unsigned attempts, const std::stop_token& stop) {
   RetryOptions options;
   options.attempts = attempts;
@@ -44,11 +44,11 @@ ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& re
       if (error.code() != ErrorCode::network) throw;
       failure.emplace(ErrorCode::network, fmt::format("{}: {}", what, error.what()), error.path());
     }
-    tries.failed(*failure, {AnswerRemedy::retry, ErrorCode::network, false});
+    tries.failed(*failure, {RetryDecision::retry, ErrorCode::network, false});
   }
 }
 
-Url sts_url(const CloudSurroundings& around, const std::string& region) {
+Url sts_url(const CloudEnvironment& around, const std::string& region) {
   for (const char* name : {"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"}) {
     if (const auto endpoint = around.environment(name)) return parse_url(*endpoint);
   }
@@ -56,7 +56,7 @@ Url sts_url(const CloudSurroundings& around, const std::string& region) {
   return parse_url(fmt::format("https://sts.{}.amazonaws.com{}/", region, region.starts_with("cn-") ? ".cn" : ""));
 }
 
-HttpRequest sts_request(const CloudSurroundings& around, const RoleRequest& role, const char* action,
+HttpRequest sts_request(const CloudEnvironment& around, const RoleRequest& role, const char* action,
                         QueryParameters parameters) {
   parameters.insert(parameters.end(),
                     {{"Action", action},
@@ -71,7 +71,7 @@ HttpRequest sts_request(const CloudSurroundings& around, const RoleRequest& role
   return request;
 }
 
-Credentials granted(const CloudSurroundings& around, const HttpRequest& request, const RoleRequest& role,
+Credentials granted(const CloudEnvironment& around, const HttpRequest& request, const RoleRequest& role,
                     const std::stop_token& stop) {
   const ServiceAnswer answer = ask_service(around, request, "STS", kStsAttempts, stop);
   const auto grant = answer.status == 200 ? read_sts_grant(answer.body) : std::nullopt;
@@ -116,7 +116,7 @@ Credentials credentials_of_json(std::string_view json, const char* token_name, c
                                              code.empty() || code == "Success" ? "" : ": ", code));
 }
 
-Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRequest& role,
+Credentials assume_role_with_token(const CloudEnvironment& around, const RoleRequest& role,
                                    const std::string& token_file, const std::stop_token& stop) {
   auto token = around.file(token_file);
   if (!token) {
@@ -130,7 +130,7 @@ Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRe
   return granted(around, request, role, stop);
 }
 
-Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role, const SigningKey& base,
+Credentials assume_role(const CloudEnvironment& around, const RoleRequest& role, const SigningKey& base,
                         const std::stop_token& stop) {
   QueryParameters parameters;
   if (!role.external_id.empty()) parameters.emplace_back("ExternalId", role.external_id);
@@ -140,7 +140,7 @@ Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role
   return granted(around, request, role, stop);
 }
 
-CredentialProvider environment_provider(const CloudSurroundings& around, const std::string& prefix) {
+CredentialProvider environment_provider(const CloudEnvironment& around, const std::string& prefix) {
   constexpr const char* kName = "the environment";
   const auto find = [around, prefix](const std::stop_token&) -> std::optional<Credentials> {
     const std::string id_name = prefix + "_ACCESS_KEY_ID";
@@ -160,7 +160,7 @@ CredentialProvider environment_provider(const CloudSurroundings& around, const s
   return {kName, find};
 }
 
-CredentialProvider web_identity_provider(const CloudSurroundings& around) {
+CredentialProvider web_identity_provider(const CloudEnvironment& around) {
   constexpr const char* kName = "web identity";
   const auto find = [around](const std::stop_token& stop) -> std::optional<Credentials> {
     const auto token_file = around.environment("AWS_WEB_IDENTITY_TOKEN_FILE");
@@ -201,7 +201,7 @@ bool is_local(const Url& url) {
   return url.is_loopback() || std::ranges::find(names, url.host) != names.end();
 }
 
-std::optional<Url> container_address(const CloudSurroundings& around) {
+std::optional<Url> container_address(const CloudEnvironment& around) {
   if (const auto path = around.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
     if (path->starts_with('/')) return parse_url("http://169.254.170.2" + *path);
     throw Error(ErrorCode::usage, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with '/'");
@@ -215,7 +215,7 @@ std::optional<Url> container_address(const CloudSurroundings& around) {
                                              url.host));
 }
 
-std::string container_authorization(const CloudSurroundings& around) {
+std::string container_authorization(const CloudEnvironment& around) {
   if (const auto path = around.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
     const auto token = around.file(*path);
     if (!token) throw Error(ErrorCode::not_found, At{*path}, "the token '{}' of {} does not exist", *path, kContainer);
@@ -226,7 +226,7 @@ std::string container_authorization(const CloudSurroundings& around) {
 
 }  // namespace
 
-CredentialProvider container_provider(const CloudSurroundings& around) {
+CredentialProvider container_provider(const CloudEnvironment& around) {
   const auto find = [around](const std::stop_token& stop) -> std::optional<Credentials> {
     const auto url = container_address(around);
     if (!url) return std::nullopt;
@@ -251,14 +251,14 @@ constexpr const char* kInstance = "the instance's role";
 /// The metadata service of an EC2 instance.
 class InstanceMetadata {
  public:
-  explicit InstanceMetadata(const CloudSurroundings& around) : around_(around) {}
+  explicit InstanceMetadata(const CloudEnvironment& around) : around_(around) {}
 
   /// Empty if no such service responds, as on most machines.
   std::optional<std::string> session_token(const std::stop_token& stop) const {
     HttpRequest request = local_request(url("/latest/api/token"), kInstanceTime);
     request.method = "PUT";
     request.headers.add("X-aws-ec2-metadata-token-ttl-seconds", "21600");
-    CloudSurroundings unreported = around_;
+    CloudEnvironment unreported = around_;
     unreported.on_retry = {};
     try {
       ServiceAnswer answer = ask_service(unreported, request, kInstance, kInstanceAttempts, stop);
@@ -288,12 +288,12 @@ class InstanceMetadata {
     return parse_url(base + path);
   }
 
-  const CloudSurroundings& around_;
+  const CloudEnvironment& around_;
 };
 
 }  // namespace
 
-CredentialProvider instance_provider(const CloudSurroundings& around) {
+CredentialProvider instance_provider(const CloudEnvironment& around) {
   const auto find = [around](const std::stop_token& stop) -> std::optional<Credentials> {
     const InstanceMetadata service(around);
     if (lower_case(around.environment("AWS_EC2_METADATA_DISABLED").value_or("")) == "true") return std::nullopt;

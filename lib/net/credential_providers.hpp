@@ -14,7 +14,7 @@
 namespace shardkit::net {
 
 /// Everything that providers read and ask: the interface for tests. Referenced objects outlive all providers.
-struct CloudSurroundings {
+struct CloudEnvironment {
   system::EnvironmentLookup environment;
   /// The content of a small file; empty if it does not exist. Throws Error if it cannot be read.
   std::function<std::optional<std::string>(const std::string& path)> file;
@@ -26,18 +26,18 @@ struct CloudSurroundings {
 };
 
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the same with another prefix.
-CredentialProvider environment_provider(const CloudSurroundings& around, const std::string& prefix = "AWS");
+CredentialProvider environment_provider(const CloudEnvironment& around, const std::string& prefix = "AWS");
 
 /// AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN (IAM roles for service accounts), exchanged at STS.
-CredentialProvider web_identity_provider(const CloudSurroundings& around);
+CredentialProvider web_identity_provider(const CloudEnvironment& around);
 
 /// AWS_CONTAINER_CREDENTIALS_RELATIVE_URI (ECS) or _FULL_URI with a token (EKS Pod Identity). Plain HTTP goes to
 /// loopback, 169.254.170.2, 169.254.170.23 and [fd00:ec2::23] only: Error{denied} for others.
-CredentialProvider container_provider(const CloudSurroundings& around);
+CredentialProvider container_provider(const CloudEnvironment& around);
 
 /// The role of an EC2 instance with IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true" in any case. Gives up within
 /// about a second without a metadata service.
-CredentialProvider instance_provider(const CloudSurroundings& around);
+CredentialProvider instance_provider(const CloudEnvironment& around);
 
 // Shared by profiles and the other providers.
 
@@ -55,11 +55,11 @@ struct RoleRequest {
 };
 
 /// AssumeRoleWithWebIdentity with the token in `token_file`, read again each time, because it is rotated. Not signed.
-Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRequest& role,
+Credentials assume_role_with_token(const CloudEnvironment& around, const RoleRequest& role,
                                    const std::string& token_file, const std::stop_token& stop);
 
 /// AssumeRole, signed with `base`.
-Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role, const SigningKey& base,
+Credentials assume_role(const CloudEnvironment& around, const RoleRequest& role, const SigningKey& base,
                         const std::stop_token& stop);
 
 }  // namespace shardkit::net

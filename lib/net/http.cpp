@@ -78,7 +78,7 @@ int status_of(std::string_view line) {
 
 }  // namespace
 
-bool AnswerReader::header(std::string_view line) noexcept {
+bool ResponseReader::header(std::string_view line) noexcept {
   try {
     return take_header(line);
   } catch (...) {
@@ -87,7 +87,7 @@ bool AnswerReader::header(std::string_view line) noexcept {
   }
 }
 
-bool AnswerReader::body(std::string_view bytes) noexcept {
+bool ResponseReader::body(std::string_view bytes) noexcept {
   try {
     if (writer_) writer_(as_bytes(bytes));
     return true;
@@ -97,12 +97,12 @@ bool AnswerReader::body(std::string_view bytes) noexcept {
   }
 }
 
-bool AnswerReader::refused() const {
+bool ResponseReader::refused() const {
   if (failure_) std::rethrow_exception(failure_);
   return refused_;
 }
 
-bool AnswerReader::take_header(std::string_view line) {
+bool ResponseReader::take_header(std::string_view line) {
   header_bytes_ += line.size();
   if (header_bytes_ > limits_.bytes || response_.headers.size() >= limits_.fields) {
     throw Error(ErrorCode::corrupt, At{request_.url.display()}, "'{}': the server sends too many headers",
@@ -122,7 +122,7 @@ bool AnswerReader::take_header(std::string_view line) {
 }
 
 /// False when the caller refuses a body that is still to come.
-bool AnswerReader::take_head() {
+bool ResponseReader::take_head() {
   head_done_ = true;
   writer_ = on_head_(response_);
   const bool no_body = request_.method == "HEAD" || response_.status == 204 || response_.status == 304 ||

@@ -100,10 +100,10 @@ struct HeaderLimits {
 
 /// Builds an answer from its lines and the pieces of its body, and passes both to the receiver. header() and body()
 /// never throw, because their caller is a C library: errors of the handlers are rethrown by finish().
-class AnswerReader {
+class ResponseReader {
  public:
   /// All three outlive the reader.
-  AnswerReader(const HttpRequest& request, const HeadHandler& on_head, const HeaderLimits& limits)
+  ResponseReader(const HttpRequest& request, const HeadHandler& on_head, const HeaderLimits& limits)
       : request_(request), on_head_(on_head), limits_(limits) {}
 
   /// A header line, with its line end: status lines, fields, the empty line after them, also those of a 1xx and

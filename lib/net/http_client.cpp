@@ -114,27 +114,27 @@ bool is_unknown_host(const std::string& host, const std::stop_token& stop) {
 
 /// The state of libcurl's callbacks during a request.
 struct HttpPool::Transfer {
-  AnswerReader reader;
+  ResponseReader reader;
   StallWatch stall;
   StallWatch slow;
   std::uint64_t body_bytes = 0;
   std::uint64_t sent_bytes = 0;
   std::string not_http = {};  ///< the start of an answer without headers
 
-  void came(std::uint64_t bytes) {
-    stall.came(bytes);
-    slow.came(bytes);
+  void on_bytes(std::uint64_t bytes) {
+    stall.on_bytes(bytes);
+    slow.on_bytes(bytes);
   }
 
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
     auto& self = *static_cast<Transfer*>(user);
-    self.came(size * count);
+    self.on_bytes(size * count);
     return self.reader.header({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
   }
 
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
     auto& self = *static_cast<Transfer*>(user);
-    self.came(size * count);
+    self.on_bytes(size * count);
     self.body_bytes += size * count;
     if (!self.reader.has_head()) {
       self.not_http.assign(data, std::min<std::size_t>(size * count, 16));
@@ -342,13 +342,13 @@ HttpPool::~HttpPool() = default;
 
 HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
   std::unique_ptr<Connection> connection = borrow(request.url);  // one whose request fails is closed
-  Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall),
+  Transfer transfer{ResponseReader(request, on_head, options_.header_limits), StallWatch(options_.stall),
                     StallWatch({0, options_.slow.window})};
   connection->prepare(request, options_, trust(request.url).get(), transfer);
   const system::Seconds start = system::system_clock().monotonic();
   const auto fault = [&](system::Seconds waited) {
     const std::uint64_t sent = connection->bytes_sent();
-    transfer.stall.came(sent - std::exchange(transfer.sent_bytes, sent));
+    transfer.stall.on_bytes(sent - std::exchange(transfer.sent_bytes, sent));
     return fault_of(request, transfer, waited);
   };
   const auto code = connection->perform(fault, stop);

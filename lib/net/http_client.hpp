@@ -31,7 +31,7 @@ class StallWatch {
  public:
   explicit StallWatch(const StallLimit& limit) : limit_(limit) {}
 
-  void came(std::uint64_t bytes) { quarters_[looks_ % quarters_.size()] += static_cast<double>(bytes); }
+  void on_bytes(std::uint64_t bytes) { quarters_[looks_ % quarters_.size()] += static_cast<double>(bytes); }
   /// Adds a wait; true if the connection is stalled.
   bool waited(system::Seconds duration) { return waited(duration, limit_.bytes_per_second); }
   /// The same with another limit than at first.

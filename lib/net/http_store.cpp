@@ -120,7 +120,7 @@ class HttpStore final : public RemoteStore {
     }
     answer.verdict = judge(answer.response.status, "");
     if (is_page_for_data(answer.response, message.url.path)) {
-      answer.verdict = {AnswerRemedy::fatal, ErrorCode::denied, false};
+      answer.verdict = {RetryDecision::fatal, ErrorCode::denied, false};
       answer.error.emplace(
           ErrorCode::denied,
           fmt::format("'{}': the server answers with a web page (text/html) instead of the file, such as that of a "
@@ -130,7 +130,7 @@ class HttpStore final : public RemoteStore {
     } else if (wants_tls(message.url, answer.response.status, body)) {
       answer.error.emplace(ErrorCode::unsupported,
                            fmt::format("'{}': this port of the server uses TLS; use https://", name), name);
-    } else if (answer.verdict.remedy != AnswerRemedy::done) {
+    } else if (answer.verdict.remedy != RetryDecision::done) {
       answer.error.emplace(answer.verdict.code,
                            fmt::format("'{}': the server answered with status {}{}", name, answer.response.status,
                                        remedy_for(answer.response.status, !token_.empty() || !base_.user.empty())),

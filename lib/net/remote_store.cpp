@@ -181,7 +181,7 @@ Url next_url(const Url& from, std::string_view location) {
 
 RemoteStore::Answer RemoteStore::unanswered(const Error& error) {
   if (error.code() != ErrorCode::network) throw;
-  AnswerVerdict verdict{AnswerRemedy::retry, ErrorCode::network, false, false};
+  AnswerVerdict verdict{RetryDecision::retry, ErrorCode::network, false, false};
   if (dynamic_cast<const UnknownHost*>(&error) != nullptr) verdict.attempts = 2;
   return {{}, verdict, error};
 }
@@ -190,7 +190,7 @@ RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandl
                                          const std::stop_token& stop) {
   for (Attempts attempts(retry(), stop);;) {
     Answer answer = attempt(request, on_success, stop);
-    if (answer.verdict.remedy == AnswerRemedy::done || answer.verdict.remedy == AnswerRemedy::fatal) return answer;
+    if (answer.verdict.remedy == RetryDecision::done || answer.verdict.remedy == RetryDecision::fatal) return answer;
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
   }
 }
@@ -210,8 +210,8 @@ io::Fetched RemoteStore::fetch(const io::ObjectInfo& object, std::uint64_t offse
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
     is_patient = reader.next() == before;
     attempts.progressed(reader.next() - before, length);
-    if (answer.verdict.remedy == AnswerRemedy::done) {
-      answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
+    if (answer.verdict.remedy == RetryDecision::done) {
+      answer.verdict = {RetryDecision::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name,
                            reader.next());
     }
@@ -243,9 +243,9 @@ io::Fetched RemoteStore::fetch_whole(const io::ObjectInfo& object, const std::fu
     Answer answer = attempt(request, on_success, stop);
     if (is_other) return io::Fetched::changed;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
-    if (answer.verdict.remedy == AnswerRemedy::done) {
+    if (answer.verdict.remedy == RetryDecision::done) {
       if (received == object.size) return io::Fetched::whole;
-      answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
+      answer.verdict = {RetryDecision::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name, received);
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));

@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 5> kMissing{"NoSuchKey", "NoSuchBucket", 
 
 bool is_one_of(std::string_view code, Names names) { return std::ranges::find(names, code) != names.end(); }
 
-AnswerVerdict fatal(ErrorCode code) { return {AnswerRemedy::fatal, code, false}; }
+AnswerVerdict fatal(ErrorCode code) { return {RetryDecision::fatal, code, false}; }
 
 AnswerVerdict judge_status(int status) {
   switch (status) {
@@ -43,10 +43,10 @@ AnswerVerdict judge_status(int status) {
     case 500:
     case 502:
     case 504:
-      return {AnswerRemedy::retry, ErrorCode::network, false};
+      return {RetryDecision::retry, ErrorCode::network, false};
     case 429:
     case 503:
-      return {AnswerRemedy::retry, ErrorCode::network, true};
+      return {RetryDecision::retry, ErrorCode::network, true};
     case 401:
     case 403:
     case 407:
@@ -63,7 +63,7 @@ AnswerVerdict judge_status(int status) {
       break;
   }
   if (status > 504 && status < 600 && status != 505)
-    return {AnswerRemedy::retry, ErrorCode::network, false};  // gateways' own
+    return {RetryDecision::retry, ErrorCode::network, false};  // gateways' own
   return fatal(ErrorCode::unsupported);
 }
 
@@ -77,11 +77,11 @@ double library_random() {
 }  // namespace
 
 AnswerVerdict judge(int status, std::string_view error_code) {
-  if (is_one_of(error_code, kThrottled)) return {AnswerRemedy::retry, ErrorCode::network, true};
-  if (is_one_of(error_code, kPassing)) return {AnswerRemedy::retry, ErrorCode::network, false};
-  if (is_one_of(error_code, kExpired)) return {AnswerRemedy::refresh_credentials, ErrorCode::denied, false};
+  if (is_one_of(error_code, kThrottled)) return {RetryDecision::retry, ErrorCode::network, true};
+  if (is_one_of(error_code, kPassing)) return {RetryDecision::retry, ErrorCode::network, false};
+  if (is_one_of(error_code, kExpired)) return {RetryDecision::refresh_credentials, ErrorCode::denied, false};
   if (is_one_of(error_code, kMissing)) return fatal(ErrorCode::not_found);
-  if (error_code == "RequestTimeTooSkewed") return {AnswerRemedy::correct_clock, ErrorCode::denied, false};
+  if (error_code == "RequestTimeTooSkewed") return {RetryDecision::correct_clock, ErrorCode::denied, false};
   if (status >= 200 && status < 300) return error_code.empty() ? AnswerVerdict{} : fatal(ErrorCode::unsupported);
   return judge_status(status);
 }
@@ -99,7 +99,7 @@ void Attempts::progressed(std::uint64_t bytes, std::uint64_t length) {
 
 void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) {
   ++failures_;
-  if (verdict.remedy == AnswerRemedy::fatal) throw error;
+  if (verdict.remedy == RetryDecision::fatal) throw error;
   const unsigned most = std::min(options_.attempts, verdict.attempts);
   const RetryEvent event{verdict.throttled, wait_after(verdict, retry_after),
                          error.what(),      failures_,
@@ -121,7 +121,7 @@ void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::opt
 
 system::Seconds Attempts::wait_after(const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) const {
   const bool corrected =
-      verdict.remedy == AnswerRemedy::refresh_credentials || verdict.remedy == AnswerRemedy::correct_clock;
+      verdict.remedy == RetryDecision::refresh_credentials || verdict.remedy == RetryDecision::correct_clock;
   if (corrected && failures_ == 1) return system::Seconds(0);
   const double random = options_.random ? options_.random() : library_random();
   const system::Seconds backoff = random * std::min(system::Seconds(std::exp2(failures_ - 1)), options_.longest_wait);

@@ -15,7 +15,7 @@
 /// What to do after an answer, in one place for all requests to stores.
 namespace shardkit::net {
 
-enum class AnswerRemedy {
+enum class RetryDecision {
   done,                 ///< success
   retry,                ///< retry later
   refresh_credentials,  ///< retry with newer credentials
@@ -24,7 +24,7 @@ enum class AnswerRemedy {
 };
 
 struct AnswerVerdict {
-  AnswerRemedy remedy = AnswerRemedy::done;
+  RetryDecision remedy = RetryDecision::done;
   ErrorCode code = ErrorCode::network;  ///< code of the error, if it becomes one
   bool throttled = false;               ///< the store wants fewer requests: 503, 429, SlowDown, ...
   bool answered = true;                 ///< false: no answer came, or it broke

@@ -37,7 +37,7 @@ Url parse_endpoint(const std::string& text) {
 
 }  // namespace
 
-S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around) {
+S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around) {
   const AwsProfiles profiles(around);
   const AwsProfile* profile = profiles.find(profile_name(options.profile, around.environment));
   const auto first_of = [&](const std::string& option, std::initializer_list<const char*> variables,
@@ -349,7 +349,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       if (status == 412) return io::Written::exists;
       if (status == 404) return found ? io::Written::exists : io::Written::lost;
       if (!answer.error) refuse_other_bytes(name);
-      if (status == 409) answer.verdict = {AnswerRemedy::retry, ErrorCode::conflict, false};
+      if (status == 409) answer.verdict = {RetryDecision::retry, ErrorCode::conflict, false};
       attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
     }
   }
@@ -357,7 +357,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
   /// Whether a refusal says that nothing was written, and nothing will be.
   static bool is_certain(const Answer& answer, bool is_upload) {
     const int status = answer.response.status;
-    return answer.error && answer.verdict.remedy == AnswerRemedy::fatal && status != 409 && status != 412 &&
+    return answer.error && answer.verdict.remedy == RetryDecision::fatal && status != 409 && status != 412 &&
            !(status == 404 && is_upload);
   }
 
@@ -388,7 +388,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       try {
         return read(text, bucket_address_);
       } catch (const Error& broken) {
-        answer.verdict = {AnswerRemedy::retry, ErrorCode::corrupt, false};
+        answer.verdict = {RetryDecision::retry, ErrorCode::corrupt, false};
         answer.error = broken;
         take_error(request, text, answer);
       }
@@ -431,14 +431,14 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       const S3ErrorBody body = reason_of(result, request, stop);
       if (regions < kMostRegions && take_region(result.response, body, result.region)) continue;
       AnswerVerdict verdict = judge(status, body.code);
-      if (verdict.remedy == AnswerRemedy::refresh_credentials) {
+      if (verdict.remedy == RetryDecision::refresh_credentials) {
         if (result.credentials)
           credentials_->renew(*result.credentials, stop);
         else
-          verdict.remedy = AnswerRemedy::fatal;
+          verdict.remedy = RetryDecision::fatal;
       }
-      if (verdict.remedy == AnswerRemedy::correct_clock && !take_clock(result.response, result.skew_seconds))
-        verdict.remedy = AnswerRemedy::fatal;
+      if (verdict.remedy == RetryDecision::correct_clock && !take_clock(result.response, result.skew_seconds))
+        verdict.remedy = RetryDecision::fatal;
       Error error = error_of(request, status, body, verdict);
       return {std::move(result.response), verdict, std::move(error)};
     }

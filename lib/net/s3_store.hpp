@@ -36,7 +36,7 @@ struct S3Settings {
 /// The options, completed: region by AWS_REGION, AWS_DEFAULT_REGION, the profile; endpoint by AWS_ENDPOINT_URL_S3,
 /// AWS_ENDPOINT_URL, the endpoint_url for s3 of the profile's services, the profile's endpoint_url; hosts of buckets by
 /// the profile's addressing_style. Throws Error{usage} for an endpoint that is not a URL.
-S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around);
+S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around);
 
 /// The same for gs://, by the options only: Google's S3-compatible interface, region "auto".
 S3Settings google_settings(const S3Options& options);

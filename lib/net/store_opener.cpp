@@ -23,7 +23,7 @@ Source open_web(StoreOpener& opener, const std::string& address, const std::stop
 
 std::unique_ptr<io::ObjectStore> open_bucket(StoreOpener& opener, const std::string& address,
                                              const std::stop_token& stop) {
-  CloudSurroundings around = machine_surroundings(*opener.http());
+  CloudEnvironment around = machine_surroundings(*opener.http());
   around.on_retry = opener.options().retry.on_retry;
   const bool is_google = has_scheme(address, "gs://");
   const S3Options& options = opener.options().s3;
@@ -36,7 +36,7 @@ Source open_bucket_to_read(StoreOpener& opener, const std::string& address, cons
 }
 
 /// Keys for Google may be in the variables for S3 too. Services of AWS have none for it.
-CredentialChain google_chain(const CloudSurroundings& around, const std::string& profile) {
+CredentialChain google_chain(const CloudEnvironment& around, const std::string& profile) {
   if (!profile.empty()) return {profile_provider(around, profile)};
   return {environment_provider(around, "GS"), environment_provider(around), profile_provider(around)};
 }
@@ -70,7 +70,7 @@ StoreOpener::StoreOpener(StoreOptions options) : options_(std::move(options)) {
   http_ = std::make_shared<HttpPool>(options_.http);
 }
 
-std::shared_ptr<CredentialCache> StoreOpener::credentials(const CloudSurroundings& around, bool is_google) {
+std::shared_ptr<CredentialCache> StoreOpener::credentials(const CloudEnvironment& around, bool is_google) {
   auto& cache = credentials_.at(is_google ? 1 : 0);
   const S3Options& s3 = options_.s3;
   if (!s3.anonymous && !cache) {

@@ -66,7 +66,7 @@ class StoreOpener {
   const StoreOptions& options() const { return options_; }
   const std::shared_ptr<Http>& http() const { return http_; }
   /// AWS's, or Google's, searched for on the first call; null for anonymous access.
-  std::shared_ptr<CredentialCache> credentials(const CloudSurroundings& around, bool is_google);
+  std::shared_ptr<CredentialCache> credentials(const CloudEnvironment& around, bool is_google);
 
  private:
   StoreOptions options_;

@@ -120,7 +120,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   const io::ContainedFolder root(folder);
   if (!root.folder(kStateFolderPath, false)) return true;  // gone meanwhile
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
-  if (!lock.try_take(io::Hold::exclusive) || is_leased(folder, now)) return false;
+  if (!lock.try_take(io::LockMode::exclusive) || is_leased(folder, now)) return false;
   const StageJournal::State journal = restored_journal(files, folder);
   StageJournal::State found = journal;
   std::erase_if(found.files, [](const auto& item) { return !item.second.found; });
@@ -149,7 +149,7 @@ bool discard(io::FileSystem& files, const std::string& folder, const std::vector
              system::WallTime now) {
   const io::ContainedFolder root(folder);
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
-  if (!lock.try_take(io::Hold::exclusive)) return false;
+  if (!lock.try_take(io::LockMode::exclusive)) return false;
   StageJournal::State journal = journal_of(folder);
   for (const std::string& name : names) {
     if (const auto file = journal.files.find(name); file != journal.files.end()) file->second.pin = kDamagedPin;
@@ -165,7 +165,7 @@ bool discard(io::FileSystem& files, const std::string& folder, const std::vector
 Leftovers sweep_leftovers(io::FileSystem& files, const std::string& folder, system::WallTime now, bool remove) {
   const io::ContainedFolder root(folder);
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
-  if (!lock.try_take(io::Hold::exclusive)) return {};
+  if (!lock.try_take(io::LockMode::exclusive)) return {};
   Leftovers found;
   found.files += ended_leases(folder, now);
   if (remove) {

@@ -115,7 +115,7 @@ void PartLog::remove() {
   files_.remove(path_);
 }
 
-void DiskGate::pass(sync::LoanPool<Turn>& turns, const std::function<void()>& action) {
+void DiskGate::pass(sync::LoanPool<Permit>& turns, const std::function<void()>& action) {
   const auto turn = turns.borrow();
   if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
   action();
@@ -210,7 +210,7 @@ bool FileCopy::release(ByteRange claim, std::uint64_t reached) {
   return settling_;
 }
 
-void FileCopy::tend(const std::stop_token& stop) {
+void FileCopy::hash_and_save(const std::stop_token& stop) {
   if (!has_parts()) catch_up(stop);
   bool due = false;
   {

@@ -109,12 +109,12 @@ class DiskGate {
   void sync(const std::function<void()>& action) { pass(syncs_, action); }
 
  private:
-  struct Turn {};
-  void pass(sync::LoanPool<Turn>& turns, const std::function<void()>& action);
+  struct Permit {};
+  void pass(sync::LoanPool<Permit>& turns, const std::function<void()>& action);
 
   const std::stop_token stop_;
-  sync::LoanPool<Turn> writes_{16};
-  sync::LoanPool<Turn> syncs_{1};
+  sync::LoanPool<Permit> writes_{16};
+  sync::LoanPool<Permit> syncs_{1};
 };
 
 struct CopySteps {
@@ -181,7 +181,7 @@ class FileCopy {
   void compare_part(std::size_t part, const Hash128& hash);
 
   /// Hashes bytes that arrived out of order, and saves when enough has arrived, or some time ago. Within a claim.
-  void tend(const std::stop_token& stop);
+  void hash_and_save(const std::stop_token& stop);
   /// Ends a claim whose bytes up to `reached` were stored. True if the caller must settle the file: it is complete, or
   /// outdated, and no other thread works on it.
   bool release(ByteRange claim, std::uint64_t reached);

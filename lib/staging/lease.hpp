@@ -89,6 +89,6 @@ inline constexpr Field kLeaseIdOption{
     "lease-id",
     "id of the job that the lease belongs to; default: the pod (POD_UID, POD_NAME or its HOSTNAME), the Slurm job "
     "(slurm-<id>), or a random id, which is printed",
-    "ID", Alias{"owner"}, Elsewhere{"purpose"}};
+    "ID", Alias{"owner"}, Misnomers{"purpose"}};
 
 }  // namespace shardkit::staging

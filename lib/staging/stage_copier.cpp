@@ -164,7 +164,7 @@ void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const 
   writer.begin(copy, work.range.begin);
   try {
     if (!work.range.empty() && fetch_range(copy, work.range, writer, stop) != io::Fetched::whole) copy.mark_outdated();
-    copy.tend(stop);
+    copy.hash_and_save(stop);
   } catch (const OutdatedBytes&) {
   } catch (const Error& error) {
     if (!leave_out(copy, error)) {
@@ -187,7 +187,7 @@ io::Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWrite
     writer.take(bytes);
     // Not only at its end: of a slow source all ranges that are under way may end minutes from now.
     if (writer.stored() == before) return;
-    copy.tend(stop);
+    copy.hash_and_save(stop);
     small_files_.flush(limits_.steps.save_every);
   };
   const io::ObjectInfo& object = copy.file().object;

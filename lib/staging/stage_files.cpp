@@ -59,7 +59,7 @@ std::vector<std::string> companions(const std::string& shard) {
 
 }  // namespace
 
-void StageSet::filter(const StageWanted& wanted, const std::string& location) {
+void StageSet::filter(const StageRequest& wanted, const std::string& location) {
   if (wanted.include.empty() && wanted.exclude.empty()) return;
   const auto is_wanted = [&](const std::string& name) {
     const auto matches = [&](const std::string& pattern) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };

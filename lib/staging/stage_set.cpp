@@ -193,7 +193,7 @@ std::string advice_for_source(const std::string& shard) {
       remedy::in_text(remedy::verify(set)), remedy::in_text(remedy::reshard(set, {.salvage = true})));
 }
 
-StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
+StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop) {
   if (!wanted.manifest_path.empty()) {
     add_set("", wanted.manifest_text, wanted.manifest_path);
   } else if (!wanted.manifest_name.empty()) {
@@ -256,8 +256,8 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
 }
 
 /// All files below the source, by their manifests if they have one.
-void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
-  std::vector<io::ObjectInfo> objects = has_manifest() ? beside_manifest(source, stop) : source.list();
+void StageSet::take_all(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop) {
+  std::vector<io::ObjectInfo> objects = has_manifest() ? list_unlisted(source, stop) : source.list();
   if (wanted.use_manifests) refuse_unfinished(source, objects, stop);
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (objects.empty() && !has_manifest()) {
@@ -279,7 +279,7 @@ void StageSet::take_all(io::ObjectSource& source, const StageWanted& wanted, con
 
 /// What is directly beside the manifest, and below it, except what the manifest lists. Looks up few single objects: a
 /// listing of thousands of shards with their sizes costs more than the names.
-std::vector<io::ObjectInfo> StageSet::beside_manifest(io::ObjectSource& source, const std::stop_token& stop) {
+std::vector<io::ObjectInfo> StageSet::list_unlisted(io::ObjectSource& source, const std::stop_token& stop) {
   constexpr std::size_t kFew = 64;
   std::unordered_set<std::string> known{formats::kManifestName, formats::kStateFolder + std::string("/")};
   for (const formats::ManifestShard& shard : sets_.front().shards) known.insert(shard.name);

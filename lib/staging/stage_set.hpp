@@ -46,7 +46,7 @@ struct ExpectedFile {
 };
 
 /// What to stage from a source.
-struct StageWanted {
+struct StageRequest {
   std::optional<std::vector<std::string>> names = {};  ///< these objects, in this order; all if empty
   std::string manifest_name = {};                      ///< the source's own manifest; empty for none
   std::string manifest_path = {};                      ///< another manifest instead, for messages; empty for none
@@ -87,7 +87,7 @@ class StageSet {
  public:
   /// Lists a source without given names. Throws Error{not_found} for a missing manifest or file and for a source
   /// without files, Error{corrupt} for an invalid manifest, Error{unsupported} for names that cannot be files.
-  StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
+  StageSet(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop);
 
   /// Of the manifest's text; of several manifests, of their names and texts; without one, of the names, sizes and
   /// versions of all files. A target with the same hash in its marker contains this set.
@@ -127,11 +127,11 @@ class StageSet {
   void add_set(const std::string& folder, std::string manifest, const std::string& path);
   void take_named(io::ObjectSource& source, const std::vector<std::string>& names, bool keep_going,
                   const std::stop_token& stop);
-  void take_all(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
-  std::vector<io::ObjectInfo> beside_manifest(io::ObjectSource& source, const std::stop_token& stop);
+  void take_all(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop);
+  std::vector<io::ObjectInfo> list_unlisted(io::ObjectSource& source, const std::stop_token& stop);
   void find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects, const std::stop_token& stop);
   std::vector<StageFile> unlisted(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const;
-  void filter(const StageWanted& wanted, const std::string& location);
+  void filter(const StageRequest& wanted, const std::string& location);
   void keep(const std::function<bool(const std::string& shard)>& is_kept);
   Hash128 compute_hash() const;
   std::vector<std::string> names() const;

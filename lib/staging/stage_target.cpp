@@ -83,7 +83,7 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
   contained_->folder(kStateFolderPath, true);
   lock_.emplace(path_of(kStageLockPath));
   while (!take_alone(set, wanted, check_replace)) {
-    if (lock_->try_take(io::Hold::shared)) {
+    if (lock_->try_take(io::LockMode::shared)) {
       const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
       if (state.set && state.set->is(set)) break;
       lock_->release();
@@ -102,9 +102,9 @@ void StageTarget::release() {
 /// Prepares the folder if no other process works in it; false if one does.
 bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted,
                              const CheckReplace& check_replace) {
-  if (!lock_->try_take(io::Hold::exclusive)) return false;
+  if (!lock_->try_take(io::LockMode::exclusive)) return false;
   adopt(set, wanted, check_replace);
-  lock_->try_take(io::Hold::shared);  // no other can be in the way of ours
+  lock_->try_take(io::LockMode::shared);  // no other can be in the way of ours
   return true;
 }
 

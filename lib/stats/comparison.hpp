@@ -73,7 +73,7 @@ struct ChangeInterval {
   double high = 0;
   double confidence = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"low_ratio", Unit::ratio, "lower end"}, low);
     v.field({"high_ratio", Unit::ratio, "upper end"}, high);
     v.field({"confidence_ratio", Unit::ratio, "confidence of the interval"}, confidence);

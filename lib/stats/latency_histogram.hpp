@@ -33,7 +33,7 @@ class LogHistogram {
     std::uint64_t to = 0;
     std::uint64_t count = 0;
 
-    void describe(FieldVisitor& v) {
+    void describe(FieldList& v) {
       v.field({"from", "a power of two, or 0"}, from);
       v.field({"to", "largest value of this row"}, to);
       v.field({"values", Unit::count, "how many values are in this row, both ends included"}, count);
@@ -56,7 +56,7 @@ struct LatencyQuantiles {
   double p99 = 0;
   double max = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"p50", Unit::seconds, "half took at most this long"}, p50);
     v.field({"p90", Unit::seconds, "9 of 10 took at most this long"}, p90);
     v.field({"p99", Unit::seconds, "99 of 100 took at most this long", kJudged}, p99);
@@ -70,7 +70,7 @@ struct LatencyStep {
   double to = 0;
   std::uint64_t count = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"from", Unit::seconds, "shortest time of this row"}, from);
     v.field({"to", Unit::seconds, "longest time of this row"}, to);
     v.field({"count", Unit::count, "reads"}, count);

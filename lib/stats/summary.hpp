@@ -15,7 +15,7 @@ struct Interval {
   double low = 0;
   double high = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"low", "lower end"}, low);
     v.field({"high", "upper end"}, high);
   }

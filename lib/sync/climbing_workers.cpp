@@ -17,9 +17,10 @@ constexpr auto kInterval = std::chrono::milliseconds(250);
 
 }  // namespace
 
-Climb::Climb(unsigned start, unsigned maximum) : level_(std::min(start, maximum)), maximum_(maximum), before_(level_) {}
+RateClimber::RateClimber(unsigned start, unsigned maximum)
+    : level_(std::min(start, maximum)), maximum_(maximum), before_(level_) {}
 
-void Climb::measured(double rate, bool throttled) {
+void RateClimber::measured(double rate, bool throttled) {
   if (throttled) return step_back(std::max(1U, level_ / 2), kPauseAfterThrottling);
   if (mixed_ > 0) {
     --mixed_;
@@ -35,7 +36,7 @@ void Climb::measured(double rate, bool throttled) {
   }
 }
 
-void Climb::probe() {
+void RateClimber::probe() {
   if (level_ == maximum_) return;
   before_ = level_;
   level_ = std::min(maximum_, level_ + std::max(1U, level_ / 2));
@@ -43,7 +44,7 @@ void Climb::probe() {
   mixed_ = 1;
 }
 
-void Climb::step_back(unsigned level, int pause) {
+void RateClimber::step_back(unsigned level, int pause) {
   level_ = level;
   probing_ = false;
   mixed_ = 1;

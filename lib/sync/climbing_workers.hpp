@@ -14,10 +14,10 @@ namespace shardkit::sync {
 
 /// Finds the number of requests in flight by climbing: more as long as that moves more bytes, back a step if it does
 /// not, half if the other side asks for fewer. One thread at a time; uses no clock.
-class Climb {
+class RateClimber {
  public:
   /// `start` and `maximum` are at least 1.
-  Climb(unsigned start, unsigned maximum);
+  RateClimber(unsigned start, unsigned maximum);
 
   /// Requests that should be in flight now.
   unsigned level() const { return level_; }
@@ -39,8 +39,8 @@ class Climb {
   double rate_ = 0;  ///< of the level before
 };
 
-/// Runs one function on as many threads as move the most bytes, as found by Climb while they work: for requests with
-/// long answers. (AdaptiveWorkers chooses threads by their waiting time: for disks.)
+/// Runs one function on as many threads as move the most bytes, as found by RateClimber while they work: for requests
+/// with long answers. (LatencyPool chooses threads by their waiting time: for disks.)
 class ClimbingWorkers {
  public:
   /// `start` and `maximum` threads are at least 1.
@@ -75,7 +75,7 @@ class ClimbingWorkers {
 
   mutable std::mutex mutex_;  ///< guards the members below
   std::condition_variable_any turn_;
-  Climb climb_;
+  RateClimber climb_;
   unsigned threads_ = 0;
   bool finished_ = false;
   std::chrono::steady_clock::time_point measured_at_;

@@ -25,7 +25,7 @@ struct DriveLink {
   std::string disk;
   PcieLink pcie;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"disk", "whole disk"}, disk);
     v.field({"pcie", "its link to the host"}, pcie);
   }
@@ -47,7 +47,7 @@ struct BlockDevice {
   std::vector<std::string> members;         ///< disks below md, LVM, dm-crypt, each once
   std::vector<DriveLink> links;             ///< of the drive, or of each member that is on PCIe
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"name", "block device"}, name);
     v.field({"disk", "the whole disk, if that is a partition"}, disk);
     v.field({"storage_class", "class of the device; for an array, that of its slowest member"}, storage_class);

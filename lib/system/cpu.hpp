@@ -25,7 +25,7 @@ struct CpuFacts {
   std::optional<std::uint64_t> min_hertz;
   std::optional<std::uint64_t> max_hertz;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"model", "model of the processor"}, model);
     v.field({"processors", Unit::count, "processors online, like os.cpu_count()"}, processors);
     v.field({"affinity", Unit::count, "processors that the process may run on"}, affinity);

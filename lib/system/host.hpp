@@ -20,7 +20,7 @@ struct HostInfo {
   std::optional<double> cpu_limit;  ///< of the control group, in cores; empty: none
   std::uint64_t memory = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"hostname", "name of the machine"}, hostname);
     v.field({"os", "distribution and version"}, os);
     v.field({"kernel", "kernel release"}, kernel);
@@ -52,7 +52,7 @@ struct KernelFacts {
   std::string virtual_machine;  ///< "Amazon EC2 p5.48xlarge", "QEMU ..."; empty on bare metal
   std::string container;        ///< "docker", "podman", "kubernetes", ...; empty outside of one
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"release", "version of the kernel"}, release);
     v.field({"io_uring", "whether io_uring is available, or why not"}, io_uring);
     v.field({"cachestat", "whether cachestat(2) is available, or why not"}, cachestat);

@@ -27,7 +27,7 @@ struct CgroupUse {
   Pressures pressure;                   ///< only in version 2
 
   /// The limits.
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     std::uint64_t kept = periods.value_or(0);
     std::uint64_t throttled = throttled_periods.value_or(0);
     v.field({"version", "version of the control groups"}, version);

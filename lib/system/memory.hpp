@@ -27,7 +27,7 @@ struct MemoryFacts {
   std::optional<std::uint64_t> dirty_bytes;  ///< replaces the percentage if above 0
   std::optional<std::uint64_t> dirty_background_bytes;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"total", Unit::bytes, "memory of the machine"}, total);
     v.field({"available", Unit::bytes, "memory available to programs without swapping"}, available);
     v.field({"swap_total", Unit::bytes, "swap space"}, swap_total);
@@ -66,7 +66,7 @@ struct NumaNode {
   std::uint64_t memory = 0;
   std::uint64_t free = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"node", Unit::count, "number of the node"}, node);
     v.field({"cpus", "processors of the node"}, cpus);
     v.field({"memory", Unit::bytes, "memory of the node"}, memory);

@@ -38,7 +38,7 @@ struct NfsFacts {
   NfsCounters counters;                   ///< all 0 if the kernel does not list this mount
   std::optional<double> read_round_trip;  ///< mean seconds from request to answer; empty before the first read
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"device", "its number in /sys/class/bdi"}, device);
     v.field({"version", "version of the protocol"}, version);
     v.field({"protocol", "transport protocol"}, protocol);
@@ -82,7 +82,7 @@ struct LustreFacts {
   std::optional<std::uint64_t> read_ahead_per_file;      ///< llite max_read_ahead_per_file_mb
   std::optional<std::uint64_t> checksums;                ///< osc.*.checksums: 1 if data is checked on the wire
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"stripe_count", Unit::count, "storage targets of a file; 65535: all"}, stripe_count);
     v.field({"stripe_size", Unit::bytes, "bytes on one target before the next one"}, stripe_size);
     v.field({"components", Unit::count, "parts of a progressive layout"}, components);
@@ -112,7 +112,7 @@ struct FuseFacts {
   std::optional<std::uint64_t> cached;       ///< bytes stored
   std::optional<double> cache_hit_ratio;     ///< bytes from the cache, divided by all bytes read since the mount
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"client", "program that serves the mount"}, client);
     v.field({"kind", "kind of storage behind the mount"}, kind);
     v.field({"cache_folders", "cache folder of JuiceFS on this node"}, cache_folders);

@@ -31,7 +31,7 @@ struct PcieLink {
     return max_width && slot_width ? std::min(max_width, slot_width) : max_width;
   }
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"address", "domain:bus:device.function"}, address);
     v.field({"gigatransfers_per_second", "current speed of a lane"}, speed);
     v.field({"lanes", Unit::count, "current lanes"}, width);
@@ -62,7 +62,7 @@ struct GpuDevice {
   std::string driver;  ///< kernel driver bound to it: "nvidia", "vfio-pci"; empty without
   PcieLink pcie;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"model", "model, or PCI device number if no driver reports it"}, model);
     v.field({"driver", "kernel driver in use"}, driver);
     v.field({"pcie", "its link to the host"}, pcie);
@@ -87,7 +87,7 @@ struct NetworkCard {
   std::optional<std::uint64_t> mtu;
   std::optional<PcieLink> pcie;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"name", "interface"}, name);
     v.field({"driver", "kernel driver; empty for virtual cards"}, driver);
     v.field({"state", "up or down"}, state);
@@ -109,7 +109,7 @@ struct RdmaPort {
   std::optional<double> bytes_per_second;
   std::optional<std::uint64_t> numa_node;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"name", "device and port"}, name);
     v.field({"link_layer", "InfiniBand or Ethernet"}, link_layer);
     v.field({"state", "ACTIVE if it works"}, state);

@@ -50,7 +50,7 @@ struct StorageFacts {
   std::vector<std::string> options;         ///< of the mount
   std::optional<std::uint64_t> read_ahead;  ///< of the device, in bytes
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"file_system", "type of the file system", kJudged}, file_system);
     v.field({"storage_class", "class of the storage", kJudged}, storage_class);
     v.field({"mount_point", "mount point"}, mount_point);

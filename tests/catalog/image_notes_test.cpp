@@ -82,13 +82,13 @@ TEST_CASE("images without a row are not known, rows without an image are counted
 TEST_CASE("where an image has several rows, each .json is a list of rows in the table's order") {
   Tables tables;
   tables.metadata("m.csv", "path,x\na.jpg,1\nb.jpg,3\na,2\n");
-  tables.notes.settle(scan_of({"a.jpg", "b.jpg"}));
+  tables.notes.complete(scan_of({"a.jpg", "b.jpg"}));
   CHECK(tables.notes.json_of("a.jpg") == R"([{"x":"1"},{"x":"2"}])");
   CHECK(tables.notes.json_of("b.jpg") == R"([{"x":"3"}])");
   Tables both;
   both.metadata("m.csv", "path,x\na.jpg,1\n");
   both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n");
-  CHECK_THROWS_WITH_AS(both.notes.settle(scan_of({"a.jpg"})), doctest::Contains("join them into one"), Error);
+  CHECK_THROWS_WITH_AS(both.notes.complete(scan_of({"a.jpg"})), doctest::Contains("join them into one"), Error);
 }
 
 TEST_CASE("labels are a list with their types, whether a row repeats or not") {
@@ -96,7 +96,7 @@ TEST_CASE("labels are a list with their types, whether a row repeats or not") {
   tables.labels("l.jsonl",
                 "{\"path\":\"a.jpg\",\"x\":1,\"tags\":[\"cat\",7]}\n{\"path\":\"a.jpg\",\"x\":2,\"tags\":[]}\n"
                 "{\"path\":\"b.jpg\",\"x\":3,\"tags\":[\"007\"]}\n");
-  tables.notes.settle(scan_of({"a.jpg", "b.jpg"}));
+  tables.notes.complete(scan_of({"a.jpg", "b.jpg"}));
   CHECK(tables.notes.json_of("a.jpg") == R"([{"x":1,"tags":["cat",7]},{"x":2,"tags":[]}])");
   CHECK(tables.notes.json_of("b.jpg") == R"([{"x":3,"tags":["007"]}])");
 }

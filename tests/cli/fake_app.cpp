@@ -2,32 +2,32 @@
 
 namespace shardkit_test {
 
-using shardkit::Elsewhere;
-using shardkit::FieldVisitor;
+using shardkit::FieldList;
+using shardkit::Misnomers;
 using shardkit::Role;
 using shardkit::Unit;
 
-void Latency::describe(FieldVisitor& v) {
+void Latency::describe(FieldList& v) {
   v.field({"p50", Unit::seconds, "half of all reads took less"}, p50);
   v.field({"p99", Unit::seconds, "99 of 100 reads took less"}, p99);
 }
 
-void Problem::describe(FieldVisitor& v) {
+void Problem::describe(FieldList& v) {
   v.field({"code", "name of the trap"}, code);
   v.field({"offset", Unit::count, "byte in the shard"}, offset);
 }
 
-void FakeOptions::describe(FieldVisitor& v) {
+void FakeOptions::describe(FieldList& v) {
   v.field({"SRC", "folder to work on", Role::positional}, source);
   v.field({"MORE", "further folders", Role::optional_positional}, more);
   v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
   v.field({"samples", Unit::count, "close a shard after N samples"}, samples);
-  v.field({"timeout", Unit::seconds, "give up after this time", Elsewhere{"budget duration"}}, timeout);
+  v.field({"timeout", Unit::seconds, "give up after this time", Misnomers{"budget duration"}}, timeout);
   v.field({"headroom", Unit::ratio, "share of capacity to leave unused"}, ratio);
   v.topic("Looking");
   v.field({"depth", "how deep to look"}, depth);
   v.topic("Output");
-  v.field({"index", "indexes to write", "dali,wids,energon", Elsewhere{"readers"}}, index);
+  v.field({"index", "indexes to write", "dali,wids,energon", Misnomers{"readers"}}, index);
   v.field({"name", "prefix of the shards' names", "PREFIX", 'n'}, name);
   v.topic("Looking");
   v.field({"recheck", "trust checksums only"}, recheck);
@@ -40,7 +40,7 @@ void FakeOptions::describe(FieldVisitor& v) {
   v.field({"anonymous", "send no credentials"}, anonymous);
 }
 
-void FakeResult::describe(FieldVisitor& v) {
+void FakeResult::describe(FieldList& v) {
   v.field({"samples", Unit::count, "samples written"}, samples);
   v.field({"bytes", Unit::bytes, "bytes written"}, bytes);
   v.field({"bytes_fetched", Unit::bytes, "bytes read from the source"}, fetched);

@@ -17,13 +17,13 @@ constexpr auto enum_names(Depth) { return std::to_array<std::string_view>({"stru
 struct Latency {
   double p50 = 0;
   double p99 = 0;
-  void describe(shardkit::FieldVisitor& v);
+  void describe(shardkit::FieldList& v);
 };
 
 struct Problem {
   std::string code;
   std::uint64_t offset = 0;
-  void describe(shardkit::FieldVisitor& v);
+  void describe(shardkit::FieldList& v);
 };
 
 struct FakeOptions {
@@ -42,7 +42,7 @@ struct FakeOptions {
   std::string profile;
   std::string region;
   bool anonymous = false;
-  void describe(shardkit::FieldVisitor& v);
+  void describe(shardkit::FieldList& v);
 };
 
 struct FakeResult {
@@ -56,7 +56,7 @@ struct FakeResult {
   std::vector<Problem> problems;
   std::vector<std::string> checked;
   std::string text;
-  void describe(shardkit::FieldVisitor& v);
+  void describe(shardkit::FieldList& v);
   bool has_findings() const { return !problems.empty(); }
 };
 
@@ -73,7 +73,7 @@ struct Ran {
   std::string err;
 };
 
-/// Runs "fake ARGS" in this process; `termination_log` is as in Io.
+/// Runs "fake ARGS" in this process; `termination_log` is as in Console.
 Ran run_fake(Behavior behavior, const std::vector<std::string>& args, const std::string& termination_log = {});
 
 /// A behavior that returns a plain result.

@@ -18,13 +18,13 @@ namespace {
 using shardkit::Context;
 
 struct NoOptions {
-  void describe(shardkit::FieldVisitor&) {}
+  void describe(shardkit::FieldList&) {}
 };
 
 struct Sum {
   std::uint64_t samples = 0;
   bool interrupted = false;
-  void describe(shardkit::FieldVisitor& v) { v.field({"samples", shardkit::Unit::count, "samples seen"}, samples); }
+  void describe(shardkit::FieldList& v) { v.field({"samples", shardkit::Unit::count, "samples seen"}, samples); }
 };
 
 void say(const char* text) {

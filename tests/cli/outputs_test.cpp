@@ -33,7 +33,7 @@ Ended run(const shardkit::cli::App& app, const std::vector<std::string>& args) {
 
 /// Its own options and those of all verbs.
 std::vector<FieldNode> options_of(const shardkit::cli::Command& command) {
-  return shardkit::field_tree([&](shardkit::FieldVisitor& v) {
+  return shardkit::field_tree([&](shardkit::FieldList& v) {
     command.prepare().describe_options(v);
     shardkit::cli::CommonOptions().describe(v, &command);
   });

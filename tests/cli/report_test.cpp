@@ -11,7 +11,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit_test;
-using shardkit::FieldVisitor;
+using shardkit::FieldList;
 using shardkit::Unit;
 
 namespace {
@@ -112,7 +112,7 @@ TEST_CASE("metrics of a list's items are series with the item's label") {
   struct Set {
     std::string path;
     std::uint64_t bytes = 0;
-    void describe(FieldVisitor& v) {
+    void describe(FieldList& v) {
       v.field({"path", "where it lies", shardkit::kLabel}, path);
       v.field({"bytes", Unit::bytes, "its bytes"}, bytes);
     }
@@ -120,7 +120,7 @@ TEST_CASE("metrics of a list's items are series with the item's label") {
   std::vector<Set> sets{{"/a \"b\"\\c", 1}, {"/d", 2}};
   shardkit::cli::Report report;
   report.verb = "work";
-  report.result = shardkit::field_tree([&](FieldVisitor& v) { v.field({"sets", "what there is"}, sets); });
+  report.result = shardkit::field_tree([&](FieldList& v) { v.field({"sets", "what there is"}, sets); });
   const std::string text = shardkit::cli::prometheus_text(report);
   CHECK(contains(text,
                  "# HELP shardkit_work_sets_bytes its bytes\n# TYPE shardkit_work_sets_bytes gauge\n"

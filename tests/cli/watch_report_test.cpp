@@ -138,7 +138,7 @@ TEST_CASE("a line of JSON is valid for any value") {
   WatchRow row = interval();
   row.disk->name = "\xff\n";
   row.disk->read_wait = std::numeric_limits<double>::infinity();
-  const std::string line = json_line("interval", field_tree([&](FieldVisitor& v) { row.describe(v); }));
+  const std::string line = json_line("interval", field_tree([&](FieldList& v) { row.describe(v); }));
   CHECK(line.find('\n') == line.size() - 1);
   const auto json = nlohmann::json::parse(line);
   CHECK(json["event"] == "interval");

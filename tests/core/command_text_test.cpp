@@ -17,12 +17,12 @@ struct Options {
   Color color = Color::red;
   std::optional<std::string> preset;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 }  // namespace
 
-void Options::describe(FieldVisitor& v) {
+void Options::describe(FieldList& v) {
   v.field({"PATH", "data", Role::positional}, paths);
   v.field({"threads", Unit::count, "threads"}, threads);
   v.field({"step-time", Unit::seconds, "step"}, step_time);

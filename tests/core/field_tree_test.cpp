@@ -15,7 +15,7 @@ struct Options {
   std::optional<double> wait;
   std::uint64_t any = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"threads", Unit::count, "so many", between(1, 4096)}, threads);
     v.field({"block", Unit::bytes, "so large", between(512, 1U << 30U)}, block);
     v.field({"share", Unit::ratio, "so much", above(0, 1)}, share);
@@ -29,7 +29,7 @@ struct Topics {
   bool second = false;
   bool third = false;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"first", "before any topic"}, first);
     v.topic("Shards");
     v.field({"second", "in a topic"}, second);
@@ -55,7 +55,7 @@ std::string complaint(Change change) {
 
 TEST_CASE("a topic lasts until the next one") {
   Topics options;
-  const auto tree = field_tree([&](FieldVisitor& v) { options.describe(v); });
+  const auto tree = field_tree([&](FieldList& v) { options.describe(v); });
   CHECK(tree[0].topic.empty());
   CHECK(tree[1].topic == "Shards");
   CHECK(tree[2].topic == "Shards");
@@ -91,7 +91,7 @@ TEST_CASE("the plan keeps the options that are part of it and have a value") {
     bool sort = false;
     bool drop_bad = false;
     std::uint64_t threads = 4;
-    void describe(FieldVisitor& v) {
+    void describe(FieldList& v) {
       v.field({"min-size", Unit::bytes, "least bytes", kPlanned}, size);
       v.field({"shards", Unit::count, "so many", kPlanned}, shards);
       v.field({"class", "which", kPlanned}, classes);

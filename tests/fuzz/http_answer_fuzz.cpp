@@ -34,7 +34,7 @@ void read_answer(std::string_view text) {
     if (!wanted) return {};
     return [&](Bytes bytes) { body += bytes.size(); };
   };
-  AnswerReader reader(request, on_head, limits);
+  ResponseReader reader(request, on_head, limits);
   bool goes_on = true;
   while (goes_on && !text.empty() && !reader.has_head()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;

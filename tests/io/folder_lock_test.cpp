@@ -37,7 +37,7 @@ TEST_CASE("who looks whether a folder lock is held changes nothing") {
   CHECK_FALSE(is_locked(dir.path("lock")));
   FolderLock lock(dir.path("lock"));
   CHECK_FALSE(is_locked(dir.path("lock")));
-  for (const Hold hold : {Hold::shared, Hold::exclusive}) {
+  for (const LockMode hold : {LockMode::shared, LockMode::exclusive}) {
     REQUIRE(lock.try_take(hold));
     CHECK(is_locked(dir.path("lock")));
   }
@@ -62,13 +62,13 @@ TEST_CASE("several may share a lock, which nobody can hold alone meanwhile, and 
   const TempDir dir;
   FolderLock one(dir.path("lock"));
   FolderLock two(dir.path("lock"));
-  CHECK(one.try_take(Hold::exclusive));
-  CHECK_FALSE(two.try_take(Hold::shared));
-  CHECK(one.try_take(Hold::shared));
-  CHECK(two.try_take(Hold::shared));
-  CHECK_FALSE(one.try_take(Hold::exclusive));
+  CHECK(one.try_take(LockMode::exclusive));
+  CHECK_FALSE(two.try_take(LockMode::shared));
+  CHECK(one.try_take(LockMode::shared));
+  CHECK(two.try_take(LockMode::shared));
+  CHECK_FALSE(one.try_take(LockMode::exclusive));
   two.release();
-  CHECK(one.try_take(Hold::exclusive));
+  CHECK(one.try_take(LockMode::exclusive));
 }
 
 namespace {
@@ -107,8 +107,8 @@ TEST_CASE("another user's lock file that may only be read can be shared, and to 
   REQUIRE(::chmod(dir.path("secret").c_str(), 0600) == 0);
   const AsNobody nobody;
   FolderLock lock(dir.path("lock"));
-  CHECK(lock.try_take(Hold::shared));
-  const auto failure = shardkit_test::failure_of([&] { lock.try_take(Hold::exclusive); });
+  CHECK(lock.try_take(LockMode::shared));
+  const auto failure = shardkit_test::failure_of([&] { lock.try_take(LockMode::exclusive); });
   CHECK(failure == ErrorCode::denied);
   CHECK(failure.says("belongs to another user"));
   CHECK(shardkit_test::failure_of([&] { FolderLock(dir.path("secret")); }) == ErrorCode::denied);

@@ -127,7 +127,7 @@ TEST_CASE("a service that fails for a moment is asked again") {
   cloud.services["https://sts.amazonaws.com"] = [&](const HttpRequest&) {
     return left-- > 0 ? std::pair(503, std::string("busy")) : std::pair(200, sts_answer("AssumeRoleWithWebIdentity"));
   };
-  CloudSurroundings around = cloud.around();
+  CloudEnvironment around = cloud.around();
   std::vector<RetryEvent> reported;
   around.on_retry = [&](const RetryEvent& event) { reported.push_back(event); };
   check_lent(web_identity_provider(around).find({}));
@@ -215,7 +215,7 @@ TEST_CASE("an instance's role comes by IMDSv2, without a proxy") {
 
 TEST_CASE("no metadata service, none wanted, and a machine without a role are no error") {
   FakeCloud cloud;
-  CloudSurroundings around = cloud.around();
+  CloudEnvironment around = cloud.around();
   around.on_retry = [](const RetryEvent&) { FAIL("a machine without such a service is not a fault"); };
   CHECK_FALSE(instance_provider(around).find({}));
   CHECK(cloud.requests.size() == 2);

@@ -23,7 +23,7 @@ class FakeCloud final : public shardkit::net::Http {
   std::vector<shardkit::net::HttpRequest> requests;
   FakeClock clock;
 
-  shardkit::net::CloudSurroundings around() {
+  shardkit::net::CloudEnvironment around() {
     return {[this](const std::string& name) { return found(variables, name); },
             [this](const std::string& path) { return found(files, path); },
             [this](const std::string& what, const std::string& command, const std::stop_token&) {

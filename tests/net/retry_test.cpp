@@ -17,7 +17,7 @@ using shardkit_test::FakeClock;
 
 namespace {
 
-const AnswerVerdict kRetry{AnswerRemedy::retry, ErrorCode::network, false};
+const AnswerVerdict kRetry{RetryDecision::retry, ErrorCode::network, false};
 const Error kError(ErrorCode::network, "no luck", "s3://bucket/key");
 
 RetryOptions options_with(FakeClock& clock, double random) {
@@ -32,39 +32,39 @@ RetryOptions options_with(FakeClock& clock, double random) {
 TEST_CASE("what passes is tried again, and the store's wish for fewer requests is seen") {
   for (const int status : {408, 500, 502, 504, 520, 599}) {
     CAPTURE(status);
-    CHECK(judge(status, "").remedy == AnswerRemedy::retry);
+    CHECK(judge(status, "").remedy == RetryDecision::retry);
     CHECK_FALSE(judge(status, "").throttled);
   }
   for (const int status : {429, 503}) CHECK(judge(status, "").throttled);
-  for (const char* code : {"RequestTimeout", "InternalError"}) CHECK(judge(400, code).remedy == AnswerRemedy::retry);
+  for (const char* code : {"RequestTimeout", "InternalError"}) CHECK(judge(400, code).remedy == RetryDecision::retry);
   for (const char* code : {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"}) {
     CAPTURE(code);
-    CHECK(judge(400, code).remedy == AnswerRemedy::retry);
+    CHECK(judge(400, code).remedy == RetryDecision::retry);
     CHECK(judge(400, code).throttled);
   }
 }
 
 TEST_CASE("an error counts although its status is 200") {
-  CHECK(judge(200, "InternalError").remedy == AnswerRemedy::retry);
-  CHECK(judge(200, "Something").remedy == AnswerRemedy::fatal);
-  CHECK(judge(200, "").remedy == AnswerRemedy::done);
-  CHECK(judge(206, "").remedy == AnswerRemedy::done);
+  CHECK(judge(200, "InternalError").remedy == RetryDecision::retry);
+  CHECK(judge(200, "Something").remedy == RetryDecision::fatal);
+  CHECK(judge(200, "").remedy == RetryDecision::done);
+  CHECK(judge(206, "").remedy == RetryDecision::done);
 }
 
 TEST_CASE("credentials that expired and a clock that is wrong can be mended") {
   for (const char* code : {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}) {
     CAPTURE(code);
-    CHECK(judge(400, code).remedy == AnswerRemedy::refresh_credentials);
+    CHECK(judge(400, code).remedy == RetryDecision::refresh_credentials);
     CHECK(judge(400, code).code == ErrorCode::denied);
   }
-  CHECK(judge(403, "RequestTimeTooSkewed").remedy == AnswerRemedy::correct_clock);
+  CHECK(judge(403, "RequestTimeTooSkewed").remedy == RetryDecision::correct_clock);
 }
 
 TEST_CASE("what stays wrong is fatal, with the code that says why") {
   const auto fatal = [](int status, const char* code, ErrorCode expected) {
     CAPTURE(status);
     CAPTURE(code);
-    CHECK(judge(status, code).remedy == AnswerRemedy::fatal);
+    CHECK(judge(status, code).remedy == RetryDecision::fatal);
     CHECK(judge(status, code).code == expected);
   };
   fatal(403, "AccessDenied", ErrorCode::denied);
@@ -144,8 +144,8 @@ TEST_CASE("what was mended is tried at once, the second time after a wait") {
   const RetryOptions options = options_with(clock, 0.5);
   const std::stop_token stop;
   Attempts attempts(options, stop);
-  attempts.failed(kError, {AnswerRemedy::refresh_credentials, ErrorCode::denied, false});
-  attempts.failed(kError, {AnswerRemedy::refresh_credentials, ErrorCode::denied, false});
+  attempts.failed(kError, {RetryDecision::refresh_credentials, ErrorCode::denied, false});
+  attempts.failed(kError, {RetryDecision::refresh_credentials, ErrorCode::denied, false});
   CHECK(clock.sleeps() == std::vector<double>{0, 1});
 }
 
@@ -158,10 +158,10 @@ TEST_CASE("a fatal answer throws at once, a stop ends the wait, and each repetit
   const std::stop_token stop = source.get_token();
   Attempts attempts(options, stop);
   CHECK(failure_of([&] {
-          attempts.failed(kError, {AnswerRemedy::fatal, ErrorCode::denied, false});
+          attempts.failed(kError, {RetryDecision::fatal, ErrorCode::denied, false});
         }).text == "no luck");
   CHECK(events.empty());
-  attempts.failed(kError, {AnswerRemedy::retry, ErrorCode::network, true});
+  attempts.failed(kError, {RetryDecision::retry, ErrorCode::network, true});
   REQUIRE(events.size() == 1);
   CHECK(events[0].throttled);
   CHECK(events[0].reason == "no luck");
@@ -174,7 +174,7 @@ TEST_CASE("who asks may give up early: before the wait, knowing how often it fai
   RetryOptions options = options_with(clock, 0.5);
   options.may_retry = [](const RetryEvent& event) { return event.answered || event.failures < 2; };
   const std::stop_token stop;
-  const AnswerVerdict no_answer{AnswerRemedy::retry, ErrorCode::network, false, false};
+  const AnswerVerdict no_answer{RetryDecision::retry, ErrorCode::network, false, false};
   Attempts attempts(options, stop);
   attempts.failed(kError, no_answer);
   CHECK(failure_of([&] { attempts.failed(kError, no_answer); }).says("no luck (after 2 attempts)"));

@@ -8,17 +8,17 @@ using namespace shardkit::system;
 
 TEST_CASE("a connection is dead when next to nothing came while it was waited for") {
   StallWatch watch({1, Seconds(30)});
-  watch.came(100);
+  watch.on_bytes(100);
   for (int i = 0; i < 29; ++i) CHECK_FALSE(watch.waited(Seconds(1)));
   CHECK_FALSE(watch.waited(Seconds(1)));  // the window's end; it had its bytes
-  watch.came(29);
+  watch.on_bytes(29);
   CHECK(watch.waited(Seconds(30)));
 }
 
 TEST_CASE("a connection that stops after many bytes is dead a window and a quarter later") {
   StallWatch watch({1, Seconds(32)});
   for (int i = 0; i < 100; ++i) {
-    watch.came(1000);
+    watch.on_bytes(1000);
     CHECK_FALSE(watch.waited(Seconds(1)));
   }
   int seconds = 0;
@@ -31,11 +31,11 @@ TEST_CASE("less than 1 KiB/s for 30 s is a dead connection, unless something els
   StallWatch watch(HttpOptions().stall);
   for (int i = 0; i < 30; ++i) {
     CHECK_FALSE(watch.waited(Seconds(1)));
-    watch.came(1100);
+    watch.on_bytes(1100);
   }
   int seconds = 0;
   do {
-    watch.came(1000);
+    watch.on_bytes(1000);
     ++seconds;
   } while (!watch.waited(Seconds(1)));
   CHECK(seconds <= 40);
@@ -44,6 +44,6 @@ TEST_CASE("less than 1 KiB/s for 30 s is a dead connection, unless something els
 TEST_CASE("time in which nobody waited does not count") {
   StallWatch watch({1, Seconds(30)});
   CHECK_FALSE(watch.waited(Seconds(29)));
-  watch.came(30);
+  watch.on_bytes(30);
   CHECK_FALSE(watch.waited(Seconds(1)));
 }

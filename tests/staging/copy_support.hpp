@@ -31,7 +31,7 @@ struct CopyFixture {
       const std::string block = content_.substr(at, std::min(piece, end - at));
       copy.write(at, shardkit::as_bytes(block));
     }
-    if (tend) copy.tend({});
+    if (tend) copy.hash_and_save({});
     return copy.release(range, end);
   }
 

@@ -47,7 +47,7 @@ TEST_CASE("a folder that is leased or at work stays as it is") {
   const Content before = tree_content(dir.path());
   SUBCASE("at work") {
     FolderLock lock(dir.path(".shardkit/stage.lock"));
-    REQUIRE(lock.try_take(Hold::shared));
+    REQUIRE(lock.try_take(LockMode::shared));
     CHECK_FALSE(evict(*files, dir.path(), kNow, {}));
     CHECK(tree_content(dir.path()) == before);
   }
@@ -112,7 +112,7 @@ TEST_CASE("a damaged file is discarded with the marker, so that a stage fetches 
   write_file(dir.path("mine"), "mine");
   take_lease(*files, dir.path(), {"a", kNow, kNow + 1s});
   FolderLock lock(dir.path(".shardkit/stage.lock"));
-  REQUIRE(lock.try_take(Hold::shared));
+  REQUIRE(lock.try_take(LockMode::shared));
   CHECK_FALSE(discard(*files, dir.path(), {"2.tar"}, kNow));
   lock.release();
   CHECK(discard(*files, dir.path(), {"2.tar"}, kNow));  // leased: a stage replaces it, so readers never miss it
@@ -151,7 +151,7 @@ TEST_CASE("leftovers are ended leases and parts that nobody will go on with") {
   }
   SUBCASE("nothing is touched while somebody is at work") {
     FolderLock lock(dir.path(".shardkit/stage.lock"));
-    REQUIRE(lock.try_take(Hold::shared));
+    REQUIRE(lock.try_take(LockMode::shared));
     CHECK(sweep_leftovers(*files, dir.path(), kNow, true).files == 0);
     CHECK(read_leases(dir.path()).size() == 1);
   }

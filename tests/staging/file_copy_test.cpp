@@ -108,9 +108,9 @@ TEST_CASE("a slow copy is saved after some time, also where it has only a part o
     RangeWriter writer;
     writer.begin(*copy, copy->claim(100'000)->begin);
     writer.take(as_bytes(fixture.content_).first(10'000));
-    copy->tend({});
+    copy->hash_and_save({});
     writer.take(as_bytes(fixture.content_).subspan(10'000, 5'000));
-    copy->tend({});
+    copy->hash_and_save({});
   }  // killed
   const auto copy = fixture.open();
   CHECK(copy->resumed_bytes() == 3 * 4096);

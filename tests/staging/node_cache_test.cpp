@@ -106,7 +106,7 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
   take_lease(*cache.files, cache.dir.path("new"), {"job-8", kNow, kNow + 2h});
   take_lease(*cache.files, cache.dir.path("new"), {"job-9", kNow, kNow + 1h});
   FolderLock at_work(cache.dir.path("new/.shardkit/stage.lock"));
-  REQUIRE(at_work.try_take(Hold::shared));
+  REQUIRE(at_work.try_take(LockMode::shared));
   for (const bool only_look : {true, false}) {
     const auto failure = failure_of([&] {
       only_look ? check_space(cache.dir.path(), cache.wanted(101, 300), kNow, {})
@@ -159,7 +159,7 @@ TEST_CASE("a stage under way counts with what it announced") {
   const Cache cache;
   StagedSample{cache.dir.path("coming"), {}, false, "/src", 1000, kNow}.make();
   FolderLock at_work(cache.dir.path("coming/.shardkit/stage.lock"));
-  REQUIRE(at_work.try_take(Hold::shared));
+  REQUIRE(at_work.try_take(LockMode::shared));
   CHECK(cache.evict_for_bytes(cache.wanted(100, 1400)).empty());
   CHECK(cache.evict_for_bytes(cache.wanted(100, 1399)) == Names{"old"});
   CHECK(failure_of([&] { cache.evict_for_bytes(cache.wanted(100, 1099)); }) == ErrorCode::no_space);

@@ -86,7 +86,7 @@ TEST_CASE("without a marker a copy is partial, or in progress while somebody hol
   CHECK(look_at_staged(dir.path("a"))->partial_bytes >= 10'000);
   CHECK(look_at_staged(dir.path("a"))->source == "/src");
   FolderLock lock(dir.path("a/.shardkit/stage.lock"));
-  REQUIRE(lock.try_take(Hold::shared));
+  REQUIRE(lock.try_take(LockMode::shared));
   CHECK(look_at_staged(dir.path("a"))->state == StagedState::in_progress);
 }
 

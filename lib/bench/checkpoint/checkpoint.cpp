@@ -236,7 +236,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   return result;
 }
 
-void CheckpointOptions::describe(FieldVisitor& v) {
+void CheckpointOptions::describe(FieldList& v) {
   v.field({"DIR", "folder on the storage to measure; all files written there are removed at the end", Role::positional,
            kMayDiffer, kSharedOutput},
           directory);
@@ -261,7 +261,7 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.topic("Measurement");
   v.field({"repeat", Unit::count, "number of checkpoints in each mode", kMayDiffer, between(1, 1000)}, repeat);
   v.field({"budget", Unit::seconds, "time limit for writing each checkpoint", kMayDiffer, above(0),
-           Elsewhere{"min-seconds min-time seconds duration"}},
+           Misnomers{"min-seconds min-time seconds duration"}},
           budget);
   v.field({"drain-to", "also copy a checkpoint to this folder on slower storage, and time it", "DIR", kSharedOutput},
           drain_to);
@@ -277,7 +277,7 @@ void CheckpointOptions::describe(FieldVisitor& v) {
           checkpoint_every);
 }
 
-void CheckpointRow::describe(FieldVisitor& v) {
+void CheckpointRow::describe(FieldList& v) {
   v.field({"mode", "sync or background"}, mode);
   v.field({"repetitions", Unit::count, "checkpoints written; all values are medians over them"}, repetitions);
   v.field({"bytes", Unit::bytes, "bytes per checkpoint"}, bytes);
@@ -302,7 +302,7 @@ void CheckpointRow::describe(FieldVisitor& v) {
           headroom_ratio);
 }
 
-void CheckpointDrain::describe(FieldVisitor& v) {
+void CheckpointDrain::describe(FieldList& v) {
   v.field({"directory", "target folder"}, directory);
   v.field({"drain_seconds", Unit::seconds, "time until the copy is durable there"}, drain_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
@@ -310,7 +310,7 @@ void CheckpointDrain::describe(FieldVisitor& v) {
   v.field({"storage", "storage of that folder"}, storage);
 }
 
-void CheckpointRestore::describe(FieldVisitor& v) {
+void CheckpointRestore::describe(FieldList& v) {
   v.field({"directory", "source folder"}, directory);
   v.field({"bytes", Unit::bytes, "bytes compared, all equal to what was written"}, bytes);
   v.field({"read_seconds", Unit::seconds, "time to read and compare"}, read_seconds);
@@ -318,7 +318,7 @@ void CheckpointRestore::describe(FieldVisitor& v) {
   v.field({"cache_state", "cold, or unknown if the page cache could not be emptied"}, cache_state);
 }
 
-void CheckpointResult::describe(FieldVisitor& v) {
+void CheckpointResult::describe(FieldList& v) {
   v.field({"model", "model whose checkpoint was written"}, model);
   v.field({"writers", Unit::count, "files written in parallel", kCondition}, writers);
   v.field({"bytes", Unit::bytes, "planned size of a checkpoint"}, bytes);

@@ -43,7 +43,7 @@ struct CheckpointOptions {
   std::optional<double> step_time;
   std::optional<std::uint64_t> checkpoint_every;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One file per writer. Sizes are whole blocks of 4096 bytes, as direct I/O requires.
@@ -187,7 +187,7 @@ struct CheckpointRow : CheckpointSeconds {
   std::optional<double> share_ratio;
   std::optional<double> headroom_ratio;  ///< below 1, checkpoints cannot keep up
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A copy of a durable checkpoint on slower storage.
@@ -198,7 +198,7 @@ struct CheckpointDrain {
   std::optional<double> headroom_ratio;
   system::StorageFacts storage;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Comparison of every byte with what was written.
@@ -209,7 +209,7 @@ struct CheckpointRestore {
   double bytes_per_second = 0;
   CacheState cache_state = CacheState::unknown;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CheckpointResult {
@@ -231,7 +231,7 @@ struct CheckpointResult {
 
   /// True if checkpoints at the given interval cannot keep up.
   bool has_findings() const;
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Writes checkpoints into a new folder below options.directory, which is removed before it returns or throws. Throws

@@ -365,7 +365,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   return result;
 }
 
-void CompareOptions::describe(FieldVisitor& v) {
+void CompareOptions::describe(FieldList& v) {
   v.field({"BASE",
            "reference: a result, a folder with a result per run, or a baseline file; optional with --gate and "
            "--save-baseline. With --ab a command",
@@ -395,7 +395,7 @@ void CompareOptions::describe(FieldVisitor& v) {
   v.field({"class", "name of the machine class, for baselines; default: derived from the host", "NAME"}, machine_class);
 }
 
-void ComparedSide::describe(FieldVisitor& v) {
+void ComparedSide::describe(FieldList& v) {
   v.field({"source", "file or folder"}, source);
   v.field({"verb", "program and verb that measured it"}, verb);
   v.field({"machine_class", "machine class"}, machine_class);
@@ -406,7 +406,7 @@ void ComparedSide::describe(FieldVisitor& v) {
   v.field({"disturbance", "why the first of them cannot be judged"}, disturbance);
 }
 
-void CompareRow::describe(FieldVisitor& v) {
+void CompareRow::describe(FieldList& v) {
   v.field({"metric", "name of the metric"}, metric);
   v.field({"base", "median in BASE, in the metric's unit"}, base);
   v.field({"new", "median in NEW"}, changed);
@@ -426,7 +426,7 @@ void CompareRow::describe(FieldVisitor& v) {
   v.field({"text", "the verdict in words"}, text);
 }
 
-void CompareResult::describe(FieldVisitor& v) {
+void CompareResult::describe(FieldList& v) {
   v.field({"verdict", "verdict over all metrics; empty without BASE"}, verdict);
   v.field({"text", "the verdict in one line"}, text);
   v.field({"ab", "how --ab ran both commands"}, ab);

@@ -31,7 +31,7 @@ struct CompareOptions {
   std::optional<std::string> save_baseline = {};
   std::optional<std::string> machine_class = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 enum class GateVerdict {
@@ -61,7 +61,7 @@ struct GateRow : GateRequirement {
   GateVerdict verdict = GateVerdict::absent;
   std::string text;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}. Limits are
@@ -85,7 +85,7 @@ struct ComparedSide {
   std::uint64_t disturbed = 0;    ///< runs that say nothing
   std::string disturbance = {};   ///< why, of the first of them
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CompareRow {
@@ -98,7 +98,7 @@ struct CompareRow {
   bool derived = false;  ///< follows from the others and does not count
   std::string text;      ///< "typically -9.8 %, medians 1.20 GB/s to 1.08 GB/s"
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// How --ab ran both commands.
@@ -107,7 +107,7 @@ struct AbRuns {
   std::uint64_t seed = 0;
   std::string order;  ///< "AB BA AB": which came first in each pair
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"pairs", Unit::count, "how often both commands ran"}, pairs);
     v.field({"seed", "seed of the order"}, seed);
     v.field({"order", "order in each pair; A is BASE"}, order);
@@ -127,7 +127,7 @@ struct CompareResult {
   std::vector<std::string> hints;
   bool strict = false;  ///< from the options; used by has_findings()
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
   bool has_findings() const;
 };
 

@@ -26,13 +26,13 @@
 namespace shardkit::bench {
 namespace {
 
-using Part = Comparison::Part;
+using Part = CompareRole;
 
 /// The fields of samples/pytorch/loader_probe.py that have a role in a comparison.
 struct LoaderProbeOptions {
   std::string text;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     for (const char* name : {"data", "node", "seconds", "batches", "turns"}) {
       v.field({name, "", kMayDiffer}, text);
     }
@@ -44,7 +44,7 @@ struct LoaderProbeResult {
   BatchLatency batch_latency;
   CacheReport cache;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"samples_per_second", Unit::per_second, "", metric(Better::higher)}, samples_per_second);
     v.field({"batch_latency", Unit::seconds, "", metric(Better::lower, kUnfeltWait)}, batch_latency);
     // It does not name the cache state it used; a requested state was used, or it failed.
@@ -61,7 +61,7 @@ struct Verb {
 template <Describable T>
 std::vector<FieldNode> prototype() {
   T value{};
-  return prototype_tree([&](FieldVisitor& v) { value.describe(v); });
+  return prototype_tree([&](FieldList& v) { value.describe(v); });
 }
 
 template <class Options, class Result>
@@ -235,7 +235,7 @@ std::span<const ComparedField> compare_metrics() {
   static const std::vector<ComparedField> metrics = [] {
     std::vector<ComparedField> all;
     for (const ComparedField& field : compared_fields()) {
-      if (field.role.part == Comparison::Part::metric) all.push_back(field);
+      if (field.role.part == CompareRole::metric) all.push_back(field);
     }
     return all;
   }();

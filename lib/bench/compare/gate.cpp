@@ -146,7 +146,7 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
 
 }  // namespace
 
-void GateRow::describe(FieldVisitor& v) {
+void GateRow::describe(FieldList& v) {
   v.field({"metric", "requirement"}, metric);
   v.field({"cache", "required page cache state; empty: any"}, cache);
   v.field({"min", "minimum, in the metric's unit"}, min);

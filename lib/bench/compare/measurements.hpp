@@ -58,7 +58,7 @@ struct Difference {
   bool allowed = false;   ///< the user wants to compare them anyway
   bool disturbs = false;  ///< no verdict: the same was requested, and something else was found
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"key", "key of the difference"}, key);
     v.field({"base", "value in BASE"}, base);
     v.field({"new", "value in NEW"}, changed);

@@ -103,7 +103,7 @@ AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& 
   return result;
 }
 
-void AugmentResult::describe(FieldVisitor& v) {
+void AugmentResult::describe(FieldList& v) {
   v.field({"dtype", "type of the tensor's values"}, dtype);
   v.field({"crops", Unit::count, "decoded crops in memory, augmented repeatedly"}, crops);
   v.field({"augmented", Unit::count, "samples written to batch tensors"}, augmented);

@@ -202,7 +202,7 @@ void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& c
   for (const gpu::JpegEngine engine : gpu::kJpegEngines) compare(engine);
 }
 
-void PixelComparison::describe(FieldVisitor& v) {
+void PixelComparison::describe(FieldList& v) {
   v.field({"compared", Unit::count, "images decoded by both and compared"}, compared);
   v.field({"damaged", Unit::count, "images that are damaged according to libjpeg-turbo and were not compared"},
           damaged);

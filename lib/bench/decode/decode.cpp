@@ -224,7 +224,7 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   return result;
 }
 
-void DecodeBenchOptions::describe(FieldVisitor& v) {
+void DecodeBenchOptions::describe(FieldList& v) {
   v.field({"PATH", "shards, image files, or folders of either", Role::positional, kMayDiffer}, paths);
   v.topic("Decoding");
   v.field({"backend", "decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU"}, backend);
@@ -242,7 +242,7 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.topic("Measurement");
   v.field({"samples", Unit::count, "number of images to load, evenly distributed", kMayDiffer, at_least(1)}, samples);
   v.field({"min-time", Unit::seconds, "minimum time for decoding, and for augmenting", kMayDiffer, between(0, kDay),
-           Alias{"min-seconds"}, Elsewhere{"budget seconds duration"}},
+           Alias{"min-seconds"}, Misnomers{"budget seconds duration"}},
           min_seconds);
   v.field({"scaling", "also measure 1, 2, 4, ... threads", kMayDiffer}, scaling);
   v.field({"seed", "seed for positions and flips of crops", kMayDiffer}, seed);
@@ -252,14 +252,14 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void ScalingRow::describe(FieldVisitor& v) {
+void ScalingRow::describe(FieldList& v) {
   v.field({"threads", Unit::count, "decoding threads"}, threads);
   v.field({"samples_per_second", Unit::per_second, "images divided by elapsed time"}, samples_per_second);
   v.field({"speedup", "rate divided by the rate of one thread"}, speedup);
   v.field({"efficiency", Unit::ratio, "speedup divided by threads"}, efficiency_ratio);
 }
 
-void DecodeResult::describe(FieldVisitor& v) {
+void DecodeResult::describe(FieldList& v) {
   v.field({"backend", "decoder", kCondition}, backend);
   v.field({"crop", Unit::count, "width and height of the random resized crop; absent: whole images", kCondition}, crop);
   v.field({"scale", "divisor of width and height while decoding", kCondition}, scale);

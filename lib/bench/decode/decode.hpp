@@ -46,7 +46,7 @@ struct AugmentResult {
   double bytes_per_second = 0;  ///< of tensors written
   std::vector<CoresNeeded> cores_needed;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Throws Error{no_space} if the tensors need more than the available memory. For options with crop and threads.
@@ -127,7 +127,7 @@ struct PixelComparison {
   std::uint64_t max_difference_green = 0;
   std::uint64_t max_difference_blue = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Compares pixels of a GPU with those of libjpeg-turbo for the same images.
@@ -172,7 +172,7 @@ struct DecodeShare {
   std::uint64_t samples = 0;
   double share = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Additional results of decoding with nvJPEG.
@@ -189,7 +189,7 @@ struct DeviceDecodeResult {
   std::uint64_t returned = 0;
   PixelComparison pixels;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What decoding on a GPU uses. Borrowed.
@@ -224,7 +224,7 @@ struct DecodeBenchOptions {
   std::optional<std::uint64_t> device;  ///< with nvJPEG
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The same work with another number of threads.
@@ -234,7 +234,7 @@ struct ScalingRow {
   double speedup = 0;           ///< relative to one thread
   double efficiency_ratio = 0;  ///< speedup divided by threads
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct DecodeResult {
@@ -266,7 +266,7 @@ struct DecodeResult {
   /// Images that were tried, each counted once.
   std::uint64_t tried() const;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Loads images into memory, then decodes them repeatedly for at least --min-time and at least once each. Writes

@@ -191,13 +191,13 @@ std::vector<DecodeShare> shares(std::span<const DecodeTally> by_path, std::uint6
 
 }  // namespace
 
-void DecodeShare::describe(FieldVisitor& v) {
+void DecodeShare::describe(FieldList& v) {
   v.field({"path", "engine of the GPU, or cpu"}, path);
   v.field({"samples", Unit::count, "images that it decoded"}, samples);
   v.field({"share", Unit::ratio, "share of all decoded images"}, share);
 }
 
-void DeviceDecodeResult::describe(FieldVisitor& v) {
+void DeviceDecodeResult::describe(FieldList& v) {
   v.field({"device", Unit::count, "number of the GPU, as counted by CUDA"}, device);
   v.field({"name", "model of the GPU", kCondition}, name);
   v.field({"library", "decoder library and its version"}, library);

@@ -179,7 +179,7 @@ Environment look_at_environment(const std::string& path, const std::optional<Loa
   return environment;
 }
 
-void Environment::describe(FieldVisitor& v) {
+void Environment::describe(FieldList& v) {
   v.field({"usable_threads", Unit::count, "CPUs available to the process"}, usable_threads);
   v.field({"cpu_limit", "CPU limit of the control group, in cores"}, cpu_limit);
   v.field({"throttled_periods", Unit::count, "periods in which that limit throttled the process so far"},

@@ -44,7 +44,7 @@ struct NormalRate {
   double high = 0;
   std::string note;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"part", "storage class, network or gpu"}, part);
     v.field({"low_bytes_per_second", Unit::bytes_per_second, "lower end of the range"}, low);
     v.field({"high_bytes_per_second", Unit::bytes_per_second, "upper end of the range, or the limit of a link"}, high);
@@ -83,7 +83,7 @@ struct Environment {
   std::vector<NormalRate> normal;
   std::vector<Finding> findings;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The fastest active link of cards and RDMA ports; empty if none reports its speed.
@@ -118,7 +118,7 @@ struct EnvOptions {
   std::uint64_t crop = 224;
   image::TensorType dtype = image::TensorType::f32;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"PATH", "the data: a folder, a file or a block device", Role::optional_positional}, path);
     v.field({"strict", "exit code 3 if there are errors or warnings"}, strict);
     v.field({"workers", Unit::count, "planned loader processes per GPU", between(1, 1'000'000)}, workers);
@@ -138,7 +138,7 @@ struct EnvResult {
 
   bool has_findings() const { return strict && errors + warnings > 0; }
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"errors", Unit::count, "number of errors: findings that make the described loader fail"}, errors);
     v.field({"warnings", Unit::count, "number of warnings: findings that cost speed or distort measurements"},
             warnings);

@@ -20,7 +20,7 @@
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
-#include "sync/adaptive_workers.hpp"
+#include "sync/latency_pool.hpp"
 #include "system/limits.hpp"
 
 namespace fs = std::filesystem;
@@ -233,7 +233,7 @@ std::size_t for_each_file(std::size_t count, Context& context, const std::functi
                           const Deadline& deadline) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
-  sync::AdaptiveWorkers workers({.cores = system::usable_threads()}, context.stop_token());
+  sync::LatencyPool workers({.cores = system::usable_threads()}, context.stop_token());
   workers.run([&](sync::WaitMeter& meter, const std::stop_token& stop) {
     if (stop.stop_requested()) return false;
     if (done > 0 && is_over(deadline)) return false;

@@ -30,7 +30,7 @@ struct FolderListing {
 FolderListing walk_folders(const std::vector<std::string>& roots, Context& context, const Deadline& deadline = {});
 
 /// Calls `work` for the indices from 0 in order, on as many threads as the latency of the files requires to keep the
-/// cores busy (AdaptiveWorkers). Returns how many were done when all `count` were done or the deadline had passed: at
+/// cores busy (LatencyPool). Returns how many were done when all `count` were done or the deadline had passed: at
 /// least one, always the first ones. Rethrows the first exception; throws Error{cancelled} on a stop.
 std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
                           const Deadline& deadline = {});

@@ -93,7 +93,7 @@ void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Conte
   }
 }
 
-void DecodeFailures::describe(FieldVisitor& v) {
+void DecodeFailures::describe(FieldList& v) {
   v.field({"total", Unit::count, "images that could not be decoded"}, total);
   v.field({"warned", Unit::count, "decoded, but libjpeg found damage"}, warned);
   v.field({"truncated", Unit::count, "the file ends before the image does"}, truncated);
@@ -106,7 +106,7 @@ void DecodeFailures::describe(FieldVisitor& v) {
           other_format);
 }
 
-void ImageMix::describe(FieldVisitor& v) {
+void ImageMix::describe(FieldList& v) {
   v.field({"jpeg", Unit::count, "JPEGs, whatever their file extension"}, jpeg);
   v.field({"other_format", Unit::count, "other formats, such as a PNG named .jpg, and empty files"}, other_format);
   v.field({"progressive", Unit::count, "progressive JPEGs, which take about three times as long"}, progressive);

@@ -34,7 +34,7 @@ struct DecodeFailures {
   void add(image::DecodeFailure failure, Bytes image);
   void add(const DecodeFailures& other);
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// "2 truncated, 1 not jpeg, 6 of other formats than JPEG": images that were left out; empty if there are none.
@@ -56,7 +56,7 @@ struct ImageMix {
   double mean_megapixels = 0;
   double bytes_per_pixel = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Compressed images in one block of memory, so that decoding does not use the disk.

@@ -36,7 +36,7 @@ struct SampleChoice {
   std::string how;
   std::vector<std::string> first;  ///< "shard.tar/key.jpg" in a shard, or the path of a file
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"listed", Unit::count, "images found"}, listed);
     v.field({"chosen", Unit::count, "images used"}, chosen);
     v.field({"how", "how they were chosen"}, how);

@@ -188,7 +188,7 @@ DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured
   return {asked, all.holes, all.unwritten, all.compressed};
 }
 
-void DataOnDisk::describe(FieldVisitor& v) {
+void DataOnDisk::describe(FieldList& v) {
   v.field({"files_asked", Unit::count, "files that were checked, at most 2000, evenly distributed"}, files_asked);
   v.field({"hole_bytes", Unit::bytes, "bytes in holes, which are on no disk"}, hole_bytes);
   v.field({"unwritten_bytes", Unit::bytes, "bytes that were allocated but never written, which are not read from disk"},

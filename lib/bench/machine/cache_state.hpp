@@ -21,7 +21,7 @@ struct DataOnDisk {
   std::uint64_t unwritten_bytes = 0;
   std::uint64_t compressed_bytes = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 enum class CacheRequest { any, cold, warm };
@@ -47,7 +47,7 @@ struct CacheReport {
   std::optional<double> residency_before_ratio;
   std::optional<double> residency_after_ratio;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"requested", "requested by --cache"}, requested);
     v.field({"state", "measured state; empty: nothing was read", kCircumstance}, state);
     v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; absent: unknown"},

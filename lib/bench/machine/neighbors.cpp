@@ -41,7 +41,7 @@ std::string Neighbors::text() const {
   return used.empty() ? used : "others used " + used;
 }
 
-void Neighbors::describe(FieldVisitor& v) {
+void Neighbors::describe(FieldList& v) {
   std::string disturbance = text();
   v.field({"text", "what made rates lower than on an idle machine; empty if nothing did"}, disturbance);
   v.field({"cores_used", "mean number of cores that other processes used, of those that this process may use"},

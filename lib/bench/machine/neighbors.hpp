@@ -33,7 +33,7 @@ struct Neighbors {
   bool disturb() const { return cores_used > 0.1 * cores || device_ratio > 0.05; }
   /// "others used 1.3 of 2 cores and 40.0 MB/s of the disk", of what disturbs; empty if nothing does.
   std::string text() const;
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Over several measurements, by their time; the highest rate of the disk is that of all. Those without time are left

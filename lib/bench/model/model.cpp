@@ -269,12 +269,12 @@ ModelResult model(const ModelOptions& given, Context& context) {
   return result;
 }
 
-void ModelOptions::describe(FieldVisitor& v) {
+void ModelOptions::describe(FieldList& v) {
   v.topic("Training job");
   v.field({"list-presets", "list the presets and the input rate that each needs"}, list_presets);
   JobOptions::describe(v);
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample; default: that of --from", at_least(1),
-           Elsewhere{"sample-size"}},
+           Misnomers{"sample-size"}},
           sample_bytes);
   v.topic("Loader");
   v.field({"nodes", Unit::count, "divide the --gpus of the job among N nodes; values are for one of them", at_least(1)},
@@ -310,7 +310,7 @@ void ModelOptions::describe(FieldVisitor& v) {
           egress_cost);
 }
 
-void CheckpointCost::describe(FieldVisitor& v) {
+void CheckpointCost::describe(FieldList& v) {
   v.field({"write_seconds", Unit::seconds, "time to write one checkpoint"}, write_seconds);
   v.field({"interval_seconds", Unit::seconds, "computing time between two checkpoints"}, interval_seconds);
   v.field({"synchronous_share_ratio", Unit::ratio, "share of the running time if training waits for checkpoints"},
@@ -322,7 +322,7 @@ void CheckpointCost::describe(FieldVisitor& v) {
   v.field({"fits_interval", "whether one is written in that time; if not, the requirement is missed"}, fits_interval);
 }
 
-void Required::describe(FieldVisitor& v) {
+void Required::describe(FieldList& v) {
   v.field({"samples_per_second", Unit::per_second, "samples that all GPUs need"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "N * B * S / t"}, bytes_per_second);
   v.field({"files_per_second", Unit::per_second, "files to open and read if each sample is a file"}, files_per_second);
@@ -338,7 +338,7 @@ void Required::describe(FieldVisitor& v) {
   v.field({"checkpoint", "cost of checkpoints"}, checkpoint);
 }
 
-void PresetRow::describe(FieldVisitor& v) {
+void PresetRow::describe(FieldList& v) {
   v.field({"name", "<workload>-<accelerator>[-amp]"}, name);
   v.field({"sample_bytes", Unit::bytes, "mean size of a stored sample"}, sample_bytes);
   v.field({"batch", Unit::count, "samples per GPU and training step"}, batch);
@@ -350,7 +350,7 @@ void PresetRow::describe(FieldVisitor& v) {
   v.field({"edition", "where the workload was published"}, edition);
 }
 
-void ModelResult::describe(FieldVisitor& v) {
+void ModelResult::describe(FieldList& v) {
   v.field({"text", "the conclusion in one line"}, text);
   v.field({"preset", "preset that the job came from"}, preset);
   v.field({"edition", "source of that preset"}, edition);

@@ -31,7 +31,7 @@ struct Supply {
     return read_bytes_per_second || read_samples_per_second || decode_samples_per_second || pipeline_samples_per_second;
   }
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes that storage delivers"}, read_bytes_per_second);
     v.field({"read_samples_per_second", Unit::per_second, "samples that storage delivers"}, read_samples_per_second);
     v.field({"decode_samples_per_second", Unit::per_second,
@@ -87,7 +87,7 @@ struct ModelOptions : JobOptions {
   std::optional<double> gpu_hour_cost;
   std::optional<double> egress_cost;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CheckpointCost {
@@ -99,7 +99,7 @@ struct CheckpointCost {
   double blocked_seconds = 0;  ///< of training, by one checkpoint
 
   double share_ratio() const { return asynchronous_share_ratio.value_or(synchronous_share_ratio); }
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct Required {
@@ -113,7 +113,7 @@ struct Required {
   std::optional<double> epoch_seconds;
   std::optional<CheckpointCost> checkpoint;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One preset as a row of a table.
@@ -128,7 +128,7 @@ struct PresetRow {
   std::optional<std::uint64_t> gpus_fed;
   std::string edition;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Every preset; with a supply also the number of its GPUs that can be fed. JPEG workloads are compared with samples
@@ -155,7 +155,7 @@ struct ModelResult {
   std::vector<PresetRow> presets;
 
   bool has_findings() const { return requirement == RequirementState::missed; }
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 ModelResult model(const ModelOptions& options, Context& context);

@@ -165,7 +165,7 @@ class PipelineBench {
   std::vector<gpu::Device*> gpus_;
   std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> decoders_;
   std::unique_ptr<BatchSink> sink_;
-  PipelineWork work_;
+  PipelineInput work_;
   std::size_t runs_ = 1;
 };
 
@@ -217,7 +217,7 @@ PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, c
   return PipelineBench(options, input, machine, context).measure();
 }
 
-void StageRow::describe(FieldVisitor& v) {
+void StageRow::describe(FieldList& v) {
   v.field({"name", "stage"}, name);
   v.field({"threads", Unit::count, "threads; decode and augment share theirs"}, threads);
   v.field({"busy", Unit::ratio, "share of their time that they worked on this stage"}, busy_ratio);
@@ -227,7 +227,7 @@ void StageRow::describe(FieldVisitor& v) {
           cpu_seconds_per_sample);
 }
 
-void EpochRow::describe(FieldVisitor& v) {
+void EpochRow::describe(FieldList& v) {
   v.field({"epoch", "number of the epoch, from 1"}, epoch);
   v.field({"residency_before_ratio", Unit::ratio, "share of the data in the page cache before; absent: unknown"},
           residency_before_ratio);
@@ -242,7 +242,7 @@ void EpochRow::describe(FieldVisitor& v) {
           boundary_stall_seconds);
 }
 
-void PrefetchRow::describe(FieldVisitor& v) {
+void PrefetchRow::describe(FieldList& v) {
   v.field({"prefetch", "batches prefetched per GPU"}, prefetch);
   v.field({"samples_per_second", Unit::per_second, "samples used by training steps"}, samples_per_second);
   v.field({"batch_latency", Unit::seconds, "time that steps waited for their batches"}, batch_latency);
@@ -251,7 +251,7 @@ void PrefetchRow::describe(FieldVisitor& v) {
   v.field({"limiting_stage", "bottleneck"}, limiting_stage);
 }
 
-void ToolOverhead::describe(FieldVisitor& v) {
+void ToolOverhead::describe(FieldList& v) {
   v.field({"samples_per_second", Unit::per_second, "rate with nothing to read, decode or compute"}, samples_per_second);
   v.field({"cpu_seconds_per_sample", Unit::seconds, "CPU time to pass on a sample"}, cpu_seconds_per_sample);
   v.field({"cpu_seconds_per_batch", Unit::seconds, "CPU time to hand over and take a batch"}, cpu_seconds_per_batch);
@@ -261,7 +261,7 @@ void ToolOverhead::describe(FieldVisitor& v) {
   v.field({"step_late_max", Unit::seconds, "longest delay"}, step_late_max);
 }
 
-void CheckpointInterference::describe(FieldVisitor& v) {
+void CheckpointInterference::describe(FieldList& v) {
   v.field({"every", "training steps between two checkpoints"}, every);
   v.field({"bytes", Unit::bytes, "size"}, bytes);
   v.field({"written", Unit::count, "checkpoints"}, written);
@@ -279,19 +279,19 @@ void CheckpointInterference::describe(FieldVisitor& v) {
           lost_ratio);
 }
 
-void TraceReport::describe(FieldVisitor& v) {
+void TraceReport::describe(FieldList& v) {
   v.field({"file", "path of the trace"}, file);
   v.field({"events", Unit::count, "events in the trace"}, events);
   v.field({"dropped", Unit::count, "older events that were overwritten"}, dropped);
 }
 
-void PipelineVerdict::describe(FieldVisitor& v) {
+void PipelineVerdict::describe(FieldList& v) {
   v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
   v.field({"reason", "the reason in one line"}, reason);
   v.field({"advice", "settings that would help"}, advice);
 }
 
-void PipelineTerms::describe(FieldVisitor& v) {
+void PipelineTerms::describe(FieldList& v) {
   v.field({"source", "source: shards, files or null"}, source);
   v.field({"files", Unit::count, "number of shards or image files", data_within(0)}, files);
   v.field({"decode", "how images were decoded"}, decode);
@@ -309,7 +309,7 @@ void PipelineTerms::describe(FieldVisitor& v) {
   v.field({"batch_memory", Unit::bytes, "memory for batches"}, batch_memory);
 }
 
-void PipelineRates::describe(FieldVisitor& v) {
+void PipelineRates::describe(FieldList& v) {
   v.field({"steps", Unit::count, "steps in all epochs"}, steps);
   v.field({"samples", Unit::count, "samples used by training steps, in all epochs"}, samples);
   v.field({"required_samples_per_second", Unit::per_second, "rate that the job would need to never wait"},
@@ -331,7 +331,7 @@ void PipelineRates::describe(FieldVisitor& v) {
           au_ratio);
 }
 
-void PipelineResult::describe(FieldVisitor& v) {
+void PipelineResult::describe(FieldList& v) {
   PipelineVerdict::describe(v);
   PipelineTerms::describe(v);
   PipelineRates::describe(v);

@@ -59,7 +59,7 @@ struct PipelineOptions {
   catalog::StoreAccess access = {};
   bool pinned = true;  ///< host memory for GPU copies; pageable only on a rung of the ladder
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Of the time of a stage's threads; the three shares add up to 1.
@@ -71,7 +71,7 @@ struct StageRow {
   double blocked_ratio = 0;
   double cpu_seconds_per_sample = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct EpochRow {
@@ -84,7 +84,7 @@ struct EpochRow {
   std::optional<double> stall_ratio;
   std::optional<double> boundary_stall_seconds;  ///< absent for the first
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The same pipeline with another prefetch.
@@ -96,7 +96,7 @@ struct PrefetchRow {
   std::optional<double> au_ratio;
   std::string limiting_stage;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Cost of the pipeline if nothing is read, decoded or computed.
@@ -108,7 +108,7 @@ struct ToolOverhead {
   double step_late_mean = 0;
   double step_late_max = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CheckpointInterference {
@@ -123,7 +123,7 @@ struct CheckpointInterference {
   double samples_per_second_without = 0;
   std::optional<double> lost_ratio;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What was copied to GPUs.
@@ -134,7 +134,7 @@ struct CopyReport {
   std::uint64_t bytes = 0;
   std::optional<double> bytes_per_second;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Samples in batches by decoder, if the GPU decodes.
@@ -143,7 +143,7 @@ struct JpegReport : JpegPaths {
   double gpu_ratio = 0;
   double busy_ratio = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A rung of the ladder, from a naive loader to one in which all stages overlap.
@@ -161,7 +161,7 @@ struct PipelineRung {
   std::optional<double> process_cpu_seconds_per_sample;
   std::string limiting_stage;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct TraceReport {
@@ -169,7 +169,7 @@ struct TraceReport {
   std::uint64_t events = 0;
   std::uint64_t dropped = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The bottleneck.
@@ -178,7 +178,7 @@ struct PipelineVerdict {
   std::string reason;               ///< one line
   std::vector<std::string> advice;  ///< settings that would help
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What was run.
@@ -199,7 +199,7 @@ struct PipelineTerms {
   image::TensorType dtype = image::TensorType::f32;
   double batch_memory = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Samples used by training steps, over all epochs.
@@ -215,7 +215,7 @@ struct PipelineRates {
   std::optional<double> stall_ratio;
   std::optional<double> au_ratio;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Steps for the rate of a pipeline; the first one only fills it.
@@ -239,7 +239,7 @@ struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   Neighbors neighbors;       ///< while the last value of --prefetch was measured
   bool interrupted = false;  ///< then the rates are those until the stop
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What the pipeline uses besides the data. Borrowed.

@@ -112,7 +112,7 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
   return last;
 }
 
-void PipelineRung::describe(FieldVisitor& v) {
+void PipelineRung::describe(FieldList& v) {
   v.field({"rung", "the loader: what it adds to the previous one"}, rung);
   v.field({"missing", "why it was not measured; absent if it was"}, missing);
   v.field({"pinned", "kind of host memory"}, pinned);

@@ -270,7 +270,7 @@ JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& 
   return report;
 }
 
-void CopyReport::describe(FieldVisitor& v) {
+void CopyReport::describe(FieldList& v) {
   v.field({"devices", "GPUs that batches were copied to", kCondition}, devices);
   v.field({"pinned", "from pinned memory"}, pinned);
   v.field({"copies", Unit::count, "number of copies, one per batch"}, copies);
@@ -278,7 +278,7 @@ void CopyReport::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by the time of the copies"}, bytes_per_second);
 }
 
-void JpegReport::describe(FieldVisitor& v) {
+void JpegReport::describe(FieldList& v) {
   v.field({"decoder", "library"}, decoder);
   v.field({"hardware", Unit::count, "samples decoded by the GPU's hardware decoders"}, engines[0]);
   v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, engines[1]);

@@ -73,10 +73,10 @@ void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) 
 }
 
 /// From the decoded image to the end of a run.
-void describe_stages(FieldVisitor& v, PipelineOptions& options) {
+void describe_stages(FieldList& v, PipelineOptions& options) {
   v.topic("Decoding");
   v.field({"backend", "nvjpeg: decodes on the GPU what nvJPEG supports; null: decodes nothing, to measure only reading",
-           Alias{"decode"}, Elsewhere{"source"}},
+           Alias{"decode"}, Misnomers{"source"}},
           options.backend);
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
           options.crop);
@@ -86,7 +86,7 @@ void describe_stages(FieldVisitor& v, PipelineOptions& options) {
   v.topic("Batches and GPUs");
   v.field({"device",
            "GPUs to which batches go, by number; none: they stay in host memory; default: the first GPUs, if available",
-           "N[,N...]|none", Elsewhere{"sink"}},
+           "N[,N...]|none", Misnomers{"sink"}},
           options.device);
   v.field({"step", "how to emulate a training step; spin: with a kernel on each GPU"}, options.step);
   v.topic("Measurement");
@@ -95,7 +95,7 @@ void describe_stages(FieldVisitor& v, PipelineOptions& options) {
            between(1, 1ULL << 48U)},
           options.samples);
   v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
-           kMayDiffer, above(0, kDay), Elsewhere{"min-seconds min-time seconds duration"}},
+           kMayDiffer, above(0, kDay), Misnomers{"min-seconds min-time seconds duration"}},
           options.budget);
   v.topic("Checkpoints");
   v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
@@ -115,7 +115,7 @@ system::StorageFacts storage_of(std::span<const InputFile> files) {
 
 }  // namespace
 
-void PipelineOptions::describe(FieldVisitor& v) {
+void PipelineOptions::describe(FieldList& v) {
   v.field({"PATH", "shards, image files, or folders of either", Role::positional, kMayDiffer}, paths);
   v.topic("Training job");
   v.field(
@@ -220,7 +220,7 @@ std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_byt
   return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
 }
 
-PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, const StepSettings& step,
+PipelineRun run_pipeline(const PipelineInput& work, LoaderSettings settings, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context) {
   if (!work.files.empty()) prepare_cache(work.files, work.cache, std::nullopt, context);
   settings.flow.queue_bytes = queue_bytes(settings, work.mean_sample_bytes);

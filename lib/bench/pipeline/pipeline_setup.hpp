@@ -59,7 +59,7 @@ struct PipelineRun {
 inline constexpr double kGuessedSampleBytes = 128U << 10U;
 
 /// What runs have in common.
-struct PipelineWork {
+struct PipelineInput {
   ImageSource& source;
   BatchSink& sink;
   std::span<const InputFile> files;  ///< files whose share in the page cache is measured; none to measure the overhead
@@ -75,7 +75,7 @@ inline constexpr double kShareForAsking = 0.03;
 
 /// Prepares the cache, then runs all epochs, or those until a stop. `checkpoints` and `trace` may be null. Throws
 /// Error{cancelled} on a stop before the first step, and the errors of the stages.
-PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings loader, const StepSettings& step,
+PipelineRun run_pipeline(const PipelineInput& work, LoaderSettings loader, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context);
 
 /// The option that needs a GPU, such as "--device"; empty if there is none.

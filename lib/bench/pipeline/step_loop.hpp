@@ -37,7 +37,7 @@ struct BatchLatency {
   double p99 = 0;
   double max = 0;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"mean", Unit::seconds, "total waiting time divided by the number of steps"}, mean);
     v.field({"p50", Unit::seconds, "half of the steps waited at most this long"}, p50);
     v.field({"p99", Unit::seconds, "99 of 100 steps waited at most this long", kJudged}, p99);

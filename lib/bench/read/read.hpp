@@ -42,7 +42,7 @@ struct StreamingVerdict {
   double epoch_stall_seconds = 0;           ///< time that streaming adds to each epoch
   std::optional<double> break_even_epochs;  ///< after which staging has taken less time; empty: never
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct ReadOptions {
@@ -68,7 +68,7 @@ struct ReadOptions {
   /// there is no further pass.
   std::optional<double> prepare_seconds;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Kernel counters of the device during the run, including other readers.
@@ -80,7 +80,7 @@ struct DeviceActivity {
   double mean_wait = 0;
   double mean_queue = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One of several repetitions.
@@ -93,7 +93,7 @@ struct ReadRepetition {
   double p50 = 0;
   double p99 = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// State of names and attributes (dentries, inodes) when they were read.
@@ -109,7 +109,7 @@ struct FolderOperation {
   double p99 = 0;
   double time_ratio = 0;  ///< share of the time of an epoch; 0 for list
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct FolderReport {
@@ -123,7 +123,7 @@ struct FolderReport {
   MetadataCache metadata_cache = MetadataCache::as_found;
   std::vector<FolderOperation> operations;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One number of connections.
@@ -138,7 +138,7 @@ struct StoreLevel {
   std::uint64_t throttled = 0;
   std::optional<bool> steady;  ///< empty: the run was too short to find out
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Additional results for a store.
@@ -157,7 +157,7 @@ struct StoreReport {
   std::uint64_t throttled = 0;
   std::vector<StoreLevel> levels;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct ReadResult {
@@ -198,7 +198,7 @@ struct ReadResult {
   /// True if a store misses the requirement including its reserve.
   bool has_findings() const { return store && store->streaming && store->streaming->verdict == StreamOrStage::stage; }
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Measures options.paths, all local or all URLs (store_read.hpp). Writes nothing. Throws Error{unsupported} if the

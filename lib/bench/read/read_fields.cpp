@@ -3,7 +3,7 @@
 
 namespace shardkit::bench {
 
-void ReadOptions::describe(FieldVisitor& v) {
+void ReadOptions::describe(FieldList& v) {
   v.field({"PATH",
            "shards, files, or folders of either; or URLs: s3://bucket/prefix, http(s)://host/file, patterns and lists "
            "of them",
@@ -31,11 +31,11 @@ void ReadOptions::describe(FieldVisitor& v) {
   v.topic("Measurement");
   v.field({"samples", Unit::count, "stop after this many samples", kMayDiffer, at_least(1)}, samples);
   v.field({"budget", Unit::seconds, "stop after this time; default for stores: 28s", kMayDiffer, above(0),
-           Elsewhere{"duration"}},
+           Misnomers{"duration"}},
           budget);
   v.field(
       {"min-time", Unit::seconds, "read the data repeatedly for this time, restoring the cache state before each pass",
-       above(0), Elsewhere{"min-seconds seconds"}},
+       above(0), Misnomers{"min-seconds seconds"}},
       min_time);
   v.field({"repeat", Unit::count,
            "number of measurements, each from a restored cache state; the result is the median and its interval",
@@ -43,16 +43,16 @@ void ReadOptions::describe(FieldVisitor& v) {
           repeat);
   v.field({"seed", "seed for the order of random samples, or of requests to a store", kMayDiffer}, seed);
   v.field({"sample-bytes", Unit::bytes, "for local files: read samples of this size", between(1, 1ULL << 40U),
-           Elsewhere{"sample-size"}},
+           Misnomers{"sample-size"}},
           sample_bytes);
   v.field({"required-rate", Unit::bytes_per_second,
            "for stores: the rate that the job reads, as `iobench model` computes it, for the verdict stream or stage",
-           kMayDiffer, above(0), Elsewhere{"preset gpus batch step-time min-au"}},
+           kMayDiffer, above(0), Misnomers{"preset gpus batch step-time min-au"}},
           required_rate);
   access.describe(v);
 }
 
-void DeviceActivity::describe(FieldVisitor& v) {
+void DeviceActivity::describe(FieldList& v) {
   v.field({"read_bytes", Unit::bytes, "bytes read from the device"}, read_bytes);
   v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, read_bytes_per_second);
   v.field({"requests_per_second", Unit::per_second, "number of requests"}, requests_per_second);
@@ -61,7 +61,7 @@ void DeviceActivity::describe(FieldVisitor& v) {
   v.field({"mean_queue", "mean number of requests in flight"}, mean_queue);
 }
 
-void ReadRepetition::describe(FieldVisitor& v) {
+void ReadRepetition::describe(FieldList& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
   v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
   v.field({"read_seconds", Unit::seconds, "elapsed time"}, read_seconds);
@@ -73,7 +73,7 @@ void ReadRepetition::describe(FieldVisitor& v) {
   v.field({"p99", Unit::seconds, "99 of 100 reads took at most this long"}, p99);
 }
 
-void FolderOperation::describe(FieldVisitor& v) {
+void FolderOperation::describe(FieldList& v) {
   v.field({"name", "call: list (a folder), open, stat, read (a whole file) or close"}, name);
   v.field({"count", Unit::count, "number of calls"}, count);
   v.field({"per_second", Unit::per_second, "rate of calls by threads that do nothing else"}, per_second);
@@ -83,7 +83,7 @@ void FolderOperation::describe(FieldVisitor& v) {
           time_ratio);
 }
 
-void FolderReport::describe(FieldVisitor& v) {
+void FolderReport::describe(FieldList& v) {
   v.field({"folders", Unit::count, "folders listed"}, folders);
   v.field({"files", Unit::count, "files found, without hidden ones"}, files);
   v.field({"list_seconds", Unit::seconds, "time to list them, one folder after another like torchvision"},
@@ -99,7 +99,7 @@ void FolderReport::describe(FieldVisitor& v) {
   v.field({"operations", "one row per kind of call"}, operations);
 }
 
-void StreamingVerdict::describe(FieldVisitor& v) {
+void StreamingVerdict::describe(FieldList& v) {
   v.field({"text", "the verdict in one line"}, text);
   v.field({"verdict", "stream from the store, or stage to a local disk first"}, verdict);
   v.field({"required_bytes_per_second", Unit::bytes_per_second, "rate that the job reads"}, required_bytes_per_second);
@@ -112,7 +112,7 @@ void StreamingVerdict::describe(FieldVisitor& v) {
           break_even_epochs);
 }
 
-void StoreLevel::describe(FieldVisitor& v) {
+void StoreLevel::describe(FieldList& v) {
   v.field({"connections", Unit::count, "requests in flight"}, connections);
   v.field({"bytes_per_second", Unit::bytes_per_second, "rate of all connections"}, bytes_per_second);
   v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "rate per connection"},
@@ -128,7 +128,7 @@ void StoreLevel::describe(FieldVisitor& v) {
           steady);
 }
 
-void StoreReport::describe(FieldVisitor& v) {
+void StoreReport::describe(FieldList& v) {
   v.field({"streaming", "stream or stage; absent without a requirement"}, streaming);
   v.field({"location", "bytes read"}, location);
   v.field({"set_bytes", Unit::bytes, "bytes of all objects given"}, set_bytes);
@@ -152,7 +152,7 @@ void StoreReport::describe(FieldVisitor& v) {
 namespace {
 
 /// What was read from, and remarks.
-void describe_surroundings(FieldVisitor& v, ReadResult& result) {
+void describe_surroundings(FieldList& v, ReadResult& result) {
   v.field({"cache", "state of the page cache", kCondition}, result.cache);
   v.field({"storage", "storage of the first path", kCondition}, result.storage);
   v.field({"on_disk", "data that is not on the disk byte for byte"}, result.on_disk);
@@ -165,7 +165,7 @@ void describe_surroundings(FieldVisitor& v, ReadResult& result) {
 
 }  // namespace
 
-void ReadResult::describe(FieldVisitor& v) {
+void ReadResult::describe(FieldList& v) {
   v.field({"store",
            "for stores: stream or stage, and the results per number of connections; the other values are those at the "
            "knee"},

@@ -64,7 +64,7 @@ void check_store_options(catalog::StoreAccess access, std::optional<double> requ
   if (required_rate) {
     throw usage_error("--required-rate is only for s3:// and http(s)://; `iobench run` compares local data with a job");
   }
-  for (const FieldNode& option : field_tree([&](FieldVisitor& v) { access.describe(v); })) {
+  for (const FieldNode& option : field_tree([&](FieldList& v) { access.describe(v); })) {
     if (plain_text(option).empty()) continue;
     throw usage_error("{} is only for s3:// and http(s)://", option.field.spelling());
   }

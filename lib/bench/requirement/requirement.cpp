@@ -126,7 +126,7 @@ double shared_cores_rate(double cores, std::span<const double> cpu_seconds_per_s
   return sum > 0 ? cores / sum : 0;
 }
 
-void CoresNeeded::describe(FieldVisitor& v) {
+void CoresNeeded::describe(FieldList& v) {
   v.field({"preset", "published workload"}, preset);
   v.field({"samples_per_second", Unit::per_second, "samples that one GPU needs"}, samples_per_second);
   v.field({"cores", "cores that this stage needs for that"}, cores);
@@ -177,7 +177,7 @@ Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate>
   return judgment;
 }
 
-void JobOptions::describe(FieldVisitor& v) {
+void JobOptions::describe(FieldList& v) {
   v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together; default: 1", kMayDiffer, at_least(1)}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);

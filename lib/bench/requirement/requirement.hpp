@@ -100,7 +100,7 @@ struct CoresNeeded {
   double samples_per_second = 0;
   double cores = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A row for every JPEG preset: its samples per second divided by those of one core. None if `per_core` is 0.
@@ -182,7 +182,7 @@ struct JobOptions {
   std::optional<SampleKind> sample_kind;
 
   /// All but sample_bytes.
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Empty if the options describe no job. Throws Error{usage} if something is missing or invalid, such as a number of

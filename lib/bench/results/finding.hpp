@@ -32,7 +32,7 @@ struct Finding {
   std::string remedy;
   std::string text;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"code", "stable name of the finding"}, code);
     v.field({"severity", "error: the job cannot work; warning: costs speed; hint: may be on purpose"}, severity);
     v.field({"measured", "what was measured"}, measured);

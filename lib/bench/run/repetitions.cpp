@@ -86,28 +86,28 @@ std::size_t median_repetition(std::span<const double> rates) {
   return order[(order.size() - 1) / 2];
 }
 
-void ReadStageRepetition::describe(FieldVisitor& v) {
+void ReadStageRepetition::describe(FieldList& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
   v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
   v.field({"latency", Unit::seconds, "time of one read"}, latency);
   v.field({"cache_state", "page cache state at the start"}, cache_state);
 }
 
-void DecodeRepetition::describe(FieldVisitor& v) {
+void DecodeRepetition::describe(FieldList& v) {
   v.field({"samples_per_second", Unit::per_second, "images divided by time"}, samples_per_second);
   v.field({"samples_per_second_per_core", Unit::per_second, "images divided by CPU time"}, samples_per_second_per_core);
 }
 
-void SamplesRepetition::describe(FieldVisitor& v) {
+void SamplesRepetition::describe(FieldList& v) {
   v.field({"samples_per_second", Unit::per_second, "samples that all stages together deliver"}, samples_per_second);
 }
 
-void TransferRepetition::describe(FieldVisitor& v) {
+void TransferRepetition::describe(FieldList& v) {
   v.field({"pinned_h2d", Unit::bytes_per_second, "time to copy a batch from pinned memory to the slowest GPU"},
           pinned_h2d);
 }
 
-void Repetition::describe(FieldVisitor& v) {
+void Repetition::describe(FieldList& v) {
   v.field({"read", "reading"}, read);
   v.field({"decode", "decoding"}, decode);
   v.field({"pipeline", "all stages together; measured"}, pipeline);
@@ -115,14 +115,14 @@ void Repetition::describe(FieldVisitor& v) {
   v.field({"predicted", "what the node feeds"}, predicted);
 }
 
-void ShownRepetitions::describe(FieldVisitor& v) {
+void ShownRepetitions::describe(FieldList& v) {
   v.field({"read", "number of the repetition, from 1, that provides the result of reading"}, read);
   v.field({"decode", "repetition that provides the result of decoding"}, decode);
   v.field({"pipeline", "repetition that provides the result of the pipeline"}, pipeline);
   v.field({"transfer", "repetition that provides the result of copies to GPUs"}, transfer);
 }
 
-void RepeatedMetric::describe(FieldVisitor& v) {
+void RepeatedMetric::describe(FieldList& v) {
   v.field({"metric", "name of the metric, as in compare"}, metric);
   v.field({"median", "median of all repetitions, in the metric's unit"}, median);
   v.field({"low", "lower end of the median's 95 % interval; of the full range if there are fewer than 6 repetitions"},

@@ -312,7 +312,7 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   return result;
 }
 
-void RunOptions::describe(FieldVisitor& v) {
+void RunOptions::describe(FieldList& v) {
   v.field({"PATH", "shards, files, or folders of either; local or at s3:// or http(s):// URLs", Role::positional,
            kMayDiffer},
           paths);
@@ -337,7 +337,7 @@ void RunOptions::describe(FieldVisitor& v) {
            kMayDiffer},
           cache);
   v.field({"budget", Unit::seconds, "time of all measurements, including listing, per repetition", kMayDiffer,
-           above(0, kDay), Elsewhere{"min-seconds min-time seconds duration"}},
+           above(0, kDay), Misnomers{"min-seconds min-time seconds duration"}},
           budget);
   v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare", kMayDiffer,
            between(1, kMostRepetitions)},
@@ -355,7 +355,7 @@ void RunResult::throw_if_failed() const {
               "idle machine, or with --force-verdict");
 }
 
-void LadderRow::describe(FieldVisitor& v) {
+void LadderRow::describe(FieldList& v) {
   v.field({"stage", "stage"}, stage);
   v.field({"required_per_second", Unit::per_second, "samples that the job needs"}, required_per_second);
   v.field({"measured_per_second", Unit::per_second,
@@ -369,7 +369,7 @@ void LadderRow::describe(FieldVisitor& v) {
   v.field({"note", "how the value was measured or predicted"}, note);
 }
 
-void RunRequirement::describe(FieldVisitor& v) {
+void RunRequirement::describe(FieldList& v) {
   v.field({"preset", "preset that the job came from"}, preset);
   v.field({"gpus", Unit::count, "GPUs"}, gpus);
   v.field({"min_au_ratio", Unit::ratio, "required GPU utilization"}, min_au_ratio);
@@ -378,7 +378,7 @@ void RunRequirement::describe(FieldVisitor& v) {
   v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
 }
 
-void PredictedSupply::describe(FieldVisitor& v) {
+void PredictedSupply::describe(FieldList& v) {
   v.field({"samples_per_second", Unit::per_second, "samples that the node feeds, as in the verdict",
            derived_metric(Better::higher)},
           samples_per_second);
@@ -390,7 +390,7 @@ void PredictedSupply::describe(FieldVisitor& v) {
   v.field({"gpus_fed", Unit::count, "GPUs that this rate can feed"}, gpus_fed);
 }
 
-void Verdict::describe(FieldVisitor& v) {
+void Verdict::describe(FieldList& v) {
   v.field({"ok", "false if a requirement was given and missed; null if others disturbed a measurement that missed it"},
           ok);
   v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
@@ -398,7 +398,7 @@ void Verdict::describe(FieldVisitor& v) {
   v.field({"remedy", "what would close the gap"}, remedy);
 }
 
-void RunResult::describe(FieldVisitor& v) {
+void RunResult::describe(FieldList& v) {
   v.field({"verdict", "verdict and remedy"}, conclusion.verdict);
   v.field({"requirement", "what the job needs"}, conclusion.requirement);
   v.field({"predicted", "what the node feeds: the pipeline's rate, else predicted from the stages"},

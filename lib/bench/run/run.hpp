@@ -40,7 +40,7 @@ struct MoreReaders {
   double samples_per_second = 0;
   double bytes_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Measurements on a node, per sample of the data, and the rates that follow; docs/explain/model.md has the formulas.
@@ -129,7 +129,7 @@ struct LadderRow {
   std::optional<double> headroom_ratio;
   std::string note;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct RunRequirement {
@@ -140,7 +140,7 @@ struct RunRequirement {
   double bytes_per_second = 0;
   double h2d_bytes_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What the node feeds, as in the verdict: the rate of the pipeline if it was measured and no link is slower, else
@@ -153,7 +153,7 @@ struct PredictedSupply {
   std::optional<double> au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct Verdict {
@@ -162,7 +162,7 @@ struct Verdict {
   std::string text;    ///< one line
   std::string remedy;  ///< what would close the gap; empty if there is none
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct Conclusion {
@@ -209,7 +209,7 @@ struct TransferStage {
   std::vector<TransferDevice> devices;
   std::vector<TransferRow> rows;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Copies batches and parts of them to one GPU after the other, and checks every byte. A reason for not measuring is in
@@ -224,27 +224,27 @@ struct ReadStageRepetition {
   stats::LatencyQuantiles latency;
   CacheState cache_state = CacheState::none;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct DecodeRepetition {
   double samples_per_second = 0;
   double samples_per_second_per_core = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Of all stages together: measured, or predicted.
 struct SamplesRepetition {
   double samples_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct TransferRepetition {
   double pinned_h2d = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One repetition of all stages.
@@ -255,7 +255,7 @@ struct Repetition {
   std::optional<TransferRepetition> transfer;
   SamplesRepetition predicted;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The repetitions, counted from 1, that provide the stages of a result: those with the median rate.
@@ -265,7 +265,7 @@ struct ShownRepetitions {
   std::optional<std::uint64_t> pipeline;
   std::optional<std::uint64_t> transfer;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A metric over all repetitions.
@@ -277,7 +277,7 @@ struct RepeatedMetric {
   std::optional<stats::Interval> next;
   std::string text;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 Repetition repetition_of(const ReadResult& read, const std::optional<DecodeResult>& decode,
@@ -331,7 +331,7 @@ struct RunOptions : JobOptions {
   std::optional<std::string> python;
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct RunResult {
@@ -359,7 +359,7 @@ struct RunResult {
   bool has_findings() const { return !conclusion.verdict.ok.value_or(true); }
   /// Throws `failure`, and Error{in_use} if a requirement was missed while others disturbed the measurement.
   void throw_if_failed() const;
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Measures for `budget` seconds with as many files as that allows, spread over all; it may take two seconds longer.

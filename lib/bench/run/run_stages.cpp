@@ -367,7 +367,7 @@ std::vector<std::string> in_words_of_run(std::vector<std::string> advice) {
   return advice;
 }
 
-void MoreReaders::describe(FieldVisitor& v) {
+void MoreReaders::describe(FieldList& v) {
   v.field({"readers", Unit::count, "threads that read"}, readers);
   v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);

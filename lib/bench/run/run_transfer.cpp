@@ -93,7 +93,7 @@ TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, C
   return stage;
 }
 
-void TransferStage::describe(FieldVisitor& v) {
+void TransferStage::describe(FieldList& v) {
   v.field({"measured", "whether this stage was measured"}, measured);
   v.field({"text", "what was measured, or why not"}, text);
   v.field({"gpu", "model of the first GPU"}, gpu);

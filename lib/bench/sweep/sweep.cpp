@@ -291,7 +291,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   return result;
 }
 
-void SweepOptions::describe(FieldVisitor& v) {
+void SweepOptions::describe(FieldList& v) {
   v.field({"PATH", "shards, files, or folders of either", Role::positional}, paths);
   v.field({"mode", "read: threads, block and depth; load: workers and prefetch; all: both", Alias{"what"}}, mode);
   v.field({"cache", "page cache state that each point starts from"}, cache);
@@ -303,12 +303,12 @@ void SweepOptions::describe(FieldVisitor& v) {
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS"}, crop);
   v.field({"dtype", "data type of the batch"}, dtype);
   v.field({"budget", Unit::seconds, "time for all points, including the preparation of caches", at_least(10),
-           Elsewhere{"min-seconds min-time seconds duration"}},
+           Misnomers{"min-seconds min-time seconds duration"}},
           budget);
   access.describe(v);
 }
 
-void SweepResult::describe(FieldVisitor& v) {
+void SweepResult::describe(FieldList& v) {
   v.field({"text", "the best settings in words"}, text);
   v.field({"settings", "the settings at the knees"}, settings);
   v.field({"commands", "commands that use them"}, commands);
@@ -348,7 +348,7 @@ std::uint64_t most_read_points() { return kThreadCounts.size() + kBlocks.size() 
 
 std::uint64_t most_load_points(std::uint64_t cores) { return worker_counts(cores).size() + kPrefetches.size(); }
 
-void SweepRow::describe(FieldVisitor& v) {
+void SweepRow::describe(FieldList& v) {
   v.field({"parameter", "the setting that was varied"}, parameter);
   v.field({"value", "its value; a block in bytes"}, value);
   v.field({"bytes_per_second", Unit::bytes_per_second, "reading rate"}, bytes_per_second);
@@ -358,7 +358,7 @@ void SweepRow::describe(FieldVisitor& v) {
   v.field({"knee", "the smallest value that reached 95 % of the best rate"}, knee);
 }
 
-void SweepSettings::describe(FieldVisitor& v) {
+void SweepSettings::describe(FieldList& v) {
   v.field({"engine", "the fastest reader engine"}, engine);
   v.field({"threads", Unit::count, "reading threads"}, threads);
   v.field({"block", Unit::bytes, "bytes per read"}, block);

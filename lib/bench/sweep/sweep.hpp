@@ -61,7 +61,7 @@ struct SweepRow {
   std::optional<double> high;
   bool knee = false;  ///< the smallest value with at least 95 % of the parameter's best rate
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The settings at the knees.
@@ -75,7 +75,7 @@ struct SweepSettings {
   std::optional<std::uint64_t> prefetch;
   std::optional<double> samples_per_second;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct SweepOutcome {
@@ -116,7 +116,7 @@ struct SweepOptions {
   double budget = 180;
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct SweepResult {
@@ -129,7 +129,7 @@ struct SweepResult {
   Neighbors neighbors;       ///< over all points
   bool interrupted = false;  ///< then `rows` are the points before
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Takes about `budget` seconds at most. Writes nothing. If there is data but no images, SweepWhat::all warns and

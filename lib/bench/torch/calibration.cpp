@@ -84,7 +84,7 @@ Calibration calibrate(const std::string& interpreter, const LoaderData& data, co
   }
 }
 
-void Calibration::describe(FieldVisitor& v) {
+void Calibration::describe(FieldList& v) {
   v.field({"interpreter", "program that --python named"}, interpreter);
   v.field({"python", "its version"}, python);
   v.field({"torch", "version of PyTorch"}, torch);

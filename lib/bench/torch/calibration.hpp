@@ -27,7 +27,7 @@ struct Calibration {
   double worker_bytes = 0;
   double trainer_bytes = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The interpreter for --python: the given one, or for "auto" the python3 in PATH.

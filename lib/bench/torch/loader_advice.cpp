@@ -165,7 +165,7 @@ LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits,
   return advice;
 }
 
-void LoaderAdvice::describe(FieldVisitor& v) {
+void LoaderAdvice::describe(FieldList& v) {
   v.field({"line", "the line for PyTorch; empty if there are fewer shards than GPUs"}, line);
   v.field({"code", "Python that makes the dataset and the loader, of which `line` is the last line"}, code);
   v.field({"why_no_code", "why the dataset is left out of `code`"}, why_no_code);

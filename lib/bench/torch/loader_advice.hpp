@@ -77,7 +77,7 @@ struct LoaderAdvice {
   std::optional<std::uint64_t> shards_needed;  ///< if there are too few for `wanted_workers`
   std::string reshard;                         ///< command that writes as many
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Samples per second that `workers` processes for each GPU deliver together; without any, each training process loads

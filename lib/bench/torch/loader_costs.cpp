@@ -286,7 +286,7 @@ LoaderCosts loader_costs(const LoaderData& data, const SampleWork& work, const L
   return costs;
 }
 
-void FileCosts::describe(FieldVisitor& v) {
+void FileCosts::describe(FieldList& v) {
   v.field({"files", Unit::count, "files opened"}, files);
   v.field({"open_seconds", Unit::seconds, "mean time of opening one"}, open_seconds);
   v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);

@@ -20,7 +20,7 @@ struct FileCosts {
   double close_seconds = 0;
   double other_ratio = 0;  ///< share of opening, stat and closing, which shards avoid
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What a worker does with a sample after reading it.

@@ -162,11 +162,11 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
   return result;
 }
 
-void TransferOptions::describe(FieldVisitor& v) {
+void TransferOptions::describe(FieldList& v) {
   v.topic("Copies");
   v.field({"kinds", "kinds of host memory", "pageable,pinned,write-combined,registered"}, kinds);
   v.field({"bytes", "copy sizes, separated by commas; default: powers of 4 from 4KiB to 1GiB", "LIST",
-           Elsewhere{"batch shape dtype"}},
+           Misnomers{"batch shape dtype"}},
           bytes);
   v.field({"depth", "copies in flight in each direction, 1 to 8; several values are measured one after the other",
            "LIST", Alias{"streams"}},
@@ -182,7 +182,7 @@ void TransferOptions::describe(FieldVisitor& v) {
   v.field(system::threads_field("threads that read the file of --gds; default: 4"), threads);
 }
 
-void TransferDevice::describe(FieldVisitor& v) {
+void TransferDevice::describe(FieldList& v) {
   v.field({"device", Unit::count, "number of the GPU, as counted by CUDA"}, device);
   v.field({"name", "model"}, name);
   v.field({"memory", Unit::bytes, "memory of the GPU"}, memory);
@@ -199,7 +199,7 @@ void TransferDevice::describe(FieldVisitor& v) {
   v.field({"slowdowns", "reasons for throttling right after copies, as named by NVML"}, slowdowns);
 }
 
-void TransferRow::describe(FieldVisitor& v) {
+void TransferRow::describe(FieldList& v) {
   v.field({"device", Unit::count, "number of the GPU"}, device);
   v.field({"kind", "kind of host memory"}, kind);
   v.field({"direction", "h2d: host to device; d2h: device to host; both: at once"}, direction);
@@ -216,7 +216,7 @@ void TransferRow::describe(FieldVisitor& v) {
   v.field({"wire_share", Unit::ratio, "share of the link's wire limit; both: share of two directions"}, wire_share);
 }
 
-void PinningRow::describe(FieldVisitor& v) {
+void PinningRow::describe(FieldList& v) {
   v.field({"device", Unit::count, "number of the GPU"}, device);
   v.field({"kind", "kind of host memory"}, kind);
   v.field({"numa", "NUMA location of the memory"}, numa);
@@ -229,7 +229,7 @@ void PinningRow::describe(FieldVisitor& v) {
   v.field({"release_seconds_per_gib", "time per GiB to release"}, release_seconds_per_gib);
 }
 
-void FileWay::describe(FieldVisitor& v) {
+void FileWay::describe(FieldList& v) {
   v.field({"way", "cufile; or pread: into pinned memory, copied to the GPU while reading"}, way);
   v.field({"direct", "whether reads bypassed the page cache; false: through the cache in its current state"}, direct);
   v.field({"transfer_seconds", Unit::seconds, "time until the last byte was in GPU memory; median of three"},
@@ -237,7 +237,7 @@ void FileWay::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
 }
 
-void FileTransfer::describe(FieldVisitor& v) {
+void FileTransfer::describe(FieldList& v) {
   v.field({"path", "path of the file"}, path);
   v.field({"bytes", Unit::bytes, "bytes read from the start of the file, whole pages"}, bytes);
   v.field({"block", Unit::bytes, "bytes per read"}, block);
@@ -250,7 +250,7 @@ void FileTransfer::describe(FieldVisitor& v) {
   v.field({"rows", "one row per method"}, rows);
 }
 
-void TransferResult::describe(FieldVisitor& v) {
+void TransferResult::describe(FieldList& v) {
   v.field({"verdict", "the result in one line"}, verdict);
   v.field({"gpu", "model of the first GPU", kCondition}, gpu);
   v.field(

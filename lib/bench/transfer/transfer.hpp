@@ -44,7 +44,7 @@ struct TransferOptions {
   std::optional<std::string> gds;
   std::optional<std::uint64_t> threads;  ///< with gds; 4
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A GPU and its link right after copies, because an idle link is often slowed down to save power.
@@ -62,7 +62,7 @@ struct TransferDevice {
   LinkSource link_source = LinkSource::none;
   std::vector<std::string> slowdowns;  ///< of slowdowns() in gpu/gpu_monitor.hpp, right after copies
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct TransferRow {
@@ -81,7 +81,7 @@ struct TransferRow {
   stats::Interval interval;  ///< 95 % interval of the median; for callers that measure more than three times
   std::optional<double> wire_share;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Cost of pinned memory.
@@ -95,7 +95,7 @@ struct PinningRow {
   double prepare_seconds_per_gib = 0;
   double release_seconds_per_gib = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// How a file gets to the GPU: by reading into pinned memory and copying, or with cuFile.
@@ -109,7 +109,7 @@ struct FileWay {
   double transfer_seconds = 0;
   double bytes_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// How cuFile's reads were made.
@@ -128,7 +128,7 @@ struct FileTransfer {
   bool registered = false;
   std::vector<FileWay> rows;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct TransferResult {
@@ -142,7 +142,7 @@ struct TransferResult {
   std::optional<FileTransfer> file;
   Neighbors neighbors;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// What transfer uses: GPUs, a function to open cuFile for one of them, the rest of the machine, and the GPU driver if

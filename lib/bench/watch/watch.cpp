@@ -109,12 +109,12 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
   return result;
 }
 
-void WatchResult::describe(FieldVisitor& v) {
+void WatchResult::describe(FieldList& v) {
   describe_end(v);
   v.field({"rows", "the last 1800 intervals"}, rows);
 }
 
-void WatchResult::describe_end(FieldVisitor& v) {
+void WatchResult::describe_end(FieldList& v) {
   v.field({"verdict", "bottleneck"}, verdict);
   v.field({"ended", "why it ended: a signal, the end of the process, --budget or --count"}, ended);
   v.field({"pid", Unit::count, "process that was watched"}, pid);

@@ -29,14 +29,14 @@ struct WatchOptions {
   std::optional<std::uint64_t> count = {};
   WatchLines lines = WatchLines::text;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"PATH", "the data that the job reads: watches its disk or NFS mount and how much is in memory",
              Role::optional_positional},
             path);
     v.field({"pid", Unit::count, "first process of the job; its descendants are watched too", "P", at_least(1)}, pid);
     v.field({"interval", Unit::seconds, "length of an interval", between(0.1, 3600)}, interval);
     v.field({"budget", Unit::seconds, "stop after this time; otherwise at Ctrl-C, SIGTERM or the end of the process",
-             Alias{"duration"}, Elsewhere{"min-seconds min-time seconds"}},
+             Alias{"duration"}, Misnomers{"min-seconds min-time seconds"}},
             budget);
     v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
     v.field({"lines", "lines as text, as one JSON object each, or only the verdict"}, lines);
@@ -80,9 +80,9 @@ struct WatchResult {
 
   static constexpr std::size_t kMostRows = 1800;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
   /// All except the rows.
-  void describe_end(FieldVisitor& v);
+  void describe_end(FieldList& v);
 };
 
 /// Gets each interval as it ends; false if no more are needed, which stops the watch.

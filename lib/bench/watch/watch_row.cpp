@@ -216,7 +216,7 @@ WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const W
   return row;
 }
 
-void PressureShares::describe(FieldVisitor& v) {
+void PressureShares::describe(FieldList& v) {
   v.field({"cpu", Unit::ratio, "share of the time in which at least one task waited for a core"}, cpu);
   v.field({"io", Unit::ratio, "share of the time in which at least one task waited for storage"}, io);
   v.field({"io_full", Unit::ratio, "share of the time in which all active tasks waited for storage"}, io_full);
@@ -224,7 +224,7 @@ void PressureShares::describe(FieldVisitor& v) {
   v.field({"memory_full", Unit::ratio, "share of the time in which all active tasks waited for memory"}, memory_full);
 }
 
-void NodeRow::describe(FieldVisitor& v) {
+void NodeRow::describe(FieldList& v) {
   v.field({"cpu_busy", Unit::ratio, "share of the CPU time that was used"}, cpu_busy);
   v.field({"busy_cores", "cores used"}, busy_cores);
   v.field({"stolen", Unit::ratio, "share that the hypervisor gave to other machines"}, stolen);
@@ -242,7 +242,7 @@ void NodeRow::describe(FieldVisitor& v) {
   v.field({"dev_shm_free", Unit::bytes, "free space in /dev/shm, at the end"}, dev_shm_free);
 }
 
-void GroupRow::describe(FieldVisitor& v) {
+void GroupRow::describe(FieldList& v) {
   v.field({"cpu_limit", "CPU limit of the control groups, in cores"}, cpu_limit);
   v.field({"throttled", Unit::ratio, "share of the periods in which the limit throttled"}, throttled);
   v.field({"cores", "cores used"}, cores);
@@ -251,7 +251,7 @@ void GroupRow::describe(FieldVisitor& v) {
   v.field({"memory_limit", Unit::bytes, "memory limit of the control groups"}, memory_limit);
 }
 
-void JobRow::describe(FieldVisitor& v) {
+void JobRow::describe(FieldList& v) {
   v.field({"processes", Unit::count, "number of processes, at the end"}, processes);
   v.field({"threads", Unit::count, "number of threads, at the end"}, threads);
   v.field({"blocked_threads", Unit::count, "threads waiting for storage, at the end"}, blocked_threads);
@@ -266,7 +266,7 @@ void JobRow::describe(FieldVisitor& v) {
   v.field({"to_storage", Unit::bytes_per_second, "bytes written to storage"}, to_storage_bytes);
 }
 
-void DiskRow::describe(FieldVisitor& v) {
+void DiskRow::describe(FieldList& v) {
   v.field({"name", "block device"}, name);
   v.field({"reads", Unit::per_second, "reads"}, reads);
   v.field({"read", Unit::bytes_per_second, "bytes read"}, read_bytes);
@@ -279,7 +279,7 @@ void DiskRow::describe(FieldVisitor& v) {
   v.field({"queue", "mean number of requests in flight"}, queue);
 }
 
-void NfsRow::describe(FieldVisitor& v) {
+void NfsRow::describe(FieldList& v) {
   v.field({"operations", Unit::per_second, "requests of all kinds"}, operations);
   v.field({"read", Unit::bytes_per_second, "bytes read"}, read_bytes);
   v.field({"retransmissions", Unit::per_second, "requests retransmitted"}, retransmissions);
@@ -288,13 +288,13 @@ void NfsRow::describe(FieldVisitor& v) {
   v.field({"read_round_trip", Unit::seconds, "mean latency of a read"}, read_round_trip);
 }
 
-void GpuRow::describe(FieldVisitor& v) {
+void GpuRow::describe(FieldList& v) {
   state.describe(v);
   v.field({"pcie_intake", Unit::bytes_per_second, "bytes received over PCIe in the last 20 ms; of GPUs in use"},
           intake);
 }
 
-void WatchRow::describe(FieldVisitor& v) {
+void WatchRow::describe(FieldList& v) {
   v.field({"time", "end of the interval, UTC"}, time);
   v.field({"seconds", Unit::seconds, "length of the interval"}, seconds);
   v.field({"short_of", "bottleneck; compute: none, the GPUs were busy"}, short_of);

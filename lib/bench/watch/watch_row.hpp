@@ -68,7 +68,7 @@ struct GpuRow {
   std::optional<double>
       intake;  ///< bytes per second over its link; read only for GPUs in use, because it takes 20 ms each
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Counters and levels at one moment. Empty if not available.
@@ -115,7 +115,7 @@ struct PressureShares {
   std::optional<double> memory;
   std::optional<double> memory_full;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct NodeRow {
@@ -133,7 +133,7 @@ struct NodeRow {
   std::optional<std::uint64_t> dev_shm_size;      ///< bytes
   std::optional<std::uint64_t> dev_shm_free;      ///< bytes, at its end
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The control group of the watched process, or of iobench itself.
@@ -145,7 +145,7 @@ struct GroupRow {
   std::optional<std::uint64_t> memory;  ///< bytes, at its end
   std::optional<std::uint64_t> memory_limit;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The watched process and its descendants.
@@ -162,7 +162,7 @@ struct JobRow {
   std::optional<double> from_storage_bytes;  ///< per second
   std::optional<double> to_storage_bytes;    ///< per second
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The block device of PATH, all its users together.
@@ -178,7 +178,7 @@ struct DiskRow {
   std::optional<double> busy;           ///< share of the interval with a request in flight
   std::optional<double> queue;          ///< mean number of requests in flight
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The NFS mount of PATH, from client counters.
@@ -190,7 +190,7 @@ struct NfsRow {
   std::optional<double> round_trip;       ///< mean seconds of an operation, from request to answer
   std::optional<double> read_round_trip;  ///< the same of reads alone
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct WatchRow {
@@ -205,7 +205,7 @@ struct WatchRow {
   std::optional<double> cached;  ///< share of sampled files of PATH in the page cache, at its end
   std::vector<GpuRow> gpus;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The difference between `before` and `after`, with the bottleneck.

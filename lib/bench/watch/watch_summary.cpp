@@ -137,7 +137,7 @@ void visit_means_of_data(WatchSummary& sum, const WatchRow& row, const Visit& vi
 struct ShortShares {
   const WatchSummary& summary;
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     const auto share = [&](std::string_view name, Shortage shortage, std::string_view help) {
       double value = summary.share(shortage);
       v.field({name, Unit::ratio, help}, value);
@@ -183,7 +183,7 @@ double WatchSummary::share(Shortage shortage) const {
   return seconds > 0 ? short_seconds[static_cast<std::size_t>(shortage)] / seconds : 0;
 }
 
-void WatchSummary::describe(FieldVisitor& v) {
+void WatchSummary::describe(FieldList& v) {
   v.field({"intervals", Unit::count, "intervals"}, intervals);
   v.field({"seconds", Unit::seconds, "total length of the intervals"}, seconds);
   ShortShares shares{*this};

@@ -85,7 +85,7 @@ struct WatchSummary {
   void add(const WatchRow& row);
   double share(Shortage shortage) const;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct WatchVerdict {
@@ -95,7 +95,7 @@ struct WatchVerdict {
   std::vector<std::string> evidence;  ///< figures that support it, one line each
   std::string remedy;                 ///< what to do; empty if nothing
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"short_of", "bottleneck; compute: none, the GPUs are busy"}, short_of);
     v.field({"share", Unit::ratio, "share of the watched time with this bottleneck"}, share);
     v.field({"text", "the verdict in a line"}, text);

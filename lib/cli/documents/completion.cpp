@@ -25,9 +25,9 @@ std::vector<FieldNode> all_options(const CommandDoc& doc) {
   return options;
 }
 
-std::vector<FirstWord> groups(const App& app) {
-  std::vector<FirstWord> words = first_words(app);
-  std::erase_if(words, [](const FirstWord& word) { return !word.is_group; });
+std::vector<VerbOrGroup> groups(const App& app) {
+  std::vector<VerbOrGroup> words = first_words(app);
+  std::erase_if(words, [](const VerbOrGroup& word) { return !word.is_group; });
   return words;
 }
 
@@ -86,7 +86,7 @@ std::string bash_verb(const App& app, const Command& command) {
 }
 
 /// After the first word of a group: offers the second, or joins both to the name that the branches of verbs have.
-std::string bash_group(const FirstWord& group) {
+std::string bash_group(const VerbOrGroup& group) {
   std::vector<std::string_view> verbs;
   for (const Command* command : group.commands) verbs.push_back(last_word(command->text().name));
   return fmt::format(
@@ -123,7 +123,7 @@ std::string zsh_word(std::string_view word, std::string_view summary) {
   return fmt::format("      {}\n", shell_quoted(fmt::format("{}:{}", word, summary)));
 }
 
-std::string zsh_group(const FirstWord& group) {
+std::string zsh_group(const VerbOrGroup& group) {
   std::string out = fmt::format(
       "  if [[ $verb == {} ]]; then\n    if (( CURRENT == 2 )); then\n      local -a verbs=(\n", group.word);
   for (const Command* command : group.commands) {
@@ -166,7 +166,7 @@ std::string fish_verb(const App& app, const Command& command) {
 
 std::string bash_completion(const App& app) {
   std::vector<std::string_view> words;
-  for (const FirstWord& first : first_words(app)) words.push_back(first.word);
+  for (const VerbOrGroup& first : first_words(app)) words.push_back(first.word);
   std::string out = fmt::format(
       "# bash completion for {0}\n_{0}() {{\n  local word=\"${{COMP_WORDS[COMP_CWORD]}}\" "
       "before=\"${{COMP_WORDS[COMP_CWORD-1]}}\" words='' list='' options='' done=''\n  local "
@@ -175,7 +175,7 @@ std::string bash_completion(const App& app) {
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '{1} --help --version' -- \"$word\"))\n"
       "    return\n  fi\n  [ \"$before\" = = ] && before=\"${{COMP_WORDS[COMP_CWORD-2]}}\"\n",
       app.name, fmt::join(words, " "));
-  for (const FirstWord& group : groups(app)) out += bash_group(group);
+  for (const VerbOrGroup& group : groups(app)) out += bash_group(group);
   out += "  case \"$verb\" in\n";
   for (const Command& command : app.commands) out += bash_verb(app, command);
   out += fmt::format(
@@ -190,10 +190,10 @@ std::string bash_completion(const App& app) {
 std::string zsh_completion(const App& app) {
   std::string out =
       fmt::format("#compdef {0}\n_{0}() {{\n  if (( CURRENT == 2 )); then\n    local -a verbs=(\n", app.name);
-  for (const FirstWord& first : first_words(app)) out += zsh_word(first.word, first.summary());
+  for (const VerbOrGroup& first : first_words(app)) out += zsh_word(first.word, first.summary());
   out +=
       "    )\n    _describe verb verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n";
-  for (const FirstWord& group : groups(app)) out += zsh_group(group);
+  for (const VerbOrGroup& group : groups(app)) out += zsh_group(group);
   out += "  case $verb in\n";
   for (const Command& command : app.commands) out += zsh_verb(app, command);
   return out + fmt::format("  esac\n}}\n_{0} \"$@\"\n", app.name);
@@ -207,7 +207,7 @@ std::string fish_completion(const App& app) {
       "  string match -q -- \"$words[1] $argv *\" \"$words \"\nend\n"
       "complete -c {0} -n __fish_use_subcommand -f -l version -d 'show version and commit'\n",
       app.name);
-  for (const FirstWord& first : first_words(app)) {
+  for (const VerbOrGroup& first : first_words(app)) {
     out += fmt::format("complete -c {} -n __fish_use_subcommand -f -a {} -d {}\n", app.name, first.word,
                        fish_quoted(first.summary()));
   }

@@ -78,7 +78,7 @@ std::string brief_program_help(const App& app, std::size_t width = kHelpWidth);
 std::string program_help(const App& app, std::size_t width = kHelpWidth);
 
 /// `shardctl cache --help`: the verbs of a group.
-std::string group_help(const App& app, const FirstWord& group, std::size_t width = kHelpWidth);
+std::string group_help(const App& app, const VerbOrGroup& group, std::size_t width = kHelpWidth);
 
 /// `shardctl convert -h`: synopsis, operands, CommandText::main and the first examples, in kBriefCommandLines.
 std::string brief_command_help(const App& app, const Command& command, std::size_t width = kHelpWidth);

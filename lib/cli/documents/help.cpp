@@ -15,9 +15,9 @@ namespace shardkit::cli {
 CommandDoc document(const Command& command) {
   const auto invocation = command.prepare();
   CommonOptions common;
-  return {command.text(), command.has_ci_report(), field_tree([&](FieldVisitor& v) { invocation.describe_options(v); }),
-          field_tree([&](FieldVisitor& v) { common.describe(v, &command); }),
-          prototype_tree([&](FieldVisitor& v) { invocation.describe_result(v); })};
+  return {command.text(), command.has_ci_report(), field_tree([&](FieldList& v) { invocation.describe_options(v); }),
+          field_tree([&](FieldList& v) { common.describe(v, &command); }),
+          prototype_tree([&](FieldList& v) { invocation.describe_result(v); })};
 }
 
 std::vector<Topic> topics(const std::vector<FieldNode>& options) {
@@ -191,7 +191,7 @@ bool is_main_of_all(const CommandText& text, const FieldNode& option) {
 
 std::string brief_program_help(const App& app, std::size_t width) {
   std::vector<Row> rows;
-  for (const FirstWord& word : first_words(app)) rows.push_back({std::string(word.word), word.summary()});
+  for (const VerbOrGroup& word : first_words(app)) rows.push_back({std::string(word.word), word.summary()});
   return headline(app) + "\n" + two_columns(rows, width) +
          fmt::format("\n{0} VERB -h shows the main options of a verb, {0} VERB --help all.\n", app.name) +
          program_pages(app);
@@ -208,7 +208,7 @@ std::string program_help(const App& app, std::size_t width) {
          section("Help", help_words(app), width) + "\n" + program_pages(app);
 }
 
-std::string group_help(const App& app, const FirstWord& group, std::size_t width) {
+std::string group_help(const App& app, const VerbOrGroup& group, std::size_t width) {
   std::vector<Row> rows;
   for (const Command* command : group.commands) rows.push_back(row_of(*command));
   return fmt::format("Usage: {} {} VERB [operands] [options]\n", app.name, group.word) + section("Verbs", rows, width) +

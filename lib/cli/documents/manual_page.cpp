@@ -123,7 +123,7 @@ std::string program_page(const App& app) {
   return out + exit_status();
 }
 
-std::string group_page(const App& app, const FirstWord& group) {
+std::string group_page(const App& app, const VerbOrGroup& group) {
   std::string out = heading(fmt::format("{}-{}", app.name, group.word), fmt::format("verbs: {}", group.summary()));
   out += fmt::format(".SH SYNOPSIS\n.B {} {} VERB [operands] [options]\n.SH VERBS\n", troff(app.name), group.word);
   for (const Command* command : group.commands) out += verb_row(app, *command);
@@ -143,7 +143,7 @@ std::vector<NamedText> manual_pages(const App& app) {
   for (const Command& command : app.commands) {
     pages.emplace_back(fmt::format("{}-{}.1", app.name, verb_slug(command.text().name)), manual_page(app, command));
   }
-  for (const FirstWord& word : first_words(app)) {
+  for (const VerbOrGroup& word : first_words(app)) {
     if (word.is_group) pages.emplace_back(fmt::format("{}-{}.1", app.name, word.word), group_page(app, word));
   }
   for (const SharedTopic& topic : app.shared_topics) {

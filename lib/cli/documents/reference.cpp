@@ -149,7 +149,7 @@ std::vector<NamedText> shared_pages(const std::vector<App>& apps) {
 
 std::vector<FieldNode> common_options(const Command* command) {
   CommonOptions common;
-  return field_tree([&](FieldVisitor& v) { common.describe(v, command); });
+  return field_tree([&](FieldList& v) { common.describe(v, command); });
 }
 
 /// The verbs that have the option: "run, compare" or "all but cat"; empty if all have it.

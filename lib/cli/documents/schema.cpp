@@ -84,7 +84,7 @@ Json schema_of(const std::vector<FieldNode>& nodes, Definitions& definitions) {
 
 Json host_schema(Definitions& definitions) {
   system::HostInfo host;
-  return schema_of(prototype_tree([&](FieldVisitor& v) { host.describe(v); }), definitions);
+  return schema_of(prototype_tree([&](FieldList& v) { host.describe(v); }), definitions);
 }
 
 Json error_schema() {

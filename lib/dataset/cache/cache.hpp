@@ -29,7 +29,7 @@ struct CacheCheckOptions {
   bool repair = false;
   std::optional<std::uint64_t> threads;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheCheckResult {
@@ -47,7 +47,7 @@ struct CacheCheckResult {
   std::uint64_t discarded = 0;
   std::vector<std::string> remedies;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
   bool has_findings() const { return errors > 0; }
 };
 
@@ -64,7 +64,7 @@ struct CacheGcOptions {
   std::optional<std::uint64_t> limit;
   bool dry_run = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheGcFolder {
@@ -73,7 +73,7 @@ struct CacheGcFolder {
   std::uint64_t bytes = 0;
   std::string last_used;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheGcResult {
@@ -85,7 +85,7 @@ struct CacheGcResult {
   std::uint64_t folders_left = 0;
   std::uint64_t bytes_left = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Removes unusable files from a node cache, then evicts staged folders, least recently used first, until the limit is
@@ -97,7 +97,7 @@ struct CacheLsOptions {
   std::string folder;
   bool long_ = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheLsLease {
@@ -108,7 +108,7 @@ struct CacheLsLease {
   bool held = false;
   std::string fault;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheLsFile {
@@ -116,7 +116,7 @@ struct CacheLsFile {
   std::uint64_t bytes = 0;
   std::optional<double> resident_ratio;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheLsFolder {
@@ -136,7 +136,7 @@ struct CacheLsFolder {
   std::vector<CacheLsLease> leases;
   std::vector<CacheLsFile> contents;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheLsResult {
@@ -148,7 +148,7 @@ struct CacheLsResult {
   std::uint64_t evictions = 0;
   std::optional<double> resident_ratio;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Lists the content of a node cache or of one staged folder: `shardctl cache ls`. Changes nothing. Throws the errors
@@ -160,7 +160,7 @@ struct CacheReleaseOptions {
   std::string lease_id;
   bool all = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheReleaseResult {
@@ -169,7 +169,7 @@ struct CacheReleaseResult {
   std::uint64_t released = 0;
   std::uint64_t held = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Ends leases in a node cache or one staged folder: `shardctl cache release`. A folder without a lease is not an
@@ -183,7 +183,7 @@ struct CacheRenewOptions {
   double lease = 86'400;  ///< seconds
   std::string lease_id;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheRenewResult {
@@ -191,7 +191,7 @@ struct CacheRenewResult {
   std::uint64_t renewed = 0;
   std::string expires_at;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Renews the leases of a job in a node cache or one staged folder, without the source: `shardctl cache renew`. Also an
@@ -204,7 +204,7 @@ struct CacheHoldOptions {
   double lease = 600;  ///< seconds
   std::string lease_id;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheHoldResult {
@@ -212,7 +212,7 @@ struct CacheHoldResult {
   std::uint64_t renewals = 0;
   std::uint64_t held = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Leases a staged folder, which need not exist yet, until a stop, and then ends this lease: `shardctl cache hold`. The
@@ -223,7 +223,7 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx);
 struct CacheRmOptions {
   std::string folder;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Removes the staged files of a folder, also those of a killed stage: `shardctl cache rm`. Throws Error{not_found} for
@@ -235,7 +235,7 @@ struct CacheWarmOptions {
   std::optional<std::uint64_t> memory;
   std::optional<std::uint64_t> threads;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct CacheWarmResult {
@@ -250,7 +250,7 @@ struct CacheWarmResult {
   std::optional<double> residency_before_ratio;
   std::optional<double> residency_after_ratio;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Reads staged files into the page cache, those of the most recently used folder first, whole files only, until all

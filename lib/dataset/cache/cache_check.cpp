@@ -219,9 +219,9 @@ class CacheCheck {
 
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { return CacheCheck(options, ctx).run(); }
 
-void CacheCheckOptions::describe(FieldVisitor& v) {
+void CacheCheckOptions::describe(FieldList& v) {
   v.field(kCacheFolder, folder);
-  v.field({"depth", "what to check: names and sizes, without reading; or also every byte", Elsewhere{"quick"}}, depth);
+  v.field({"depth", "what to check: names and sizes, without reading; or also every byte", Misnomers{"quick"}}, depth);
   v.field(
       {"repair",
        "mark damaged files, and remove the marker of incomplete folders, so that the next stage fetches them again; "
@@ -230,7 +230,7 @@ void CacheCheckOptions::describe(FieldVisitor& v) {
   v.field(system::threads_field("files read in parallel; default: CPUs available to the process"), threads);
 }
 
-void CacheCheckResult::describe(FieldVisitor& v) {
+void CacheCheckResult::describe(FieldList& v) {
   v.field({"depth", "what was checked: names and sizes, or also every byte"}, depth);
   v.field({"folders", Unit::count, "staged folders found"}, folders);
   v.field({"files", Unit::count, "files checked"}, files);

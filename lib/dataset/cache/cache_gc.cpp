@@ -141,11 +141,11 @@ CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
       path);
 }
 
-void CacheRmOptions::describe(FieldVisitor& v) {
+void CacheRmOptions::describe(FieldList& v) {
   v.field({"SET", "staged folder to empty", Role::positional, kSharedOutput}, folder);
 }
 
-void CacheGcOptions::describe(FieldVisitor& v) {
+void CacheGcOptions::describe(FieldList& v) {
   v.field(kCacheFolder, folder);
   v.field({"limit", Unit::bytes,
            "evict until all staged folders together need at most this much; without it, only leftovers are removed"},
@@ -153,14 +153,14 @@ void CacheGcOptions::describe(FieldVisitor& v) {
   v.field({"dry-run", "only report what would be removed"}, dry_run);
 }
 
-void CacheGcFolder::describe(FieldVisitor& v) {
+void CacheGcFolder::describe(FieldList& v) {
   v.field({"path", "the staged folder"}, path);
   v.field({"source", "source of its files"}, source);
   v.field({"bytes", Unit::bytes, "bytes that were removed, or with --dry-run would be"}, bytes);
   v.field({"last_used", "last time that it was used, RFC 3339"}, last_used);
 }
 
-void CacheGcResult::describe(FieldVisitor& v) {
+void CacheGcResult::describe(FieldList& v) {
   v.field({"dry_run", "true if nothing was removed, only reported"}, dry_run);
   v.field({"evicted", "folders evicted, in that order"}, evicted);
   v.field({"evicted_bytes", Unit::bytes, "bytes removed from these folders"}, evicted_bytes);

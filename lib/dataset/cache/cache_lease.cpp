@@ -53,7 +53,7 @@ bool has_lease(const std::string& folder, const std::string& id) {
 /// The lock with which no other process evicts or replaces the folder.
 io::FolderLock shared_lock(const std::string& folder, const std::stop_token& stop) {
   io::FolderLock lock(io::join_path(folder, staging::kStageLockPath));
-  while (!lock.try_take(io::Hold::shared)) io::wait_for_lock(folder, stop);
+  while (!lock.try_take(io::LockMode::shared)) io::wait_for_lock(folder, stop);
   return lock;
 }
 
@@ -191,26 +191,26 @@ namespace {
 constexpr Field kJobOption{"lease-id",
                            "id of the job whose leases are meant; default: the pod (POD_UID, POD_NAME or its HOSTNAME) "
                            "or the Slurm job (slurm-<id>)",
-                           "ID", Alias{"owner"}, Elsewhere{"purpose"}};
+                           "ID", Alias{"owner"}, Misnomers{"purpose"}};
 constexpr Field kHeldResult{"held", Unit::count, "leases of the job that stay: another `cache hold` of it is running"};
 constexpr Field kOwnerResult{"owner", "id of the job whose leases were looked for; empty: those of all jobs"};
 
 }  // namespace
 
-void CacheReleaseOptions::describe(FieldVisitor& v) {
+void CacheReleaseOptions::describe(FieldList& v) {
   v.field(kCacheFolder, folder);
   v.field(kJobOption, lease_id);
   v.field({"all", "end the leases of all jobs, also unreadable ones"}, all);
 }
 
-void CacheReleaseResult::describe(FieldVisitor& v) {
+void CacheReleaseResult::describe(FieldList& v) {
   v.field(kOwnerResult, owner);
   v.field({"folders", Unit::count, "staged folders checked"}, folders);
   v.field({"released", Unit::count, "leases ended"}, released);
   v.field(kHeldResult, held);
 }
 
-void CacheRenewOptions::describe(FieldVisitor& v) {
+void CacheRenewOptions::describe(FieldList& v) {
   v.field(kCacheFolder, folder);
   v.field({"lease", Unit::seconds, "time from now that the sets are protected; a lease that lasts longer keeps its end",
            between(1, staging::kLongestLease)},
@@ -218,13 +218,13 @@ void CacheRenewOptions::describe(FieldVisitor& v) {
   v.field(kJobOption, lease_id);
 }
 
-void CacheRenewResult::describe(FieldVisitor& v) {
+void CacheRenewResult::describe(FieldList& v) {
   v.field(kOwnerResult, owner);
   v.field({"renewed", Unit::count, "leases renewed"}, renewed);
   v.field({"expires_at", "expiry of the last of them, RFC 3339"}, expires_at);
 }
 
-void CacheHoldOptions::describe(FieldVisitor& v) {
+void CacheHoldOptions::describe(FieldList& v) {
   v.field({"DIR", "a staged folder, or one that will be staged", Role::positional, kSharedOutput}, folder);
   v.field({"lease", Unit::seconds,
            "time that the set stays protected if this process is killed; it renews the lease three times as often",
@@ -233,7 +233,7 @@ void CacheHoldOptions::describe(FieldVisitor& v) {
   v.field(staging::kLeaseIdOption, lease_id);
 }
 
-void CacheHoldResult::describe(FieldVisitor& v) {
+void CacheHoldResult::describe(FieldList& v) {
   v.field({"lease_id", "id of the job that the lease belonged to"}, lease_id);
   v.field({"renewals", Unit::count, "times that the lease was taken or renewed"}, renewals);
   v.field(kHeldResult, held);

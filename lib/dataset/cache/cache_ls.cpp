@@ -77,12 +77,12 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
   return result;
 }
 
-void CacheLsOptions::describe(FieldVisitor& v) {
+void CacheLsOptions::describe(FieldList& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
   v.field({"long", "also list each file", Alias{"files"}}, long_);
 }
 
-void CacheLsLease::describe(FieldVisitor& v) {
+void CacheLsLease::describe(FieldList& v) {
   v.field({"owner", "owner of the lease"}, owner);
   v.field({"taken_at", "start of the lease, RFC 3339"}, taken_at);
   v.field({"expires_at", "expiry of the lease, RFC 3339"}, expires_at);
@@ -91,13 +91,13 @@ void CacheLsLease::describe(FieldVisitor& v) {
   v.field({"fault", "why it cannot be read; such a lease counts as live"}, fault);
 }
 
-void CacheLsFile::describe(FieldVisitor& v) {
+void CacheLsFile::describe(FieldList& v) {
   v.field({"name", "path relative to its folder"}, name);
   v.field({"bytes", Unit::bytes, "size"}, bytes);
   v.field({"resident_ratio", Unit::ratio, "share in the page cache; null: unknown"}, resident_ratio);
 }
 
-void CacheLsFolder::describe(FieldVisitor& v) {
+void CacheLsFolder::describe(FieldList& v) {
   v.field({"path", "the staged folder", kLabel}, path);
   v.field({"source", "source of its files"}, source);
   v.field({"state",
@@ -121,7 +121,7 @@ void CacheLsFolder::describe(FieldVisitor& v) {
   v.field({"contents", "its files, with --long"}, contents);
 }
 
-void CacheLsResult::describe(FieldVisitor& v) {
+void CacheLsResult::describe(FieldList& v) {
   v.field({"folders", "the staged folders, by path"}, folders);
   v.field({"files", Unit::count, "files in all of them"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);

@@ -104,7 +104,7 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   return result;
 }
 
-void CacheWarmOptions::describe(FieldVisitor& v) {
+void CacheWarmOptions::describe(FieldList& v) {
   v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
   v.field(
       {"memory", Unit::bytes, "maximum bytes in the page cache; default: half of the memory available to the process"},
@@ -114,7 +114,7 @@ void CacheWarmOptions::describe(FieldVisitor& v) {
           threads);
 }
 
-void CacheWarmResult::describe(FieldVisitor& v) {
+void CacheWarmResult::describe(FieldList& v) {
   v.field({"files", Unit::count, "files of all staged folders"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
   v.field({"budget_bytes", Unit::bytes, "maximum bytes for the page cache"}, budget_bytes);

@@ -119,7 +119,7 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   return {shard.name, member.name, member.offset, member.size, sample.label};
 }
 
-void CatOptions::describe(FieldVisitor& v) {
+void CatOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field(
       {"KEY", "key of the sample, as `shardctl ls` lists it; KEY.EXT selects one of several members", Role::positional},
@@ -128,7 +128,7 @@ void CatOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void CatResult::describe(FieldVisitor& v) {
+void CatResult::describe(FieldList& v) {
   v.field({"shard", "file name of the tar"}, shard);
   v.field({"name", "name of the member in the tar"}, name);
   v.field({"offset", "offset of the content in the tar"}, offset);

@@ -17,7 +17,7 @@ struct CatOptions {
   std::optional<std::uint64_t> threads = {};
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Where the bytes came from.
@@ -28,7 +28,7 @@ struct CatResult {
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> label;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Writes one member's content to Context::output(): `shardctl cat`. `name` is a member's name as `ls` shows it, or its

@@ -13,7 +13,7 @@ struct DryRun {
   std::uint64_t bytes = 0;
   std::uint64_t free_bytes = 0;  ///< the folder of the target
 
-  void describe(FieldVisitor& v) {
+  void describe(FieldList& v) {
     v.field({"files", Unit::count, "number of files to write"}, files);
     v.field({"shards", Unit::count, "number of shards among them"}, shards);
     v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);

@@ -159,7 +159,7 @@ std::span<const ProblemKind> problem_kinds() { return kProblemKinds; }
 
 const ProblemKind& problem_kind(ProblemCode code) { return kProblemKinds[static_cast<std::size_t>(code)]; }
 
-void Problem::describe(FieldVisitor& v) {
+void Problem::describe(FieldList& v) {
   v.field({"code", "stable name of the finding"}, code);
   v.field({"severity", "error: readers lose or confuse data; warning: affects only some readers"}, severity);
   v.field(

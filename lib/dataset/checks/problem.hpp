@@ -146,7 +146,7 @@ struct Problem {
   std::uint64_t count = 1;
   std::optional<std::uint64_t> lost_samples = {};  ///< of a truncated shard, if its number of samples is known
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The problems of one shard. Lists the first few of each code and counts the rest into the last one listed, so that

@@ -74,7 +74,7 @@ class Conversion {
       // Bad images that are kept are different bytes: the plan must contain that option.
       const OnBad planned = planned_choice(plan.head(), "on_bad", kDefaultOnBad);
       on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
-      TargetSet& set = add_set("");
+      OutputSet& set = add_set("");
       expect_stages(0, 0);
       job_.prepare(set);
       const auto copy = [&](ByteSink& sink) {
@@ -87,7 +87,7 @@ class Conversion {
     } else if (!rule.shares.empty()) {
       plan_shares(rule);
     } else {
-      TargetSet& set = add_set("");
+      OutputSet& set = add_set("");
       expect_stages(1, 1);
       adopt(set, scan(known_images(), {}), {});
     }
@@ -130,7 +130,7 @@ class Conversion {
     from_set_folders_ = true;
     for (const std::string& name : folders.names) add_set(name);
     expect_stages(folders.names.size(), folders.names.size());
-    for (TargetSet& set : job_.sets()) {
+    for (OutputSet& set : job_.sets()) {
       adopt(set, scan(known_images(set.name), {set.name, folders.classes}), {.options = {{"set", set.name}}});
     }
   }
@@ -147,7 +147,7 @@ class Conversion {
     }
     bool is_new = false;  // of a plan that continues, the first run warned
     for (std::size_t i = 0; i < divided.sets.size(); ++i) {
-      TargetSet& set = job_.sets()[i];
+      OutputSet& set = job_.sets()[i];
       const bool had_plan = set.has_plan();
       adopt(set, source, {&divided.sets[i], split_texts(options_, set.name), {}, i == 0});
       is_new = is_new || (!had_plan && !unchanged_.contains(set.name));
@@ -159,8 +159,8 @@ class Conversion {
     if (is_new) warn_of_small_classes(divided, rule, name_of, ctx_);
   }
 
-  TargetSet& add_set(const std::string& name) {
-    TargetSet& set = job_.add_set(name);
+  OutputSet& add_set(const std::string& name) {
+    OutputSet& set = job_.add_set(name);
     set.refuse_foreign();
     if (options_.append) {
       set.begin_append(options_.discard);
@@ -174,15 +174,15 @@ class Conversion {
     // A target that was started with an earlier default keeps it.
     if (!sharding_.validate && !plan_) sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
     for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
-    amendments_.back() = Amendments(set, images_of(set), options_.identity);
+    amendments_.back() = KnownBadFiles(set, images_of(set), options_.identity);
     return set;
   }
 
   /// The prefix of paths below the source in one of its set folders.
-  std::string folder_of(const TargetSet& set) const { return from_set_folders_ ? set.name + "/" : std::string(); }
+  std::string folder_of(const OutputSet& set) const { return from_set_folders_ ? set.name + "/" : std::string(); }
 
   /// The folder of the set's images.
-  catalog::SourceFolder images_of(const TargetSet& set) const {
+  catalog::SourceFolder images_of(const OutputSet& set) const {
     return from_set_folders_ ? images_.below(set.name) : images_;
   }
 
@@ -190,7 +190,7 @@ class Conversion {
   catalog::SourceFolder known_images(const std::string& name = {}) {
     catalog::SourceFolder images = images_;
     for (std::size_t i = 0; i < amendments_.size(); ++i) {
-      const TargetSet& set = job_.sets()[i];
+      const OutputSet& set = job_.sets()[i];
       if (!name.empty() && set.name != name) continue;
       if (!name.empty()) images = images_of(set);
       images.known.merge(amendments_[i].known());
@@ -207,7 +207,7 @@ class Conversion {
     };
     ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out, ctx_);
     if (options_.append) {
-      earlier_.settle(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
+      earlier_.complete(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
     }
     warn_of_classes(source, set, ctx_);
     return source;
@@ -219,7 +219,7 @@ class Conversion {
               bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : "");
   }
 
-  void adopt(TargetSet& set, const ScannedSource& source, PlanScope scope) {
+  void adopt(OutputSet& set, const ScannedSource& source, PlanScope scope) {
     ctx_.progress().next_stage();
     EarlierSamples::Added added;
     if (options_.append) scope.start = set.start();
@@ -249,7 +249,7 @@ class Conversion {
     return manifest;
   }
 
-  void write_set(TargetSet& set, const Amendments& amendments) {
+  void write_set(OutputSet& set, const KnownBadFiles& amendments) {
     if (const auto unchanged = unchanged_.find(set.name); unchanged != unchanged_.end()) {
       ctx_.progress().next_stage();  // which has nothing to write
       const std::string path = set.path_of(formats::kManifestName);
@@ -278,7 +278,7 @@ class Conversion {
       open_.push_back(std::move(file));
     }
     result_.bad += outcome.bad.open_files;
-    away_ = away_ || outcome.bad.gone_files > budget.most;
+    source_missing_ = source_missing_ || outcome.bad.gone_files > budget.most;
     over_budget_ = over_budget_ || (on_bad_ == OnBad::skip && (budget.is_spent() || outcome.bad.open_files > 0));
     if (const std::uint64_t needed = budget.used + outcome.bad.samples; needed > budget.most && needed > needed_) {
       needed_ = needed;
@@ -286,7 +286,7 @@ class Conversion {
     }
   }
 
-  SkipBudget budget_of(const TargetSet& set, const Amendments& amendments) const {
+  SkipBudget budget_of(const OutputSet& set, const KnownBadFiles& amendments) const {
     std::uint64_t skipped = set.plan().head().skipped.size();
     const std::uint64_t files = job_.planned_samples(set) + skipped;
     for (const auto& shard : set.shards) skipped += shard ? shard->skipped : 0;
@@ -298,21 +298,21 @@ class Conversion {
     const std::string lists =
         io::join_path(options_.target, job_.sets().size() > 1 ? "*/.shardkit/*.bad" : ".shardkit/*.bad");
     const std::string text = files_by_reason(open_, std::max(result_.bad, needed_), lists);
-    const ErrorCode code = away_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
+    const ErrorCode code = source_missing_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
     result_.failure.emplace(code, failure_title() + text + what_to_do(),
                             open_.size() == 1 ? images_.path_of(open_.front().path) : images_.path);
   }
 
   std::string failure_title() {
     const std::string& source = images_.path;
-    if (away_) return fmt::format("many files of '{}' no longer exist: is all of it mounted? ", source);
+    if (source_missing_) return fmt::format("many files of '{}' no longer exist: is all of it mounted? ", source);
     if (over_budget_) {
       return fmt::format("found {} in '{}', but --max-bad allows only {}: ", format_count(needed_, "bad sample"),
                          source, format_count(allowed_));
     }
     std::size_t finished = 0;
     std::size_t open = 0;
-    for (const TargetSet& set : job_.sets()) {
+    for (const OutputSet& set : job_.sets()) {
       for (const auto& shard : set.shards) ++(shard ? finished : open);
     }
     return fmt::format("found {} in '{}'; {} of {} finished: ", format_count(result_.bad, "bad file"), source, finished,
@@ -335,8 +335,8 @@ class Conversion {
   }
 
   std::string what_to_do() const {
-    const std::string again =
-        away_ ? "run the same command again when they are back" : correction() + " and run the same command again";
+    const std::string again = source_missing_ ? "run the same command again when they are back"
+                                              : correction() + " and run the same command again";
     if (on_bad_ == OnBad::keep) return again;
     ConvertOptions options = options_;
     options.sharding.on_bad.reset();
@@ -378,18 +378,18 @@ class Conversion {
   const catalog::SourceFolder images_;
   const std::string plan_path_;  ///< empty: the source is scanned
   const std::unique_ptr<ByteSource> plan_;
-  ShardingJob job_;
+  ConvertJob job_;
   EarlierSamples earlier_{options_.identity};
   /// Sets to which --append has nothing to add, with the classes of the source.
   std::map<std::string, formats::Manifest> unchanged_;
-  std::set<std::string> left_out_;     ///< by the scans of the targets' plans
-  std::deque<Amendments> amendments_;  ///< of each set
+  std::set<std::string> left_out_;        ///< by the scans of the targets' plans
+  std::deque<KnownBadFiles> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);
   bool from_set_folders_ = false;  ///< the source has its own train/ and val/ folders
   ConvertResult result_;
   ImageCounts images_counted_;
-  std::vector<BadFile> open_;  ///< of all sets
-  bool away_ = false;          ///< so many are gone that it is rather the source
+  std::vector<BadFile> open_;    ///< of all sets
+  bool source_missing_ = false;  ///< so many are gone that it is rather the source
   bool over_budget_ = false;
   std::uint64_t needed_ = 0;   ///< --max-bad for the bad files found; 0: the given one is enough
   std::uint64_t allowed_ = 0;  ///< the actual kind

@@ -8,7 +8,7 @@
 #include "core/context.hpp"
 #include "core/error.hpp"
 #include "core/fields.hpp"
-#include "dataset/sharding/sharding_job.hpp"
+#include "dataset/sharding/convert_job.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
 #include "io/file_system.hpp"
@@ -24,7 +24,7 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   bool append = false;
   bool discard = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Throws Error{usage} for a target inside the source, and for options that a given plan fixes.
@@ -36,7 +36,7 @@ struct AcceptedImages {
   std::uint64_t images = 0;
   std::vector<std::string> paths;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct ConvertResult : WrittenSets {
@@ -57,7 +57,7 @@ struct ConvertResult : WrittenSets {
   void throw_if_failed() const {
     if (failure) throw Error(*failure);
   }
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// ImageFolder tree to WebDataset shards, indexes and manifest: `shardctl convert`. After a kill, the same call

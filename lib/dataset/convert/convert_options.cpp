@@ -31,7 +31,7 @@ void check(const ConvertOptions& options) {
   if (!options.plan.empty()) refuse_options_beside_plan(options);
 }
 
-void ConvertOptions::describe(FieldVisitor& v) {
+void ConvertOptions::describe(FieldList& v) {
   v.field({"SRC",
            "folder with one subfolder of images per class, or with train/ and val/, valid/, validation/, dev/ or "
            "test/ folders of that kind, local or at an s3:// URL; with --list or --plan also at http(s)://",
@@ -60,13 +60,13 @@ void ConvertOptions::describe(FieldVisitor& v) {
   sharding.access.describe(v);
 }
 
-void AcceptedImages::describe(FieldVisitor& v) {
+void AcceptedImages::describe(FieldList& v) {
   v.field({"code", "kind of fault, as in `shardctl verify`"}, code);
   v.field({"images", Unit::count, "images read in this run"}, images);
   v.field({"paths", "at most 1000 of them, relative to the source or to their set"}, paths);
 }
 
-void ConvertResult::describe(FieldVisitor& v) {
+void ConvertResult::describe(FieldList& v) {
   WrittenSets::describe(v);
   v.field({"samples_before", Unit::count, "samples in the set before --append"}, samples_before);
   v.field({"skipped", Unit::count, "source files left out"}, skipped);

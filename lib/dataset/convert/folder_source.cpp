@@ -74,7 +74,7 @@ struct Member {
 class FolderSource final : public SampleSource {
  public:
   FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, const SourceRules& source,
-               const Amendments& amendments, unsigned cores, ImageCounts& counts)
+               const KnownBadFiles& amendments, unsigned cores, ImageCounts& counts)
       : plan_(plan),
         head_(plan.head()),
         images_(images),
@@ -87,7 +87,7 @@ class FolderSource final : public SampleSource {
         resizers_(rules_.resize ? cores : 0, [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }),
         counts_(counts) {}
 
-  NextSample open(std::size_t shard) override {
+  SampleCursor open(std::size_t shard) override {
     return [this, shard, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
       const auto sample = std::make_shared<formats::PlannedSample>();
       if (!samples.next(*sample)) return std::nullopt;
@@ -115,9 +115,9 @@ class FolderSource final : public SampleSource {
       const bool unread = formats::is_unread(file);
       if (amendments_.empty() && !unread) return;
       const std::string path = formats::file_path(head_, sample, file);
-      const Amendments::File* listed = amendments_.find(path);
+      const KnownBadFiles::File* listed = amendments_.find(path);
       if (!listed && !unread) return;
-      const FileSight now = listed ? listed->now : look_at(images_, path);
+      const FileStatus now = listed ? listed->now : source_status(images_, path);
       if (!now.state) return;
       if (!listed && !is_same_file(*now.state, file, FileIdentity::mtime)) {
         const std::scoped_lock lock(mutex_);
@@ -175,7 +175,7 @@ class FolderSource final : public SampleSource {
     } catch (const Error& error) {
       if (!is_bad_file(error.code())) throw;
       if (error.code() == ErrorCode::not_found) refuse_gone_folder(sample);
-      return bad_file(path, file, {.gone = look_at(images_, path).gone}, images_.without_folder(error.what()));
+      return bad_file(path, file, {.gone = source_status(images_, path).gone}, images_.without_folder(error.what()));
     }
     std::string why;
     if (is_image_member(member.extension)) why = image_problem(content, file.extension, path);
@@ -188,9 +188,9 @@ class FolderSource final : public SampleSource {
     return bad_file(path, file, {.state = file}, fmt::format("'{}' is a bad image: {}", path, why));
   }
 
-  BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileSight seen,
+  BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileStatus seen,
                    std::string reason) const {
-    const Amendments::File* listed = amendments_.find(path);
+    const KnownBadFiles::File* listed = amendments_.find(path);
     const BadState state = listed && listed->is_deleted()  ? BadState::deleted
                            : source_.on_bad == OnBad::skip ? BadState::left_out
                                                            : BadState::open;
@@ -313,7 +313,7 @@ class FolderSource final : public SampleSource {
   const catalog::SourceFolder images_;
   const io::File root_;  ///< of a local source
   const SourceRules source_;
-  const Amendments& amendments_;
+  const KnownBadFiles& amendments_;
   const ImageRules rules_;
   const std::vector<std::size_t> label_digits_;
   sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
@@ -348,7 +348,7 @@ void require_folders(const catalog::SourceFolder& images, const formats::PlanHea
 }
 
 std::unique_ptr<SampleSource> folder_source(const formats::PlanReader& plan, const catalog::SourceFolder& images,
-                                            const SourceRules& rules, const Amendments& amendments, unsigned cores,
+                                            const SourceRules& rules, const KnownBadFiles& amendments, unsigned cores,
                                             ImageCounts& counts) {
   return std::make_unique<FolderSource>(plan, images, rules, amendments, cores, counts);
 }

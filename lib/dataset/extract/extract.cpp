@@ -373,7 +373,7 @@ ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, C
   return Extraction(files, options, ctx).run();
 }
 
-void ExtractOptions::describe(FieldVisitor& v) {
+void ExtractOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field({"DST", "folder for the class folders; existing files with other content are not overwritten",
            Role::positional, kOutputFolder},
@@ -382,7 +382,7 @@ void ExtractOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void ExtractResult::describe(FieldVisitor& v) {
+void ExtractResult::describe(FieldList& v) {
   v.field({"shards", Unit::count, "shards extracted"}, shards);
   v.field({"samples", Unit::count, "samples in them"}, samples);
   v.field({"files", Unit::count, "files of these samples, without labels, which become folders"}, files);

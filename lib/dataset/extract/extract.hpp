@@ -18,7 +18,7 @@ struct ExtractOptions {
   std::optional<std::uint64_t> threads = {};
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct ExtractResult {
@@ -32,7 +32,7 @@ struct ExtractResult {
   double files_per_second = 0;
   double bytes_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Turns shards, from shardctl or other programs, back into an ImageFolder: `shardctl extract`. Files get their

@@ -407,7 +407,7 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
   return result;
 }
 
-void IndexOptions::describe(FieldVisitor& v) {
+void IndexOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     v.field({kind.name, kind.help}, readers[std::string(kind.name)]);
@@ -426,7 +426,7 @@ void IndexOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void IndexResult::describe(FieldVisitor& v) {
+void IndexResult::describe(FieldList& v) {
   v.field({"shards", Unit::count, "shards indexed"}, shards);
   v.field({"samples", Unit::count, "samples found in them"}, samples);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);

@@ -22,7 +22,7 @@ struct IndexOptions {
   bool replace = false;
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct IndexResult {
@@ -33,7 +33,7 @@ struct IndexResult {
   std::string manifest;
   bool manifest_written = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Writes manifest.json and .shardkit/<shard>.index for shards from other programs, and the requested indexes of

@@ -61,13 +61,13 @@ LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
   return result;
 }
 
-void LsOptions::describe(FieldVisitor& v) {
+void LsOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field({"long", "also print the offset of the content in the shard, its size and the label"}, long_);
   access.describe(v);
 }
 
-void LsRow::describe(FieldVisitor& v) {
+void LsRow::describe(FieldList& v) {
   v.field({"shard", "file name of the tar"}, shard);
   v.field({"key", "key of the sample; empty for a member without sample"}, key);
   v.field({"name", "name of the member in the tar"}, name);
@@ -76,7 +76,7 @@ void LsRow::describe(FieldVisitor& v) {
   v.field({"label", "label of the sample; null if it has none"}, label);
 }
 
-void LsResult::describe(FieldVisitor& v) {
+void LsResult::describe(FieldList& v) {
   v.field({"shards", Unit::count, "shards listed"}, shards);
   v.field({"members", Unit::count, "members of these shards"}, members);
   v.field({"rows", "one row per member, in the order of shards"}, rows);

@@ -17,7 +17,7 @@ struct LsOptions {
   bool long_ = false;
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// One member of a shard.
@@ -29,7 +29,7 @@ struct LsRow {
   std::uint64_t size = 0;
   std::optional<std::uint64_t> label = {};  ///< of its sample
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct LsResult {
@@ -37,7 +37,7 @@ struct LsResult {
   std::uint64_t members = 0;
   std::vector<LsRow> rows;  ///< empty unless Context::keeps_result()
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Takes each row as it is found.

@@ -11,8 +11,8 @@
 #include "catalog/shard_set.hpp"
 #include "core/remedies.hpp"
 #include "dataset/sharding/bad_files.hpp"
+#include "dataset/sharding/convert_job.hpp"
 #include "dataset/sharding/set_folders.hpp"
-#include "dataset/sharding/sharding_job.hpp"
 #include "io/run_file.hpp"
 #include "system/clock.hpp"
 
@@ -133,7 +133,7 @@ std::string instead_of_merge(const ShardTarget& target) {
               instead_of_merge(target));
 }
 
-void refuse_missing_shard(const TargetSet& set) {
+void refuse_missing_shard(const OutputSet& set) {
   const auto missing = std::ranges::find_if(set.shards, [](const auto& shard) { return !shard; });
   if (missing == set.shards.end()) return;
   const auto number = static_cast<std::size_t>(missing - set.shards.begin());
@@ -143,12 +143,12 @@ void refuse_missing_shard(const TargetSet& set) {
 
 }  // namespace
 
-void MergeOptions::describe(FieldVisitor& v) {
+void MergeOptions::describe(FieldList& v) {
   v.field({"DST", "folder that the parts of a convert or reshard wrote to", Role::positional, kOutputFolder}, target);
   v.field({"recheck", "read every shard and compare its checksum"}, recheck);
 }
 
-void MergeResult::describe(FieldVisitor& v) {
+void MergeResult::describe(FieldList& v) {
   v.field({"parts", Unit::count, "parts joined; 0 if they were joined before"}, parts);
   v.field({"shards", Unit::count, "shards in the set"}, shards);
   v.field({"samples", Unit::count, "samples in the set"}, samples);
@@ -161,8 +161,8 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
   WriteOptions whole_set;
   whole_set.recheck = options.recheck;
-  ShardingJob job(options.target, whole_set, {}, *files, ctx);
-  TargetSet& set = job.add_set("");
+  ConvertJob job(options.target, whole_set, {}, *files, ctx);
+  OutputSet& set = job.add_set("");
   if (!set.has_plan()) refuse_without_parts(set);
   set.prepare();
   set.open_plan();

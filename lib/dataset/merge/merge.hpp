@@ -12,7 +12,7 @@ struct MergeOptions {
   std::string target;
   bool recheck = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct MergeResult {
@@ -23,7 +23,7 @@ struct MergeResult {
   std::uint64_t skipped = 0;
   std::string manifest;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Joins the parts of a distributed convert into one manifest, with the same bytes as a convert in one part: `shardctl

@@ -140,7 +140,7 @@ std::string number_ranges(const std::vector<std::uint64_t>& numbers) {
   return text;
 }
 
-void PartsOptions::describe(FieldVisitor& v) {
+void PartsOptions::describe(FieldList& v) {
   v.field(
       {"TARGET", "folder that the parts of a convert or reshard write to, or that contains its sets", Role::positional},
       target);
@@ -150,7 +150,7 @@ void PartsOptions::describe(FieldVisitor& v) {
           missing);
 }
 
-void PartRow::describe(FieldVisitor& v) {
+void PartRow::describe(FieldList& v) {
   v.field({"part", "number of the part, from 0"}, part);
   v.field({"task", "id of the array task that writes it"}, task);
   v.field({"state",
@@ -162,7 +162,7 @@ void PartRow::describe(FieldVisitor& v) {
   v.field({"run", "the live run; empty without one"}, run);
 }
 
-void PartsResult::describe(FieldVisitor& v) {
+void PartsResult::describe(FieldList& v) {
   v.field({"parts", Unit::count, "parts of the target"}, parts);
   v.field({"done", Unit::count, "parts that have finished"}, done);
   v.field({"in_progress", Unit::count, "parts that a live run writes"}, in_progress);

@@ -15,7 +15,7 @@ struct PartsOptions {
   std::string target;
   bool missing = false;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 enum class PartState {
@@ -36,7 +36,7 @@ struct PartRow {
   std::uint64_t shards_done = 0;  ///< of these
   std::string run = {};           ///< the live run; empty without one
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct PartsResult {
@@ -51,7 +51,7 @@ struct PartsResult {
   std::string missing_tasks;  ///< "3,7-9": ids of array tasks with a part that is missing or failed
   std::vector<PartRow> rows;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The state of each part of a convert or reshard, in the target or its sets: `shardctl parts`. Reads and changes

@@ -30,7 +30,7 @@ void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& 
 
 }  // namespace
 
-void PlanOptions::describe(FieldVisitor& v) {
+void PlanOptions::describe(FieldList& v) {
   v.field(
       {"SRC", "folder with one subfolder of images per class, local or at an s3:// URL; with --list also at http(s)://",
        Role::positional},
@@ -52,7 +52,7 @@ void PlanOptions::describe(FieldVisitor& v) {
   sharding.access.describe(v);
 }
 
-void PlanResult::describe(FieldVisitor& v) {
+void PlanResult::describe(FieldList& v) {
   v.field({"output", "the plan file"}, output);
   PlanSummary::describe(v);
   v.field({"scan_seconds", Unit::seconds, "time for listing and reading sizes"}, scan_seconds);

@@ -20,14 +20,14 @@ struct PlanOptions {
   std::optional<std::uint64_t> workers;
   std::optional<std::uint64_t> threads;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct PlanResult : PlanSummary {
   std::string output;
   double scan_seconds = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Scans a tree and writes the plan of its shards: `shardctl plan`.

@@ -122,7 +122,7 @@ class Resharding {
     find_inputs();
     SampleFilter(options_, inputs_);  // before anything is written or unpacked
     parse_renames(options_.rename);
-    for (TargetSet& set : job_.sets()) job_.prepare(set);
+    for (OutputSet& set : job_.sets()) job_.prepare(set);
     // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of
     // samples.
     const std::string scratch =
@@ -131,13 +131,13 @@ class Resharding {
       unpack_inputs(inputs_, options_, scratch, job_.cores(), files_, ctx_);
       make_plans(scratch);
     } catch (const Error&) {
-      for (TargetSet& set : job_.sets()) set.remove_if_empty();
+      for (OutputSet& set : job_.sets()) set.remove_if_empty();
       throw;
     }
     job_.settle_part();
     resume();
     if (options_.dry_run) return std::move(result_);
-    for (TargetSet& set : job_.sets()) write_set(set);
+    for (OutputSet& set : job_.sets()) write_set(set);
     warn_of_dropped();
     return std::move(result_);
   }
@@ -145,7 +145,7 @@ class Resharding {
  private:
   void find_inputs() {
     std::vector<std::string> folders;
-    for (const TargetSet& set : job_.sets()) folders.push_back(set.folder());
+    for (const OutputSet& set : job_.sets()) folders.push_back(set.folder());
     inputs_ = find_reshard_inputs(options_, folders, ctx_);
     result_.inputs = inputs_.tars.size();
   }
@@ -208,7 +208,7 @@ class Resharding {
     orders_ = std::move(divided.sets);
   }
 
-  void make_plan(TargetSet& set, SampleOrder order, const SampleTable& table) {
+  void make_plan(OutputSet& set, SampleOrder order, const SampleTable& table) {
     if (options_.sort) sort_by_key(table, order, ctx_);
     if (options_.shuffle) {
       Prng prng(*options_.shuffle);
@@ -274,7 +274,7 @@ class Resharding {
     job_.resume(result_, unpacked);
   }
 
-  void write_set(TargetSet& set) {
+  void write_set(OutputSet& set) {
     const auto source = shard_source(set.plan(), inputs_, options_, job_.cores());
     std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
     dropped.erase(dropped.begin(), dropped.begin() + static_cast<std::ptrdiff_t>(set.plan().head().skipped.size()));
@@ -295,7 +295,7 @@ class Resharding {
   Context& ctx_;
   io::FileSystem& files_;
   SplitRule rule_;
-  ShardingJob job_;
+  ConvertJob job_;
   std::vector<SampleOrder> orders_;  ///< of the sets, until their plans are made
   ReshardInputs inputs_;
   std::uint64_t oversized_ = 0;  ///< samples larger than --size

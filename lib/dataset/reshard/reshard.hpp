@@ -8,7 +8,7 @@
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "dataset/sharding/sharding_job.hpp"
+#include "dataset/sharding/convert_job.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
 #include "io/file_system.hpp"
@@ -33,7 +33,7 @@ struct ReshardOptions : SplitOptions, WriteOptions {
   std::vector<std::string> rename;
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct ReshardResult : WrittenSets {
@@ -49,7 +49,7 @@ struct ReshardResult : WrittenSets {
   std::optional<bool> lost_samples_known;
   std::vector<formats::IndexSkip> dropped_samples;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The command that a user types for these options.

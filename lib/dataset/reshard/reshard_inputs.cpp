@@ -182,7 +182,7 @@ class ShardSource final : public SampleSource {
     add_primary(inputs.made_with, primary_);
   }
 
-  NextSample open(std::size_t shard) override {
+  SampleCursor open(std::size_t shard) override {
     return [this, lines = formats::PlanReader::ShardLines(plan_, shard)]() mutable -> std::optional<PendingSample> {
       if (!lines.next()) return std::nullopt;
       const auto sample = std::make_shared<formats::MovedSample>();

@@ -4,7 +4,7 @@ namespace shardkit::dataset {
 namespace {
 
 /// Which samples are taken.
-void describe_filters(FieldVisitor& v, ReshardOptions& options) {
+void describe_filters(FieldList& v, ReshardOptions& options) {
   v.topic("Samples to take");
   v.field({"class", "keep only samples of this class: its name in the inputs' manifest, or its label; may be repeated",
            "NAME|LABEL", kPlanned},
@@ -27,7 +27,7 @@ void describe_filters(FieldVisitor& v, ReshardOptions& options) {
 }
 
 /// The treatment of samples that cause trouble for readers.
-void describe_repairs(FieldVisitor& v, ReshardOptions& options) {
+void describe_repairs(FieldList& v, ReshardOptions& options) {
   v.topic("Repairs");
   v.field({"drop-bad",
            "decode each image like verify --depth decode and leave out samples with errors (image_truncated, "
@@ -60,7 +60,7 @@ void describe_repairs(FieldVisitor& v, ReshardOptions& options) {
 
 }  // namespace
 
-void ReshardOptions::describe(FieldVisitor& v) {
+void ReshardOptions::describe(FieldList& v) {
   v.field({"IN",
            "shards to take samples from: folders, tars, patterns, list files, wids indexes, local or at s3:// or "
            "http(s):// URLs. Tars may be compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4); each run, "
@@ -82,7 +82,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void ReshardResult::describe(FieldVisitor& v) {
+void ReshardResult::describe(FieldList& v) {
   WrittenSets::describe(v);
   v.field({"skipped", Unit::count, "samples of the inputs left out by filters and --sample"}, skipped);
   v.field({"renamed", Unit::count, "samples of the whole output whose key differs from the input"}, renamed);

@@ -39,7 +39,7 @@ std::optional<std::size_t> listed_shard(const std::string& name, const formats::
   return name == plan.shard_name(shard).append(kEnding) ? std::optional(shard) : std::nullopt;
 }
 
-bool parse_sight(std::string_view text, FileSight& sight) {
+bool parse_status(std::string_view text, FileStatus& sight) {
   sight.gone = text == kGone;
   return sight.gone || text == kUnreadable || formats::parse_state(text, sight.state.emplace());
 }
@@ -51,7 +51,7 @@ bool parse_bad_file(const std::vector<std::string_view>& columns, BadFile& file)
   if (state == kEnumNames<BadState>.end()) return false;
   file.state = static_cast<BadState>(state - kEnumNames<BadState>.begin());
   return formats::unescape(columns[1], file.path) && formats::parse_state(columns[2], file.planned) &&
-         parse_sight(columns[3], file.seen) && formats::unescape(columns[4], file.reason);
+         parse_status(columns[3], file.seen) && formats::unescape(columns[4], file.reason);
 }
 
 std::string line_of(const BadFile& file) {
@@ -98,7 +98,7 @@ std::vector<BadFile> read_bad_files(const std::string& path) {
   return files;
 }
 
-bool is_same_sight(const FileSight& one, const FileSight& other, FileIdentity identity) {
+bool is_same_status(const FileStatus& one, const FileStatus& other, FileIdentity identity) {
   if (one.state && other.state) return is_same_file(*one.state, *other.state, identity);
   return one.gone == other.gone && !one.state && !other.state;
 }
@@ -159,7 +159,7 @@ bool is_same_file(const catalog::FileState& one, const catalog::FileState& other
   return identity == FileIdentity::size ? one.size == other.size : one == other;
 }
 
-FileSight look_at(const catalog::SourceFolder& images, const std::string& path) {
+FileStatus source_status(const catalog::SourceFolder& images, const std::string& path) {
   if (images.store) {
     const std::optional<io::ObjectInfo> object = images.store->find(path);
     if (!object) return {.gone = true};
@@ -195,7 +195,7 @@ void keep_bad_files(io::FileSystem& files, const std::string& folder, const std:
   io::publish(files, path, as_bytes(text));
 }
 
-Amendments::Amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity)
+KnownBadFiles::KnownBadFiles(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity)
     : identity_(identity) {
   const bool has_manifest = std::filesystem::exists(target.path_of(formats::kManifestName));
   for (const auto& entry : std::filesystem::directory_iterator(target.state_path(""))) {
@@ -205,8 +205,8 @@ Amendments::Amendments(const ShardTarget& target, const catalog::SourceFolder& i
     bool reopen = false;
     for (BadFile& listed : read_bad_files(entry.path())) {
       File file{std::move(listed), {}, *shard};
-      file.now = look_at(images, file.listed.path);
-      if (finished && !is_same_sight(file.now, file.listed.seen, identity)) {
+      file.now = source_status(images, file.listed.path);
+      if (finished && !is_same_status(file.now, file.listed.seen, identity)) {
         // In a finished set it is refused as any file of the plan.
         if (file.listed.state == BadState::corrected && has_manifest) continue;
         reopen = true;
@@ -218,23 +218,23 @@ Amendments::Amendments(const ShardTarget& target, const catalog::SourceFolder& i
   }
 }
 
-catalog::FileStates Amendments::known() const {
+catalog::FileStates KnownBadFiles::known() const {
   catalog::FileStates states;
   for (const auto& [path, file] : files_) states.emplace(path, file.listed.planned);
   return states;
 }
 
-const Amendments::File* Amendments::find(const std::string& path) const {
+const KnownBadFiles::File* KnownBadFiles::find(const std::string& path) const {
   const auto found = files_.find(path);
   return found == files_.end() ? nullptr : &found->second;
 }
 
-std::uint64_t Amendments::deleted() const {
+std::uint64_t KnownBadFiles::deleted() const {
   return static_cast<std::uint64_t>(
       std::ranges::count_if(files_, [](const auto& file) { return file.second.listed.state == BadState::deleted; }));
 }
 
-std::vector<BadFile> Amendments::corrected(std::size_t shard) const {
+std::vector<BadFile> KnownBadFiles::corrected(std::size_t shard) const {
   std::vector<BadFile> corrected;
   for (const auto& [path, file] : files_) {
     if (file.shard != shard || !file.now.state) continue;

@@ -31,7 +31,7 @@ constexpr auto enum_names(BadState) {
 }
 
 /// The state of the file with a name.
-struct FileSight {
+struct FileStatus {
   std::optional<catalog::FileState> state = {};  ///< empty: it cannot be read
   bool gone = false;                             ///< the file does not exist
 };
@@ -41,7 +41,7 @@ struct BadFile {
   BadState state = BadState::open;
   std::string path;            ///< relative to the source
   catalog::FileState planned;  ///< as the plan has it
-  FileSight seen;              ///< when it was read
+  FileStatus seen;             ///< when it was read
   std::string reason;
 
   ErrorCode code() const {
@@ -86,14 +86,14 @@ std::string first_of(const std::vector<std::string>& paths, std::uint64_t all);
 bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity);
 
 /// Looks at a file of a source. Throws the errors of reading, except for files that are missing or denied.
-FileSight look_at(const catalog::SourceFolder& images, const std::string& path);
+FileStatus source_status(const catalog::SourceFolder& images, const std::string& path);
 
 /// How this run amends a target's plan: the current state of the files that earlier runs listed. Read-only once made.
-class Amendments {
+class KnownBadFiles {
  public:
   struct File {
     BadFile listed;
-    FileSight now;
+    FileStatus now;
     std::size_t shard = 0;
 
     /// It existed when it was listed, and no longer does.
@@ -102,9 +102,9 @@ class Amendments {
 
   /// Reads the lists of a target that has a plan, and looks at each file. Throws Error{corrupt} for damaged lists, and
   /// the errors of reading the source, except for files that are missing or denied.
-  Amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity);
+  KnownBadFiles(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity);
   /// Of a target without a plan.
-  Amendments() = default;
+  KnownBadFiles() = default;
 
   /// The plan's entries for the files that may differ from it.
   catalog::FileStates known() const;

@@ -157,8 +157,8 @@ const EarlierSamples::Entry* EarlierSamples::find(const std::string& path) const
   return found != entries_.end() && found->path == hash ? &*found : nullptr;
 }
 
-void EarlierSamples::settle(ScannedSource& source, const std::string& folder, std::vector<std::string> classes,
-                            bool class_map, Context& ctx) const {
+void EarlierSamples::complete(ScannedSource& source, const std::string& folder, std::vector<std::string> classes,
+                              bool class_map, Context& ctx) const {
   std::erase_if(source.scan.problems, [&](const catalog::ScanProblem& problem) {
     return left_out_.contains(problem.path) || find(folder + problem.path) != nullptr;
   });

@@ -35,8 +35,8 @@ class EarlierSamples {
   /// Gives classes the labels that they have in the set, and new ones those behind them, unless `source` fixes labels
   /// itself; forgets problems of files that earlier runs left out. `classes`: of all sets of the source together;
   /// empty: those of `source`. Throws Error{conflict} for a class that has another label now.
-  void settle(ScannedSource& source, const std::string& folder, std::vector<std::string> classes, bool class_map,
-              Context& ctx) const;
+  void complete(ScannedSource& source, const std::string& folder, std::vector<std::string> classes, bool class_map,
+                Context& ctx) const;
 
   struct Added {
     SampleOrder samples;           ///< numbers in the scan's order, ascending

@@ -294,7 +294,7 @@ PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& optio
   return Planner(source, options, scope, ctx).write(sink);
 }
 
-void PlanSummary::describe(FieldVisitor& v) {
+void PlanSummary::describe(FieldList& v) {
   v.field({"samples", Unit::count, "images that become samples"}, samples);
   v.field({"shards", Unit::count, "shards to be written"}, shards);
   v.field({"bytes", Unit::bytes, "bytes of all shards together"}, bytes);

@@ -38,7 +38,7 @@ struct PlanSummary {
   ShuffleBuffer shuffle_buffer;
   std::string plan_hash;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// A plan's entry for one file of a scan with its side-cars; its class is not set.

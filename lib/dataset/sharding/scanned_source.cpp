@@ -290,7 +290,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   refuse_unused_sidecars(source, options);
   settle_fields(source, options, set.name, ctx);
   source.notes = read_notes(images, options, several, ctx);
-  if (source.notes) source.notes->settle(source.scan);
+  if (source.notes) source.notes->complete(source.scan);
   if (several && !several->label_column.empty()) warn_of_contradictions(source, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
   catalog::choose_keys(source.scan);

@@ -101,13 +101,13 @@ void warn_of_oversized(std::uint64_t samples, Context& ctx) {
            format_count(samples, "sample"));
 }
 
-void ClassesPerShard::describe(FieldVisitor& v) {
+void ClassesPerShard::describe(FieldList& v) {
   v.field({"min", Unit::count, "smallest number in a shard"}, min);
   v.field({"mean", "mean over all shards"}, mean);
   v.field({"max", Unit::count, "largest number in a shard"}, max);
 }
 
-void ShuffleBuffer::describe(FieldVisitor& v) {
+void ShuffleBuffer::describe(FieldList& v) {
   v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"}, samples);
   v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer per loader worker"}, bytes);
 }

@@ -29,7 +29,7 @@ struct ClassesPerShard {
   double mean = 0;
   std::uint64_t max = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The properties of a set that determine a loader's shuffle buffer.
@@ -44,7 +44,7 @@ struct ShuffleBuffer {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;  ///< memory that they take, at their mean size in the shards
   /// As members of the result around it.
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The buffer that a loader worker should use. If shards are shuffled, 1000 samples are enough; in runs of one class a

@@ -61,7 +61,7 @@ struct Chunk {
 class ShardWriter {
  public:
   /// `setup.target` contains the shards and has a .shardkit folder. Buffers of written chunks return to `pool`.
-  ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, BufferPool& pool)
+  ShardWriter(io::FileSystem& files, const WriteRequest& setup, const std::string& shard, BufferPool& pool)
       : files_(files),
         folder_(setup.target),
         shard_(shard),
@@ -164,17 +164,17 @@ class ShardWriter {
 };
 
 /// One call of write_shards().
-class ShardJob {
+class WriterPool {
  public:
-  ShardJob(const ShardWriting& setup, io::FileSystem& files, Context& ctx)
+  WriterPool(const WriteRequest& setup, io::FileSystem& files, Context& ctx)
       : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(16) {}
 
-  ShardsWritten run(const std::vector<std::size_t>& shards) {
+  WriteResult run(const std::vector<std::size_t>& shards) {
     todo_ = shards;
     summaries_.resize(shards.size());
     sync::TaskGroup publisher(ctx_.stop_token());
-    sync::AdaptiveWorkers workers({setup_.cores, kFewestInFlight, system::most_reads_in_flight(kDescriptorsPerRead)},
-                                  publisher.stop_token());
+    sync::LatencyPool workers({setup_.cores, kFewestInFlight, system::most_reads_in_flight(kDescriptorsPerRead)},
+                              publisher.stop_token());
     workers_ = &workers;
     publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
     workers.run([this](sync::WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
@@ -200,7 +200,7 @@ class ShardJob {
  private:
   /// A shard that is being dealt out and written.
   struct OpenShard {
-    OpenShard(io::FileSystem& files, const ShardWriting& setup, std::size_t shard, std::size_t position,
+    OpenShard(io::FileSystem& files, const WriteRequest& setup, std::size_t shard, std::size_t position,
               BufferPool& pool)
         : number(position),
           samples(setup.source.open(shard)),
@@ -208,7 +208,7 @@ class ShardJob {
           next(samples()) {}
 
     std::size_t number;  ///< among the requested ones
-    NextSample samples;
+    SampleCursor samples;
     ShardWriter writer;
     std::optional<PendingSample> next;  ///< the first sample not yet dealt; empty after the last
     std::uint64_t chunks = 0;
@@ -334,11 +334,11 @@ class ShardJob {
     return std::clamp<std::size_t>(kMemory / 4 / std::max(workers_->in_flight(), 1U), kSmallestChunk, kLargestChunk);
   }
 
-  const ShardWriting& setup_;
+  const WriteRequest& setup_;
   io::FileSystem& files_;
   Context& ctx_;
   BufferPool pool_;
-  sync::AdaptiveWorkers* workers_ = nullptr;
+  sync::LatencyPool* workers_ = nullptr;
   sync::BoundedQueue<std::shared_ptr<OpenShard>> finished_;
 
   std::mutex mutex_;  ///< guards the members below: the assignment of samples
@@ -378,9 +378,9 @@ formats::IndexMember SampleSource::finish_member(MutableBytes room, std::uint64_
   return {extension, begin, size, xxh3_64(room.subspan(begin, size))};
 }
 
-ShardsWritten write_shards(const ShardWriting& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
-                           Context& ctx) {
-  ShardJob job(setup, files, ctx);
+WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
+                         Context& ctx) {
+  WriterPool job(setup, files, ctx);
   try {
     return job.run(shards);
   } catch (const Error& error) {

@@ -16,7 +16,7 @@
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file_system.hpp"
-#include "sync/adaptive_workers.hpp"
+#include "sync/latency_pool.hpp"
 
 /// The interface between sources of samples (files for convert, other shards for reshard) and the shards that they are
 /// written to.
@@ -35,14 +35,14 @@ struct PendingSample {
 };
 
 /// Returns the samples of one shard of the plan, in order; empty after the last one. For one thread at a time.
-using NextSample = std::function<std::optional<PendingSample>()>;
+using SampleCursor = std::function<std::optional<PendingSample>()>;
 
 /// A source of samples. Thread-safe; outlives the samples it returns.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
-  virtual NextSample open(std::size_t shard) = 0;
+  virtual SampleCursor open(std::size_t shard) = 0;
   /// Why a sample with this error is left out, as indexes say it; empty: it is not, and the job fails. Not called for a
   /// BadSample.
   virtual std::optional<std::string> reason_left_out(const Error& /*error*/) const { return std::nullopt; }
@@ -64,7 +64,7 @@ class SampleSource {
 };
 
 /// The inputs and outputs of write_shards().
-struct ShardWriting {
+struct WriteRequest {
   const formats::PlanReader& plan;
   SampleSource& source;
   std::string target;  ///< folder; its .shardkit folder exists
@@ -82,11 +82,11 @@ struct WritePhases {
   double write = 0;
   double sync = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The result of write_shards().
-struct ShardsWritten {
+struct WriteResult {
   /// Of the shards, in the given order; empty: bad files prevent it from being finished.
   std::vector<std::optional<formats::ShardSummary>> summaries;
   BadFiles bad = {};
@@ -100,8 +100,8 @@ struct ShardsWritten {
 ///
 /// Workers take runs of samples in shard order, read each directly to its position in a tar-shaped buffer, and pass the
 /// buffer to its shard's writer; a publisher thread syncs and renames finished shards meanwhile. If the source is slow,
-/// many reads are in flight (AdaptiveWorkers); a few shards are open at a time, and buffers stay within 96 MiB.
-ShardsWritten write_shards(const ShardWriting& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
-                           Context& ctx);
+/// many reads are in flight (LatencyPool); a few shards are open at a time, and buffers stay within 96 MiB.
+WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
+                         Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kMostShards = 1e9;
 
-void describe_members(FieldVisitor& v, ShardingOptions& options) {
+void describe_members(FieldList& v, ShardingOptions& options) {
   v.topic("Samples and labels");
   v.field({"class-map",
            "labels from a file: a JSON object {\"class\": label}, or one class name per line, starting with label 0",
@@ -80,7 +80,7 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
 
 }  // namespace
 
-void ShardSizes::describe(FieldVisitor& v) {
+void ShardSizes::describe(FieldList& v) {
   v.field({"samples", Unit::count, "close a shard at this many samples (default: 5000 if --size is not given either)",
            "N", at_least(1), kPlanned},
           samples);
@@ -100,7 +100,7 @@ void ShardSizes::describe(FieldVisitor& v) {
   v.field({"name", "shards are named PREFIX-000000.tar", "PREFIX"}, name);
 }
 
-void ListOptions::describe(FieldVisitor& v) {
+void ListOptions::describe(FieldList& v) {
   v.field({"list",
            "take the images listed in this file, anywhere below the source, instead of class folders: .csv or .tsv "
            "with a header, or .jsonl",
@@ -116,7 +116,7 @@ void ListOptions::describe(FieldVisitor& v) {
           label_column);
 }
 
-void BadFileOptions::describe(FieldVisitor& v) {
+void BadFileOptions::describe(FieldList& v) {
   v.topic("Checks");
   v.field(
       {"validate",
@@ -141,7 +141,7 @@ void BadFileOptions::describe(FieldVisitor& v) {
           max_bad);
 }
 
-void ShardingOptions::describe(FieldVisitor& v) {
+void ShardingOptions::describe(FieldList& v) {
   v.topic("What is converted");
   images.describe(v);
   v.field({"primary",
@@ -258,7 +258,7 @@ std::map<std::string, std::string> plan_texts(ShardingOptions options) {
   return texts;
 }
 
-void WriteOptions::describe(FieldVisitor& v) {
+void WriteOptions::describe(FieldList& v) {
   v.topic("Parts and plans");
   v.field({"part",
            "write only part I of N, counted from 0; auto: as set by the scheduler (Slurm, Flux, PBS, LSF, AWS Batch, "

@@ -34,7 +34,7 @@ struct ShardSizes {
   std::optional<std::uint64_t> multiple_of;
   std::string name = "shard";
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 inline constexpr const char* kDefaultPathColumn = "path";
@@ -45,7 +45,7 @@ struct ListOptions {
   std::string path_column = kDefaultPathColumn;
   std::string label_column;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The definition of a bad file, and its treatment.
@@ -55,7 +55,7 @@ struct BadFileOptions {
   std::optional<OnBad> on_bad;
   std::string max_bad;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Options that decide which bytes a convert writes: common to plan and convert, kept in plan and manifest.
@@ -74,7 +74,7 @@ struct ShardingOptions : ShardSizes, BadFileOptions {
   std::optional<std::uint64_t> quality;
   catalog::StoreAccess access = {};  ///< of the files that options name
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 inline constexpr std::uint64_t kDefaultShardSamples = 5000;
@@ -119,7 +119,7 @@ struct WriteOptions {
   std::optional<std::uint64_t> threads;
 
   bool in_parts() const { return !part.empty() || parts.has_value(); }
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 }  // namespace shardkit::dataset

@@ -107,12 +107,12 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
   return shares;
 }
 
-void SplitOptions::describe(FieldVisitor& v, bool of_shards) {
+void SplitOptions::describe(FieldList& v, bool of_shards) {
   v.topic("Training and validation sets");
   v.field({"split",
            "divide the samples into folders NAME of the target with a manifest each, such as train=0.9,val=0.1; chosen "
            "by a hash of the key (or its group) and --seed",
-           "NAME=RATIO,...", kPlanned, Elsewhere{"val"}},
+           "NAME=RATIO,...", kPlanned, Misnomers{"val"}},
           split);
   v.field({"group-by",
            of_shards ? "keep samples of one group in one set: dir (folder of the file) or key:REGEX (first (group) of "

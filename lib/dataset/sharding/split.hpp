@@ -50,7 +50,7 @@ struct SplitOptions {
   std::uint64_t seed = 0;
 
   /// `of_shards`: for reshard, which has no table and draws samples.
-  void describe(FieldVisitor& v, bool of_shards = false);
+  void describe(FieldList& v, bool of_shards = false);
 };
 /// Throws the errors of parse_split(), and Error{usage} for options that need a split if there is none, and for a
 /// --group-by that is not one.

@@ -49,7 +49,7 @@ struct StageSource {
 /// One call of stage, from a source that is open.
 class Stage {
  public:
-  Stage(io::FileSystem& files, StageSource from, const staging::StageWanted& wanted, const StageOptions& options,
+  Stage(io::FileSystem& files, StageSource from, const staging::StageRequest& wanted, const StageOptions& options,
         staging::CopyLimits limits, Context& ctx)
       : files_(files),
         source_(from.source, std::move(from.peers), ctx),
@@ -80,9 +80,9 @@ class Stage {
     if (verified() == "size") warn_of_missing_manifest();
     warn_of_missing_indexes();
     refuse_own_files();
-    share_.check_limit(bytes_in_the_end(id));
+    share_.check_limit(final_bytes(id));
     if (options_.dry_run) {
-      share_.check_space(bytes_in_the_end(id));
+      share_.check_space(final_bytes(id));
       if (const auto found = target_.marker();
           found && !(found->manifest == id.hash) && !staging::StageTarget::only_grows(journal(), wanted_))
         share_.check_replace({*found, id, true, is_update(*found)});
@@ -108,19 +108,19 @@ class Stage {
     return staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
   }
 
-  std::uint64_t bytes_in_the_end(const staging::StagedSetId& id) const {
-    return dataset::bytes_in_the_end(target_, id, wanted_, set_.sets());
+  std::uint64_t final_bytes(const staging::StagedSetId& id) const {
+    return dataset::final_bytes(target_, id, wanted_, set_.sets());
   }
 
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
-    share_.check_space(bytes_in_the_end(id));
+    share_.check_space(final_bytes(id));
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.replace({found, id, finished, is_update(found)});
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
-    share_.take_space(bytes_in_the_end(id));
+    share_.take_space(final_bytes(id));
     check_free_space(target_, wanted_);
   }
 
@@ -353,7 +353,7 @@ class Stage {
   const std::string manifest_problem_;  ///< not empty: nobody knows whether the source has a manifest
   staging::StageSet set_;
   staging::StageTarget target_;
-  CacheShare share_;
+  CacheReservation share_;
   std::string subset_;  ///< empty: the whole set
   std::vector<staging::StageFile> wanted_;
 };
@@ -407,7 +407,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   }
 }
 
-StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
+StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageRequest& wanted,
                      const StageOptions& options, Context& ctx, const staging::CopyLimits& limits) {
   const std::atomic<std::uint64_t> retries = 0;
   return Stage(files, {source, {}, retries}, wanted, options, limits, ctx).run();

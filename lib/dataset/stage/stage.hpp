@@ -12,7 +12,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/checks/dry_run.hpp"
-#include "dataset/stage/cache_share.hpp"
+#include "dataset/stage/cache_reservation.hpp"
 #include "dataset/stage/rank_shards.hpp"
 #include "io/file_system.hpp"
 #include "io/object_source.hpp"
@@ -48,7 +48,7 @@ struct StageOptions {
   bool dry_run = false;
   catalog::StoreAccess access;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Throws Error{usage} for options that no stage can follow.
@@ -62,7 +62,7 @@ std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std:
                                                           net::StoreOptions options, const std::stop_token& stop);
 
 /// What to stage from an opened source. Reads the manifest of --manifest.
-staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx);
+staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx);
 
 /// Bytes that a connection may receive ahead so that --bwlimit holds on the wire; 0 without it.
 std::uint64_t receive_buffer(const StageOptions& options);
@@ -73,7 +73,7 @@ struct FailedFile {
   std::string code;  ///< of its error
   std::string reason;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct StageResult {
@@ -105,7 +105,7 @@ struct StageResult {
   void throw_if_failed() const {
     if (failure) throw Error(*failure);
   }
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Copies a set of files, or the part that some ranks read, to a local folder: `shardctl stage`. Compares every byte
@@ -121,7 +121,7 @@ struct StageResult {
 StageResult stage(const StageOptions& options, Context& ctx);
 
 /// The same with given interfaces, for tests; `options.sources`, `manifest` and `access` are ignored.
-StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
+StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageRequest& wanted,
                      const StageOptions& options, Context& ctx, const staging::CopyLimits& limits = {});
 
 }  // namespace shardkit::dataset

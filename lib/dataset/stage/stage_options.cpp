@@ -92,14 +92,14 @@ std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std:
   return peers;
 }
 
-staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
+staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
   if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
     throw Error(ErrorCode::usage, At{set.source->location()},
                 "--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
                 "'{}' lists, or give the files as a pattern or a list",
                 set.source->address_of(set.manifest));
   }
-  staging::StageWanted wanted;
+  staging::StageRequest wanted;
   if (set.listed) wanted.names = set.names;
   wanted.include = options.include;
   wanted.exclude = options.exclude;
@@ -125,11 +125,11 @@ std::uint64_t receive_buffer(const StageOptions& options) {
 
 namespace {
 
-void describe_choice(FieldVisitor& v, StageOptions& options) {
+void describe_choice(FieldList& v, StageOptions& options) {
   v.field({"include",
            "copy only shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
            "manifests follow their shards; may be repeated",
-           "GLOB", Elsewhere{"only-manifest"}},
+           "GLOB", Misnomers{"only-manifest"}},
           options.include);
   v.field({"exclude",
            "leave out shards and other files whose name, relative to SRC, matches this shell pattern; indexes and "
@@ -145,7 +145,7 @@ void describe_choice(FieldVisitor& v, StageOptions& options) {
       options.split);
 }
 
-void describe_speed(FieldVisitor& v, StageOptions& options) {
+void describe_speed(FieldList& v, StageOptions& options) {
   v.topic("Speed and memory");
   v.field({"concurrency", Unit::count,
            "maximum number of requests in flight; default: as many as move the most bytes, up to 128 (32 from folders)",
@@ -165,7 +165,7 @@ void describe_speed(FieldVisitor& v, StageOptions& options) {
 
 }  // namespace
 
-void StageOptions::describe(FieldVisitor& v) {
+void StageOptions::describe(FieldList& v) {
   v.field({"SRC",
            "shards or other files to stage: a folder, s3://bucket/prefix, http(s)://host/folder, a file or its URL, a "
            "brace pattern, a list of files (*.txt), a wids index (*.json), a manifest.json; one or more of these",
@@ -201,7 +201,7 @@ void StageOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void FailedFile::describe(FieldVisitor& v) {
+void FailedFile::describe(FieldList& v) {
   v.field({"path", "path of the file relative to the source"}, path);
   v.field({"code", "code of its error: corrupt, not_found, denied, network or io"}, code);
   v.field({"reason", "its error"}, reason);
@@ -223,7 +223,7 @@ void StageResult::take(const std::map<std::string, Error>& failures) {
                   worst.path());
 }
 
-void StageResult::describe(FieldVisitor& v) {
+void StageResult::describe(FieldList& v) {
   v.field({"resumed", "what already existed and was kept, such as 4 of 9 files kept; null if nothing"}, resumed);
   v.field({"files_by_others", Unit::count, "files that other stages copied into DST meanwhile"}, files_by_others);
   v.field({"files", Unit::count, "files of the set, or of those that the ranks read: shards, indexes and manifest"},

@@ -218,33 +218,33 @@ class Statistics {
 
 StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(options, ctx).run(); }
 
-void StatOptions::describe(FieldVisitor& v) {
+void StatOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);
   v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 
-void Spread::describe(FieldVisitor& v) {
+void Spread::describe(FieldList& v) {
   v.field({"min", "minimum"}, min);
   v.field({"median", "median; for sample sizes within 1 %"}, median);
   v.field({"max", "maximum"}, max);
   v.field({"histogram", "histogram by powers of two"}, histogram);
 }
 
-void StatClass::describe(FieldVisitor& v) {
+void StatClass::describe(FieldList& v) {
   v.field({"label", "as in the .cls members"}, label);
   v.field({"name", "name in the manifest; empty without one"}, name);
   v.field({"samples", Unit::count, "samples of this class"}, samples);
 }
 
-void ClassBalance::describe(FieldVisitor& v) {
+void ClassBalance::describe(FieldList& v) {
   v.field({"classes", Unit::count, "number of different labels"}, classes);
   v.field({"smallest", Unit::count, "samples of the smallest class"}, smallest);
   v.field({"largest", Unit::count, "samples of the largest class"}, largest);
   v.field({"largest_to_smallest", Unit::factor, "largest divided by smallest"}, largest_to_smallest);
 }
 
-void StatResult::describe(FieldVisitor& v) {
+void StatResult::describe(FieldList& v) {
   v.field({"shards", Unit::count, "shards read"}, shards);
   v.field({"shards_by_index", Unit::count, "shards whose index was read instead of their headers"}, shards_by_index);
   v.field({"samples", Unit::count, "samples in these shards"}, samples);

@@ -18,7 +18,7 @@ struct StatOptions {
   std::optional<std::uint64_t> threads = {};
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// The distribution of a size. min and max are exact, the median of sample sizes is off by less than 1 %.
@@ -28,7 +28,7 @@ struct Spread {
   std::uint64_t max = 0;
   std::vector<stats::LogHistogram::Octave> histogram;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct StatClass {
@@ -36,7 +36,7 @@ struct StatClass {
   std::string name;  ///< by the manifest; several classes of one label are separated by ", "
   std::uint64_t samples = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Over the classes that occur.
@@ -46,7 +46,7 @@ struct ClassBalance {
   std::uint64_t largest = 0;
   double largest_to_smallest = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct StatResult {
@@ -67,7 +67,7 @@ struct StatResult {
   ShuffleBuffer shuffle_buffer;
   std::vector<StatClass> classes;  ///< by label; includes classes of the manifest without samples
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Counts and sizes of shards, from shardctl or other programs: `shardctl stat`. Uses indexes that fit, else headers

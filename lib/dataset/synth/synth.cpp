@@ -130,7 +130,7 @@ class Maker {
 
 }  // namespace
 
-void SynthOptions::describe(FieldVisitor& v) {
+void SynthOptions::describe(FieldList& v) {
   v.field({"DIR", "folder to create; must be new, empty or from an earlier synth", Role::positional, kOutputFolder},
           target);
   v.field({"classes", Unit::count, "number of class folders", between(1, kMaxClasses)}, classes);
@@ -139,7 +139,7 @@ void SynthOptions::describe(FieldVisitor& v) {
   v.field(system::threads_field("threads; default: CPUs available to the process"), threads);
 }
 
-void SynthResult::describe(FieldVisitor& v) {
+void SynthResult::describe(FieldList& v) {
   v.field({"images", Unit::count, "images in the tree"}, images);
   v.field({"classes", Unit::count, "class folders in the tree"}, classes);
   v.field({"bytes", Unit::bytes, "size of all images"}, bytes);

@@ -16,7 +16,7 @@ struct SynthOptions {
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> threads;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct SynthResult {
@@ -27,7 +27,7 @@ struct SynthResult {
   double mean_image_bytes = 0;
   double images_per_second = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Makes an ImageFolder tree of photo-like JPEGs, DIR/<class>/<class>_<number>.JPEG, whose sizes, subsampling and

@@ -330,7 +330,7 @@ void SetChecker::compare_indexes() {
   }
 }
 
-void VerifyOptions::describe(FieldVisitor& v) {
+void VerifyOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);
   v.topic("Checks");
   v.field({"depth",
@@ -350,7 +350,7 @@ void VerifyOptions::describe(FieldVisitor& v) {
   access.describe(v);
 }
 
-void VerifyResult::describe(FieldVisitor& v) {
+void VerifyResult::describe(FieldList& v) {
   v.field({"verdict", "verdict in one line"}, verdict);
   v.field({"depth", "depth of the check"}, depth);
   v.field({"checked", "the same in words"}, checked);
@@ -371,7 +371,7 @@ void VerifyResult::describe(FieldVisitor& v) {
   v.field({"remedies", "commands that repair what can be repaired"}, remedies);
 }
 
-void VerifyClasses::describe(FieldVisitor& v) {
+void VerifyClasses::describe(FieldList& v) {
   v.field({"count", Unit::count, "number of labels with samples"}, count);
   v.field({"largest_label", "largest label"}, largest_label);
   v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);

@@ -34,7 +34,7 @@ struct VerifyOptions {
   std::optional<std::uint64_t> threads = {};
   catalog::StoreAccess access = {};
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct VerifyClasses {
@@ -43,7 +43,7 @@ struct VerifyClasses {
   std::uint64_t fewest_samples = 0;
   std::uint64_t most_samples = 0;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 struct VerifyResult {
@@ -70,7 +70,7 @@ struct VerifyResult {
   bool strict = false;                   ///< from the options; decides has_findings()
   std::vector<std::string> shard_names;  ///< of those read, for reports
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
   /// True if readers would lose or confuse data or, with `strict`, if some reader would have trouble.
   bool has_findings() const { return errors > 0 || (strict && warnings > 0); }
 };

@@ -289,10 +289,10 @@ TEST_CASE("what a field means for a comparison comes from the verb that describe
   };
   CHECK(field("read.latency_seconds.p99").role.better == Better::lower);
   CHECK(field("pipeline.batch_latency_seconds.p99").role.floor == 0.001);
-  CHECK(field("read.cache.state").role.part == Comparison::Part::circumstance);
+  CHECK(field("read.cache.state").role.part == CompareRole::circumstance);
   CHECK(field("read.mean_sample_bytes").role.tolerance == 0.05);
   CHECK(field("host.memory_bytes").role.tolerance == 0.1);
-  CHECK(field("pipeline.gpus").role.part == Comparison::Part::own_condition);
+  CHECK(field("pipeline.gpus").role.part == CompareRole::own_condition);
   CHECK(is_free_option("seed"));
   CHECK_FALSE(is_free_option("threads"));
 }

@@ -159,7 +159,7 @@ TEST_CASE("a copy that was left is an error, one under way is passed over") {
   std::filesystem::remove(cache.dir.path("part/2.tar"));
   CHECK(found(check_of(options_of(cache))) == Texts{"incomplete part", "missing part/2.tar"});
   FolderLock lock(cache.dir.path("part/.shardkit/stage.lock"));
-  REQUIRE(lock.try_take(Hold::shared));
+  REQUIRE(lock.try_take(LockMode::shared));
   const CacheCheckResult result = check_of(options_of(cache));
   CHECK(found(result) == Texts{"in_progress part"});
   CHECK_FALSE(result.has_findings());

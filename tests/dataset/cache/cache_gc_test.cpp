@@ -68,7 +68,7 @@ TEST_CASE("a limit that leases and stages hold back is no_space, after the rest 
   StagedSample{cache.dir.path("more"), {{"1.tar", std::string(500, 'x')}}}.make();
   cache.lease("old", "job-7", 1h);
   FolderLock lock(cache.dir.path("sub/new/.shardkit/stage.lock"));
-  REQUIRE(lock.try_take(Hold::shared));
+  REQUIRE(lock.try_take(LockMode::shared));
   const auto failure = failure_of([&] { gc(cache, 100); });
   CHECK(failure == ErrorCode::no_space);
   CHECK(failure.says("evicted 1 folder"));

@@ -75,7 +75,7 @@ TEST_CASE("a copy under way is distinguished from one that was left") {
   StagedSample{cache.dir.path("part"), {{"1.tar", "x"}}, false}.make();
   CHECK(ls(cache.dir.path("part")).folders[0].state == StagedState::partial);
   FolderLock lock(cache.dir.path("part/.shardkit/stage.lock"));
-  REQUIRE(lock.try_take(Hold::shared));
+  REQUIRE(lock.try_take(LockMode::shared));
   CHECK(ls(cache.dir.path("part")).folders[0].state == StagedState::in_progress);
 }
 

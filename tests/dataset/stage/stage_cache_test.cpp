@@ -88,7 +88,7 @@ TEST_CASE("--lease 0 takes none and needs no folder that it may write to") {
   run(options);
   CHECK(node.leases("a").empty());
   FolderLock lock(options.target + "/.shardkit/stage.lock");
-  REQUIRE(lock.try_take(Hold::exclusive));
+  REQUIRE(lock.try_take(LockMode::exclusive));
   CHECK(run(options).bytes_fetched == 0);
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("a set that is evicted while its stage looks at it is brought again") 
   StageOptions options = node.of("a");
   run(options);
   FolderLock evicting(options.target + "/.shardkit/stage.lock");
-  REQUIRE(evicting.try_take(Hold::exclusive));
+  REQUIRE(evicting.try_take(LockMode::exclusive));
   std::jthread end([&] {
     std::this_thread::sleep_for(200ms);
     std::filesystem::remove(options.target + "/.shardkit/staged.json");

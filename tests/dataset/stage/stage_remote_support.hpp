@@ -59,7 +59,7 @@ class RemoteSet {
     std::string operand = "s3://bucket/set";
     if (!way.s3) operand = server.url(way.manifest ? "/bucket/set/" : "/bucket/set/shard-{000000..000002}.tar");
     const shardkit::catalog::ObjectSet set = shardkit::catalog::open_objects({operand}, options, {});
-    StageWanted wanted;
+    StageRequest wanted;
     if (set.listed) wanted.names = set.names;
     if (way.manifest) wanted.manifest_name = set.manifest;
     Context ctx;

@@ -29,14 +29,16 @@ struct Source {
     for (const auto& [name, bytes] : shards.content) source.content.erase(name);
     source.content.merge(moved);
   }
-  StageResult stage(const StageOptions& options, StageWanted wanted) {
+  StageResult stage(const StageOptions& options, StageRequest wanted) {
     Context ctx;
     StageResult result = stage_on(*posix_file_system(), source, wanted, options, ctx, steps());
     warnings.clear();
     for (const Warning& warning : ctx.warnings()) warnings.push_back(warning.code);
     return result;
   }
-  StageResult stage(const StageWanted& wanted = {.manifest_name = "manifest.json"}) { return stage(options(), wanted); }
+  StageResult stage(const StageRequest& wanted = {.manifest_name = "manifest.json"}) {
+    return stage(options(), wanted);
+  }
   StageOptions options() const { return into(shards.dir.path("out")); }
   std::map<std::string, std::string> copy() const {
     std::map<std::string, std::string> content = tree_content(shards.dir.path("out"));
@@ -101,13 +103,13 @@ TEST_CASE("a root of sets is staged by the manifest of each") {
   CHECK(result.verified == "checksum");
   CHECK(result.files_by_size == 1);
   one.source.bytes_read = 0;
-  CHECK(one.stage(StageWanted{}).bytes_fetched == 0);
+  CHECK(one.stage(StageRequest{}).bytes_fetched == 0);
   CHECK(one.source.bytes_read == 2 * one.shards.content.at("manifest.json").size());
 
   SUBCASE("a shard whose bytes are wrong is found") {
     std::filesystem::remove_all(one.shards.dir.path("out"));
     one.source.content["val/shard-000001.tar"][700] ^= 1;
-    CHECK(failure_of([&] { one.stage(StageWanted{}); }) == ErrorCode::corrupt);
+    CHECK(failure_of([&] { one.stage(StageRequest{}); }) == ErrorCode::corrupt);
   }
   SUBCASE("--rank divides each set") {
     std::filesystem::remove_all(one.shards.dir.path("out"));
@@ -175,7 +177,7 @@ TEST_CASE("a source that a convert or a stage has not finished is refused, excep
     Source one;
     one.source.content.erase("manifest.json");
     one.source.content[state] = "";
-    const auto failure = failure_of([&] { one.stage(StageWanted{}); });
+    const auto failure = failure_of([&] { one.stage(StageRequest{}); });
     CHECK(failure == ErrorCode::conflict);
     CHECK(failure.says("has not finished"));
     CHECK_FALSE(std::filesystem::exists(one.shards.dir.path("out/.shardkit/staged.json")));

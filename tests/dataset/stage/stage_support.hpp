@@ -180,8 +180,8 @@ inline StageOptions into(const std::string& target) {
 }
 
 /// What stage() makes of --manifest.
-inline StageWanted wanted(const StageOptions& options) {
-  StageWanted wanted;
+inline StageRequest wanted(const StageOptions& options) {
+  StageRequest wanted;
   if (options.manifest.empty()) wanted.manifest_name = "manifest.json";
   if (options.manifest.empty() || options.manifest == "none") return wanted;
   wanted.manifest_path = options.manifest;

@@ -24,16 +24,16 @@ struct CacheShareOptions {
   std::string lease_id;   ///< empty: the id of this job, else a random one
   double wait = 0;        ///< seconds
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Throws Error{usage} for options that do not fit a stage into `target`.
 void check(const CacheShareOptions& options, const std::string& target);
 
 /// Bytes of the target with all wanted files, the manifests, and the files of the set that it already has.
-std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
-                               const std::vector<staging::StageFile>& wanted,
-                               const std::vector<staging::ManifestSet>& manifests);
+std::uint64_t final_bytes(const staging::StageTarget& target, const staging::StagedSetId& set,
+                          const std::vector<staging::StageFile>& wanted,
+                          const std::vector<staging::ManifestSet>& manifests);
 
 /// Bytes that a stage has to fetch.
 std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted);
@@ -41,11 +41,11 @@ std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vecto
 std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted);
 
 /// One thread at a time.
-class CacheShare {
+class CacheReservation {
  public:
   /// The references outlive this object.
-  CacheShare(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
-             system::Clock& clock, Context& ctx);
+  CacheReservation(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
+                   system::Clock& clock, Context& ctx);
 
   /// For a complete target: takes the lease, with which it counts as a hit, and marks it as used. False, with nothing
   /// done, if it is meanwhile being evicted or replaced, or if `still_holds` returns false.
@@ -55,7 +55,7 @@ class CacheShare {
   /// this process has not joined the target, and every few seconds.
   void await_space(const std::function<void()>& attempt);
 
-  /// Throws Error{no_space} if the target exceeds the limit. `need`: bytes_in_the_end().
+  /// Throws Error{no_space} if the target exceeds the limit. `need`: final_bytes().
   void check_limit(std::uint64_t need) const;
   /// Throws Error{no_space} if it does not fit into the cache, even after all evictions. Before join().
   void check_space(std::uint64_t need) const;

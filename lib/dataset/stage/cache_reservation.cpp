@@ -1,4 +1,4 @@
-#include "dataset/stage/cache_share.hpp"
+#include "dataset/stage/cache_reservation.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -51,9 +51,9 @@ void warn_of_umask(const std::string& cache, Context& ctx) {
 
 }  // namespace
 
-std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
-                               const std::vector<staging::StageFile>& wanted,
-                               const std::vector<staging::ManifestSet>& manifests) {
+std::uint64_t final_bytes(const staging::StageTarget& target, const staging::StagedSetId& set,
+                          const std::vector<staging::StageFile>& wanted,
+                          const std::vector<staging::ManifestSet>& manifests) {
   std::uint64_t bytes = 0;
   std::set<std::string> counted;
   for (const staging::ManifestSet& manifest : manifests) {
@@ -90,7 +90,7 @@ std::uint64_t check_free_space(const staging::StageTarget& target, const std::ve
               format_size(need), target.folder(), format_size(free));
 }
 
-void CacheShareOptions::describe(FieldVisitor& v) {
+void CacheShareOptions::describe(FieldList& v) {
   v.topic("Node cache");
   v.field({"limit", Unit::bytes,
            "maximum size of DST, or with --cache of all sets there; evicts sets without a lease, least recently used "
@@ -126,8 +126,8 @@ void check(const CacheShareOptions& options, const std::string& target) {
   }
 }
 
-CacheShare::CacheShare(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
-                       system::Clock& clock, Context& ctx)
+CacheReservation::CacheReservation(io::FileSystem& files, staging::StageTarget& target,
+                                   const CacheShareOptions& options, system::Clock& clock, Context& ctx)
     : files_(files),
       target_(target),
       options_(options),
@@ -136,7 +136,7 @@ CacheShare::CacheShare(io::FileSystem& files, staging::StageTarget& target, cons
       job_id_(options.lease_id.empty() ? staging::job_lease_id(system::process_environment()) : options.lease_id),
       id_(job_id_.empty() ? staging::random_lease_id() : job_id_) {}
 
-bool CacheShare::keep(const std::function<bool()>& still_holds) {
+bool CacheReservation::keep(const std::function<bool()>& still_holds) {
   try {
     if (options_.lease > 0 && !keep_by_lease(still_holds)) return false;
   } catch (const Error& error) {
@@ -151,15 +151,15 @@ bool CacheShare::keep(const std::function<bool()>& still_holds) {
   return true;
 }
 
-bool CacheShare::keep_by_lease(const std::function<bool()>& still_holds) {
+bool CacheReservation::keep_by_lease(const std::function<bool()>& still_holds) {
   io::FolderLock lock(target_.path_of(staging::kStageLockPath));  // no process evicts while it is shared
-  if (!lock.try_take(io::Hold::shared) || !still_holds()) return false;
+  if (!lock.try_take(io::LockMode::shared) || !still_holds()) return false;
   take_lease();
   files_.open_append(target_.path_of(staging::kHitsPath))->write(as_bytes("\n"));
   return true;
 }
 
-void CacheShare::await_space(const std::function<void()>& attempt) {
+void CacheReservation::await_space(const std::function<void()>& attempt) {
   const system::Seconds deadline = clock_.monotonic() + system::Seconds(options_.wait);
   bool is_waiting = false;
   while (true) {
@@ -181,19 +181,19 @@ void CacheShare::await_space(const std::function<void()>& attempt) {
   }
 }
 
-void CacheShare::check_limit(std::uint64_t need) const {
+void CacheReservation::check_limit(std::uint64_t need) const {
   if (need <= options_.limit.value_or(need)) return;
   throw Error(ErrorCode::no_space, At{target_.folder()},
               "{} are needed, but --limit allows {}; raise it or stage a smaller set", format_size(need),
               typed_size(*options_.limit));
 }
 
-void CacheShare::check_space(std::uint64_t need) const {
+void CacheReservation::check_space(std::uint64_t need) const {
   if (options_.cache.empty()) return;
   staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
 }
 
-void CacheShare::take_space(std::uint64_t need) {
+void CacheReservation::take_space(std::uint64_t need) {
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
@@ -207,7 +207,7 @@ void CacheShare::take_space(std::uint64_t need) {
   target_.journal().announce(need);
 }
 
-void CacheShare::check_replace(const Replacement& replacement) const {
+void CacheReservation::check_replace(const Replacement& replacement) const {
   const bool is_newer = replacement.found.source == replacement.asked.source;
   const std::string what = fmt::format(
       "'{}' contains {} copy of {} (from '{}', manifest {}; requested is {})", target_.folder(),
@@ -235,19 +235,19 @@ void CacheShare::check_replace(const Replacement& replacement) const {
               what, release, evict);
 }
 
-void CacheShare::replace(const Replacement& replacement) {
+void CacheReservation::replace(const Replacement& replacement) {
   check_replace(replacement);
   if (replacement.is_update) return;
   const auto found = staging::look_at_staged(target_.folder());
   report_evicted(target_.folder(), found ? found->removable_bytes() : 0, replacement.found.source);
 }
 
-void CacheShare::report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source) {
+void CacheReservation::report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source) {
   evicted_.push_back(fmt::format("'{}' ({} from '{}')", folder, format_size(bytes), source));
   ctx_.warn("evicted", evicted_.back() + " was evicted");
 }
 
-void CacheShare::drop_lease() noexcept {
+void CacheReservation::drop_lease() noexcept {
   try {
     if (!lease_ || target_.marker()) return;
     staging::release_lease(files_, target_.folder(), id_);
@@ -257,7 +257,7 @@ void CacheShare::drop_lease() noexcept {
   }
 }
 
-void CacheShare::take_lease() {
+void CacheReservation::take_lease() {
   if (options_.lease == 0) return;
   const system::WallTime now = clock_.now();
   lease_ = staging::extend_lease(files_, target_.folder(), {id_, now, staging::lease_end(now, options_.lease)});

@@ -11,7 +11,7 @@ using namespace shardkit::sync;
 namespace {
 
 /// The level after so many intervals at which `rate` of the level is measured.
-unsigned level_after(Climb& climb, int intervals, const std::function<double(unsigned level)>& rate) {
+unsigned level_after(RateClimber& climb, int intervals, const std::function<double(unsigned level)>& rate) {
   for (int i = 0; i < intervals; ++i) climb.measured(rate(climb.level()), false);
   return climb.level();
 }
@@ -19,14 +19,14 @@ unsigned level_after(Climb& climb, int intervals, const std::function<double(uns
 }  // namespace
 
 TEST_CASE("as long as more requests move more bytes, there are more of them, up to the most that are allowed") {
-  Climb climb(4, 100);
+  RateClimber climb(4, 100);
   CHECK(climb.level() == 4);
   CHECK(level_after(climb, 60, [](unsigned level) { return 10.0 * level; }) >= 90);
   CHECK(climb.level() <= 100);
 }
 
 TEST_CASE("if more requests gain nothing, the level goes back and stays for a while") {
-  Climb climb(16, 128);
+  RateClimber climb(16, 128);
   const auto full = [](unsigned level) { return std::min(level, 20U) * 10.0; };
   const unsigned found = level_after(climb, 8, full);
   CHECK(found >= 16);
@@ -35,14 +35,14 @@ TEST_CASE("if more requests gain nothing, the level goes back and stays for a wh
 }
 
 TEST_CASE("one that can start no other is left alone") {
-  Climb climb(1, 1);
+  RateClimber climb(1, 1);
   CHECK(level_after(climb, 50, [](unsigned) { return 1.0; }) == 1);
-  Climb narrow(16, 3);
+  RateClimber narrow(16, 3);
   CHECK(narrow.level() == 3);
 }
 
 TEST_CASE("who is asked for fewer requests sends half, and does not climb for a while") {
-  Climb climb(32, 128);
+  RateClimber climb(32, 128);
   climb.measured(100, true);
   CHECK(climb.level() == 16);
   climb.measured(100, true);

@@ -11,9 +11,9 @@ namespace shardkit::sync {
 
 /// Running estimate of the threads that keep `cores` cores busy when each step computes for `cpu` and waits for `wait`:
 /// cores * (cpu + wait) / cpu. Not safe for use by several threads at once.
-class ThreadNeed {
+class ThreadDemand {
  public:
-  explicit ThreadNeed(unsigned cores) : cores_(cores) {}
+  explicit ThreadDemand(unsigned cores) : cores_(cores) {}
 
   /// Adds one step (nanoseconds) done while `threads` were at work, and returns how many there should be: at most twice
   /// as many, so that one slow first read does not start hundreds, and at least the current number, because an idle
@@ -68,16 +68,16 @@ struct InFlightLimits {
   unsigned maximum = 512;  ///< maximum
 };
 
-/// Runs one function on as many threads as necessary to keep the cores busy although each waits for I/O (ThreadNeed):
+/// Runs one function on as many threads as necessary to keep the cores busy although each waits for I/O (ThreadDemand):
 /// about `cores` on a warm page cache and hundreds on a source with a millisecond of latency. Threads are added while
 /// the measured need is above their number, and never removed.
-class AdaptiveWorkers {
+class LatencyPool {
  public:
   /// `step` does one unit of work and returns false if there is none left; it is called from many threads at once. The
   /// first exception stops all of them. Its token fires then, or when `parent` fires.
   using Step = std::function<bool(WaitMeter& meter, const std::stop_token& stop)>;
 
-  AdaptiveWorkers(const InFlightLimits& limits, std::stop_token parent)
+  LatencyPool(const InFlightLimits& limits, std::stop_token parent)
       : limits_(limits), parent_(std::move(parent)), need_(limits.cores) {}
 
   /// Works until every thread has seen `step` return false; rethrows the first exception.
@@ -94,7 +94,7 @@ class AdaptiveWorkers {
   std::mutex mutex_;
   std::atomic<unsigned> threads_ = 0;
   bool ending_ = false;
-  ThreadNeed need_;
+  ThreadDemand need_;
 };
 
 }  // namespace shardkit::sync

@@ -1,4 +1,4 @@
-#include "sync/adaptive_workers.hpp"
+#include "sync/latency_pool.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -32,7 +32,7 @@ std::int64_t cpu_ns() {
 TEST_CASE("every unit is done once, whatever the number of threads") {
   Work work(10'000);
   std::atomic<int> done{0};
-  AdaptiveWorkers workers({2, 8, 64}, {});
+  LatencyPool workers({2, 8, 64}, {});
   workers.run([&](WaitMeter&, const std::stop_token&) {
     if (!work.take()) return false;
     ++done;
@@ -43,7 +43,7 @@ TEST_CASE("every unit is done once, whatever the number of threads") {
 
 TEST_CASE("steps that wait get more threads, up to the maximum") {
   Work work(200);
-  AdaptiveWorkers workers({1, 2, 8}, {});
+  LatencyPool workers({1, 2, 8}, {});
   workers.run([&](WaitMeter& meter, const std::stop_token&) {
     if (!work.take()) return false;
     const WaitMeter::Scope waiting(meter);
@@ -79,7 +79,7 @@ TEST_CASE("a meter does not count time on a core") {
 
 TEST_CASE("waiting outside of a scope is no reason for more threads") {
   Work work(50);
-  AdaptiveWorkers workers({1, 2, 64}, {});
+  LatencyPool workers({1, 2, 64}, {});
   workers.run([&](WaitMeter&, const std::stop_token&) {
     if (!work.take()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -90,7 +90,7 @@ TEST_CASE("waiting outside of a scope is no reason for more threads") {
 
 TEST_CASE("the first exception stops all and reaches the caller") {
   std::atomic<int> steps{0};
-  AdaptiveWorkers workers({2, 8, 64}, {});
+  LatencyPool workers({2, 8, 64}, {});
   CHECK_THROWS_WITH_AS(workers.run([&](WaitMeter&, const std::stop_token&) -> bool {
     if (++steps == 100) throw std::runtime_error("broken");
     return true;
@@ -100,7 +100,7 @@ TEST_CASE("the first exception stops all and reaches the caller") {
 
 TEST_CASE("a stop of the parent ends the run") {
   std::stop_source stop;
-  AdaptiveWorkers workers({2, 4, 64}, stop.get_token());
+  LatencyPool workers({2, 4, 64}, stop.get_token());
   std::atomic<int> steps{0};
   workers.run([&](WaitMeter&, const std::stop_token&) {
     if (++steps == 50) stop.request_stop();

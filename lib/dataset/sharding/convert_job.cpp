@@ -1,4 +1,4 @@
-#include "dataset/sharding/sharding_job.hpp"
+#include "dataset/sharding/convert_job.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -54,8 +54,8 @@ IndexKinds kinds_of_set(const IndexKinds& asked, const std::string& folder,
 
 }  // namespace
 
-ShardingJob::ShardingJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
-                         io::FileSystem& files, Context& ctx)
+ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
+                       io::FileSystem& files, Context& ctx)
     : target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
       claim_(claim_part(options, parts)),
@@ -66,7 +66,7 @@ ShardingJob::ShardingJob(std::string target, const WriteOptions& options, std::o
       ctx_(ctx),
       start_(std::chrono::steady_clock::now()) {}
 
-TargetSet& ShardingJob::add_set(const std::string& name) {
+OutputSet& ConvertJob::add_set(const std::string& name) {
   if (name.empty()) return sets_.emplace_back(files_, name, target_, dry_run_);
   const ShardTarget whole(files_, target_);
   if (std::filesystem::exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
@@ -76,24 +76,24 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
 }
 
-void ShardingJob::prepare(TargetSet& set) {
+void ConvertJob::prepare(OutputSet& set) {
   require_part();
   set.prepare();
   // Before there is a plan, so that nobody finds a plan of parts whose division is not known.
   if (const Part* part = claim_ ? std::get_if<Part>(&*claim_) : nullptr) set.announce_part(*part);
 }
 
-void ShardingJob::require_part() {
+void ConvertJob::require_part() {
   const ArrayTask* claimed = claim_ ? std::get_if<ArrayTask>(&*claim_) : nullptr;
   if (claimed == nullptr) return;
   const ArrayTask task = with_planned_parts(*claimed);
-  const auto is_recorded = [](const TargetSet& set) { return set.division().has_value(); };
+  const auto is_recorded = [](const OutputSet& set) { return set.division().has_value(); };
   if (std::ranges::none_of(sets_, is_recorded)) division_of(task);
 }
 
 /// The task with the number of parts that a plan in the target has.
-ArrayTask ShardingJob::with_planned_parts(ArrayTask task) {
-  for (TargetSet& set : sets_) {
+ArrayTask ConvertJob::with_planned_parts(ArrayTask task) {
+  for (OutputSet& set : sets_) {
     if (!set.is_plan_open() && set.has_plan()) set.open_plan();
     if (!set.is_plan_open()) continue;
     const std::optional<std::uint64_t> planned = set.plan().head().parts;
@@ -106,22 +106,22 @@ ArrayTask ShardingJob::with_planned_parts(ArrayTask task) {
   return task;
 }
 
-void ShardingJob::settle_part() {
+void ConvertJob::settle_part() {
   if (!claim_) return;
   const ArrayTask* task = std::get_if<ArrayTask>(&*claim_);
   part_ = task != nullptr ? part_of_task(with_planned_parts(*task)) : std::get<Part>(*claim_);
-  for (TargetSet& set : sets_) set.announce_part(*part_);
+  for (OutputSet& set : sets_) set.announce_part(*part_);
 }
 
 /// One division for all sets: the first that is recorded, or what this task knows.
-Part ShardingJob::part_of_task(const ArrayTask& task) {
+Part ConvertJob::part_of_task(const ArrayTask& task) {
   std::optional<Division> recorded;
-  for (const TargetSet& set : sets_) {
+  for (const OutputSet& set : sets_) {
     if (!recorded) recorded = set.division();
   }
   const Division division = recorded ? *recorded : division_of(task);
   const Part part = part_of(task, division, target_);
-  for (TargetSet& set : sets_) {
+  for (OutputSet& set : sets_) {
     if (!(set.record_division(division) == division)) {
       throw Error(ErrorCode::conflict, At{set.folder()},
                   "another array job divides '{}' into other parts than this one; use --part I/N", set.folder());
@@ -130,10 +130,10 @@ Part ShardingJob::part_of_task(const ArrayTask& task) {
   return part;
 }
 
-std::uint64_t ShardingJob::find_finished() {
+std::uint64_t ConvertJob::find_finished() {
   std::uint64_t bytes = 0;
   ctx_.progress().next_stage();
-  for (TargetSet& set : sets_) {
+  for (OutputSet& set : sets_) {
     const std::vector<formats::PlanShard>& planned = set.plan().shards();
     const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
     ctx_.progress().start("check", end - begin);
@@ -146,12 +146,12 @@ std::uint64_t ShardingJob::find_finished() {
   return bytes;
 }
 
-void ShardingJob::resume(WrittenSets& result, std::uint64_t unpacked) {
+void ConvertJob::resume(WrittenSets& result, std::uint64_t unpacked) {
   result.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const std::uint64_t missing = find_finished();
   std::size_t kept = 0;
   std::size_t all = 0;
-  for (const TargetSet& set : sets_) {
+  for (const OutputSet& set : sets_) {
     for (const auto& shard : set.shards) kept += shard ? 1 : 0;
     all += set.shards.size();
   }
@@ -166,14 +166,14 @@ void ShardingJob::resume(WrittenSets& result, std::uint64_t unpacked) {
   result.dry_run = DryRun{files, shards, missing, free};
 }
 
-void ShardingJob::reopen(TargetSet& set, const std::vector<std::size_t>& shards) {
+void ConvertJob::reopen(OutputSet& set, const std::vector<std::size_t>& shards) {
   const auto [begin, end] = shards_of(part_.value_or(Part{}), set.plan().shards().size());
   for (const std::size_t shard : shards) {
     if (shard >= begin && shard < end) set.reopen(shard);
   }
 }
 
-std::uint64_t ShardingJob::planned_samples(const TargetSet& set) const {
+std::uint64_t ConvertJob::planned_samples(const OutputSet& set) const {
   const std::vector<formats::PlanShard>& planned = set.plan().shards();
   const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
   std::uint64_t samples = 0;
@@ -182,8 +182,8 @@ std::uint64_t ShardingJob::planned_samples(const TargetSet& set) const {
 }
 
 /// Fills in the summaries that the set lacks.
-ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
-                                           std::uint64_t may_skip) {
+WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bool md5, WrittenSets& result,
+                                        std::uint64_t may_skip) {
   const std::vector<formats::PlanShard>& planned = set.plan().shards();
   const std::size_t begin = shards_of(part_.value_or(Part{}), planned.size()).first;
   std::vector<std::size_t> missing;
@@ -200,7 +200,7 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   const bool resizes = set.plan().head().options.contains("resize");
   ctx_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
-  ShardsWritten written = write_shards(
+  WriteResult written = write_shards(
       {set.plan(), source, set.folder(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
@@ -213,10 +213,10 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   return written;
 }
 
-SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
+SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
   const std::optional<formats::Manifest> earlier = set.earlier_manifest();
   const IndexKinds kinds = kinds_of_set(kinds_, set.folder(), earlier);
-  ShardsWritten written =
+  WriteResult written =
       write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
   if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
@@ -240,13 +240,13 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
   return outcome;
 }
 
-void ShardingJob::write_indexes(const TargetSet& set, const formats::Manifest& manifest) {
+void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& manifest) {
   // What was discarded may be in the indexes of the whole set.
   const IndexKinds kinds = set.has_discarded() ? kinds_of_set(kinds_, set.folder(), manifest) : kinds_;
   if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, ctx_);
 }
 
-std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {
+std::string ConvertJob::publish(const OutputSet& set, const formats::Manifest& manifest) {
   set.require_run();
   set.refuse_superseded();
   if (!part_) return publish_manifest(files_, set.folder(), manifest);
@@ -265,14 +265,14 @@ void list_skipped(std::vector<formats::IndexSkip>& listed, const std::vector<for
   }
 }
 
-void WritePhases::describe(FieldVisitor& v) {
+void WritePhases::describe(FieldList& v) {
   v.field({"scan", Unit::seconds, "time for listing the source and planning"}, scan);
   v.field({"read", Unit::seconds, "time for reading the source, sum of all threads"}, read);
   v.field({"write", Unit::seconds, "time for hashing and writing shards, sum of all threads"}, write);
   v.field({"sync", Unit::seconds, "time for making shards durable, in parallel with the other phases"}, sync);
 }
 
-void WrittenSet::describe(FieldVisitor& v) {
+void WrittenSet::describe(FieldList& v) {
   v.field({"name", "name of the set, such as train; empty if the target is the only one"}, name);
   v.field({"samples", Unit::count, "samples in its shards of this part"}, samples);
   v.field({"shards", Unit::count, "shards of this part, including those that were already finished"}, shards);
@@ -281,7 +281,7 @@ void WrittenSet::describe(FieldVisitor& v) {
   v.field({"plan_hash", "hash of the plan"}, plan_hash);
 }
 
-void WrittenSets::describe(FieldVisitor& v) {
+void WrittenSets::describe(FieldList& v) {
   v.field({"resumed", "what an earlier run had finished, such as 4 of 9 shards kept; null if nothing"}, resumed);
   v.field({"samples", Unit::count, "samples in the shards of this part"}, samples);
   v.field({"shards", Unit::count, "shards of this part, including those that were already finished"}, shards);

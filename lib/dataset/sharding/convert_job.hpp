@@ -27,7 +27,7 @@ struct WrittenSet {
   std::string manifest;
   std::string plan_hash;
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
 /// Appends `skipped` to the list of a result, up to 1000 in all; `folder` is put before each path.
@@ -49,10 +49,10 @@ struct WrittenSets {
   std::optional<DryRun> dry_run;      ///< after resume() of a dry run: nothing more to do
   std::uint64_t reads_in_flight = 0;  ///< upper bound; described by convert only
 
-  void describe(FieldVisitor& v);
+  void describe(FieldList& v);
 };
 
-/// The result of ShardingJob::write() for a set.
+/// The result of ConvertJob::write() for a set.
 struct SetOutcome {
   std::vector<formats::IndexSkip> skipped = {};  ///< files left out, by the plan and while writing
   BadFiles bad = {};                             ///< if any are open, the set has no manifest yet
@@ -67,38 +67,38 @@ struct SkipBudget {
 };
 
 /// A set of shards that is being made.
-struct TargetSet : ShardTarget {
-  TargetSet(io::FileSystem& files, std::string set, std::string folder, bool dry_run)
+struct OutputSet : ShardTarget {
+  OutputSet(io::FileSystem& files, std::string set, std::string folder, bool dry_run)
       : ShardTarget(files, std::move(folder), dry_run), name(std::move(set)) {}
 
   std::string name;  ///< such as train; empty if the target is the only one
-  /// Of the shards of this part, in their order; empty: not finished. Known after ShardingJob::find_finished().
+  /// Of the shards of this part, in their order; empty: not finished. Known after ConvertJob::find_finished().
   std::vector<std::optional<formats::ShardSummary>> shards;
 };
 
 /// The common part of convert, reshard and merge, which differ in how plans are made and where samples come from. Order
 /// of calls: add the sets and adopt a plan for each, settle_part(), resume(), then write() each set. merge looks for
 /// finished shards and publishes. Used by one thread; borrows files and context.
-class ShardingJob {
+class ConvertJob {
  public:
   /// `target` is the folder of the set or sets. `parts` is the number of parts that a plan names, for schedulers that
   /// know none. Throws Error{usage} for parts and index kinds that do not exist.
-  ShardingJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
-              io::FileSystem& files, Context& ctx);
+  ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts, io::FileSystem& files,
+             Context& ctx);
 
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
   /// contains shards of its own: its readers would find one set and, in its folders, others.
-  TargetSet& add_set(const std::string& name);
+  OutputSet& add_set(const std::string& name);
   /// Their addresses stay the same.
-  std::deque<TargetSet>& sets() { return sets_; }
+  std::deque<OutputSet>& sets() { return sets_; }
   /// Threads that work at the same time.
   unsigned cores() const { return cores_; }
 
   /// Throws Error{usage} if this array task has no part, as far as the targets show without the plan of this run;
   /// before a scan and before prepare().
   void require_part();
-  /// TargetSet::prepare(), after require_part(), with the part announced if it is known.
-  void prepare(TargetSet& set);
+  /// OutputSet::prepare(), after require_part(), with the part announced if it is known.
+  void prepare(OutputSet& set);
 
   /// Ends the choice of the part: an array task takes it from the division that the sets have, or records it there.
   /// Throws Error{usage} as division_of() and part_of() do.
@@ -113,26 +113,26 @@ class ShardingJob {
   void resume(WrittenSets& result, std::uint64_t unpacked = 0);
 
   /// Removes those of the shards that belong to this part, to be written again. Before resume().
-  void reopen(TargetSet& set, const std::vector<std::size_t>& shards);
+  void reopen(OutputSet& set, const std::vector<std::size_t>& shards);
   /// Samples of the plan for this part.
-  std::uint64_t planned_samples(const TargetSet& set) const;
+  std::uint64_t planned_samples(const OutputSet& set) const;
 
   /// Writes the shards of the set that are not finished. Then, unless files are bad or the budget was already spent,
   /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`.
-  SetOutcome write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
+  SetOutcome write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
   /// Writes the requested indexes of other readers for a finished set, and again those that it has if it had more
   /// shards meanwhile.
-  void write_indexes(const TargetSet& set, const formats::Manifest& manifest);
+  void write_indexes(const OutputSet& set, const formats::Manifest& manifest);
   /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
   /// path. The folder is durable then.
-  std::string publish(const TargetSet& set, const formats::Manifest& manifest);
+  std::string publish(const OutputSet& set, const formats::Manifest& manifest);
 
  private:
   Part part_of_task(const ArrayTask& task);
   ArrayTask with_planned_parts(ArrayTask task);
-  ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, bool md5, WrittenSets& result,
-                                std::uint64_t may_skip);
+  WriteResult write_shards_of(OutputSet& set, SampleSource& source, bool md5, WrittenSets& result,
+                              std::uint64_t may_skip);
 
   const std::string target_;
   const IndexKinds kinds_;
@@ -144,7 +144,7 @@ class ShardingJob {
   io::FileSystem& files_;
   Context& ctx_;
   const std::chrono::steady_clock::time_point start_;
-  std::deque<TargetSet> sets_;
+  std::deque<OutputSet> sets_;
   std::uint64_t samples_written_ = 0;  ///< as planned
   std::uint64_t bytes_written_ = 0;
   double seconds_ = 0;  ///< wall time of the writing

@@ -1,4 +1,4 @@
-#include "sync/adaptive_workers.hpp"
+#include "sync/latency_pool.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ constexpr std::int64_t kShortestWait = 20'000;
 
 }  // namespace
 
-unsigned ThreadNeed::after_step(std::int64_t cpu_ns, std::int64_t waited_ns, unsigned threads) {
+unsigned ThreadDemand::after_step(std::int64_t cpu_ns, std::int64_t waited_ns, unsigned threads) {
   cpu_ns_ += (static_cast<double>(cpu_ns) - cpu_ns_) * kNewest;
   waited_ns_ += (static_cast<double>(waited_ns) - waited_ns_) * kNewest;
   const double need = std::round(cores_ * (1.0 + waited_ns_ / std::max(cpu_ns_, 1.0)));
@@ -71,14 +71,14 @@ WaitMeter::Scope::~Scope() {
   if (idle > kShortestWait) meter_.waited_ns_ += idle;
 }
 
-unsigned AdaptiveWorkers::threads_to_add(std::int64_t cpu_ns, std::int64_t waited_ns) {
+unsigned LatencyPool::threads_to_add(std::int64_t cpu_ns, std::int64_t waited_ns) {
   const std::scoped_lock lock(mutex_);
   const unsigned wanted = std::min(limits_.maximum, need_.after_step(cpu_ns, waited_ns, threads_));
   if (ending_ || wanted <= threads_) return 0;
   return wanted - threads_.exchange(wanted);
 }
 
-void AdaptiveWorkers::run(const Step& step) {
+void LatencyPool::run(const Step& step) {
   TaskGroup::Task work;  // outlives the group, whose threads hand it to new ones
   TaskGroup group(parent_);
   work = [&](const std::stop_token& stop) {
