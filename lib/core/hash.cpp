@@ -83,7 +83,8 @@ constexpr CrcTables<Word> crc_tables(Word polynomial) {
 // The polynomials with their bits reversed.
 constexpr auto kCrc32 = crc_tables<std::uint32_t>(0xEDB88320U);
 constexpr auto kCrc32c = crc_tables<std::uint32_t>(0x82F63B78U);
-constexpr auto kCrc64Nvme = crc_tables<std::uint64_t>(0x9A6C9329AC4BC9B5U);
+constexpr std::uint64_t kCrc64NvmePolynomial = 0x9A6C9329AC4BC9B5U;
+constexpr auto kCrc64Nvme = crc_tables<std::uint64_t>(kCrc64NvmePolynomial);
 
 template <typename Word>
 std::uint64_t advance_crc(const CrcTables<Word>& tables, std::uint64_t crc, Bytes bytes) {
@@ -100,7 +101,7 @@ std::uint64_t advance_crc(const CrcTables<Word>& tables, std::uint64_t crc, Byte
   return crc;
 }
 
-/// Null for a CRC.
+/// Null for a kind that is not OpenSSL's.
 const EVP_MD* digest_of(ChecksumKind kind) {
   switch (kind) {
     case ChecksumKind::md5:
@@ -109,6 +110,8 @@ const EVP_MD* digest_of(ChecksumKind kind) {
       return EVP_sha1();
     case ChecksumKind::sha256:
       return EVP_sha256();
+    case ChecksumKind::sha512:
+      return EVP_sha512();
     default:
       return nullptr;
   }
@@ -119,7 +122,12 @@ const EVP_MD* digest_of(ChecksumKind kind) {
 ChecksumStream::ChecksumStream(ChecksumKind kind)
     : kind_(kind),
       crc_(kind == ChecksumKind::crc64nvme ? ~std::uint64_t{0} : ~std::uint32_t{0}),
-      context_(nullptr, EVP_MD_CTX_free) {
+      context_(nullptr, EVP_MD_CTX_free),
+      xxh64_(nullptr, [](XXH64_state_s* state) { XXH64_freeState(state); }) {
+  if (kind == ChecksumKind::xxhash64) {
+    xxh64_.reset(XXH64_createState());
+    XXH64_reset(xxh64_.get(), 0);
+  }
   const EVP_MD* digest = digest_of(kind);
   if (digest == nullptr) return;
   context_.reset(EVP_MD_CTX_new());
@@ -141,6 +149,13 @@ void ChecksumStream::update(Bytes bytes) {
     case ChecksumKind::crc64nvme:
       crc_ = advance_crc(kCrc64Nvme, crc_, bytes);
       break;
+    case ChecksumKind::xxhash64:
+      XXH64_update(xxh64_.get(), bytes.data(), bytes.size());
+      break;
+    case ChecksumKind::xxhash3:
+    case ChecksumKind::xxhash128:
+      xxh3_.update(bytes);
+      break;
     default:
       EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
   }
@@ -148,11 +163,44 @@ void ChecksumStream::update(Bytes bytes) {
 
 std::string ChecksumStream::finish() {
   if (kind_ == ChecksumKind::crc64nvme) return to_hex(~crc_);
+  if (kind_ == ChecksumKind::xxhash64) return to_hex(XXH64_digest(xxh64_.get()));
+  if (kind_ == ChecksumKind::xxhash3) return to_hex(xxh3_.digest64());
+  if (kind_ == ChecksumKind::xxhash128) return to_hex(xxh3_.digest());
   if (!context_) return fmt::format("{:08x}", ~static_cast<std::uint32_t>(crc_));
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
   return fmt::format("{:02x}", fmt::join(std::span(digest).first(size), ""));
+}
+
+Checksum checksum_of(ChecksumKind kind, Bytes bytes) {
+  ChecksumStream stream(kind);
+  stream.update(bytes);
+  return {kind, stream.finish()};
+}
+
+namespace {
+
+/// The product of two polynomials modulo that of the CRC. The highest bit is the coefficient of x^0.
+std::uint64_t multiply_crc64nvme(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  for (std::uint64_t bit = 1ULL << 63U; bit != 0; bit >>= 1U) {
+    if ((a & bit) != 0) product ^= b;
+    b = (b >> 1U) ^ ((b & 1U) != 0 ? kCrc64NvmePolynomial : 0);
+  }
+  return product;
+}
+
+}  // namespace
+
+std::uint64_t combine_crc64nvme(std::uint64_t first, std::uint64_t second, std::uint64_t second_size) {
+  std::uint64_t power = 1ULL << 55U;  // x^8: one byte
+  std::uint64_t shift = 1ULL << 63U;  // x^0
+  for (; second_size != 0; second_size >>= 1U) {
+    if ((second_size & 1U) != 0) shift = multiply_crc64nvme(shift, power);
+    power = multiply_crc64nvme(power, power);
+  }
+  return multiply_crc64nvme(first, shift) ^ second;
 }
 
 }  // namespace shardkit

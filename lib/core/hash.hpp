@@ -8,7 +8,8 @@
 
 #include "core/bytes.hpp"
 
-struct XXH3_state_s;   // of xxhash
+struct XXH3_state_s;  // of xxhash
+struct XXH64_state_s;
 struct evp_md_ctx_st;  // of OpenSSL
 
 namespace shardkit {
@@ -60,10 +61,12 @@ class Xxh3Stream {
 };
 
 /// Checksums of other programs: of object stores, and MD5 (RFC 1321) of wids indexes. CRCs are reflected, with all bits
-/// set at the start and inverted at the end: CRC-32 of gzip, CRC-32C of RFC 3720, CRC-64 of NVM Express.
-enum class ChecksumKind { crc32, crc32c, crc64nvme, md5, sha1, sha256 };
+/// set at the start and inverted at the end: CRC-32 of gzip, CRC-32C of RFC 3720, CRC-64 of NVM Express. XXH64 and XXH3
+/// with 64 and 128 bits have seed 0. The names are those of S3's headers.
+enum class ChecksumKind { crc32, crc32c, crc64nvme, md5, sha1, sha256, sha512, xxhash64, xxhash3, xxhash128 };
 constexpr auto enum_names(ChecksumKind) {
-  return std::to_array<std::string_view>({"crc32", "crc32c", "crc64nvme", "md5", "sha1", "sha256"});
+  return std::to_array<std::string_view>(
+      {"crc32", "crc32c", "crc64nvme", "md5", "sha1", "sha256", "sha512", "xxhash64", "xxhash3", "xxhash128"});
 }
 
 /// A checksum of a whole file.
@@ -86,7 +89,14 @@ class ChecksumStream {
  private:
   ChecksumKind kind_;
   std::uint64_t crc_;
-  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;  ///< null for a CRC
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;  ///< null unless OpenSSL has the algorithm
+  std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> xxh64_;    ///< null for others
+  Xxh3Stream xxh3_;
 };
+
+Checksum checksum_of(ChecksumKind kind, Bytes bytes);
+
+/// The CRC-64/NVME of bytes with the CRC `first`, followed by `second_size` bytes with the CRC `second`.
+std::uint64_t combine_crc64nvme(std::uint64_t first, std::uint64_t second, std::uint64_t second_size);
 
 }  // namespace shardkit

@@ -1,6 +1,8 @@
 #include "net/aws_xml.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>
@@ -59,13 +61,28 @@ std::string printable(std::string text) {
   return text;
 }
 
+/// The outermost element of an answer, which must be called `name`.
+pugi::xml_node root_of(const Document& document, const char* name, const std::string& url) {
+  if (document.fault() != nullptr) refuse(url, document.fault());
+  const pugi::xml_node root = document.root(name);
+  if (!root) refuse(url, fmt::format("the element {} is missing", name));
+  return root;
+}
+
+/// Whether more pages follow.
+bool is_truncated(const pugi::xml_node& root, const std::string& url) {
+  const std::string text = text_of(root, "IsTruncated");
+  if (text != "true" && text != "false") refuse(url, "IsTruncated is missing");
+  return text == "true";
+}
+
+constexpr const char* kNoToken = "it is not the last page but has no token for the next one";
+
 }  // namespace
 
 S3Listing read_listing(std::string_view xml, const std::string& url) {
   const Document document(xml);
-  if (document.fault() != nullptr) refuse(url, document.fault());
-  const pugi::xml_node root = document.root("ListBucketResult");
-  if (!root) refuse(url, "the element ListBucketResult is missing");
+  const pugi::xml_node root = root_of(document, "ListBucketResult", url);
   const bool is_encoded = text_of(root, "EncodingType") == "url";
   S3Listing listing;
   for (const pugi::xml_node& entry : root.children("Contents")) {
@@ -75,12 +92,55 @@ S3Listing read_listing(std::string_view xml, const std::string& url) {
     const std::string prefix = text_of(entry, "Prefix");
     listing.prefixes.push_back(is_encoded ? form_decode(prefix) : prefix);
   }
-  const std::string truncated = text_of(root, "IsTruncated");
-  if (truncated != "true" && truncated != "false") refuse(url, "IsTruncated is missing");
-  if (truncated == "false") return listing;
+  if (!is_truncated(root, url)) return listing;
   listing.next_token = text_of(root, "NextContinuationToken");  // never encoded, even with EncodingType
-  if (listing.next_token.empty()) refuse(url, "it is not the last page but has no token for the next one");
+  if (listing.next_token.empty()) refuse(url, kNoToken);
   return listing;
+}
+
+std::string read_upload_id(std::string_view xml, const std::string& url) {
+  const Document document(xml);
+  std::string id = text_of(root_of(document, "InitiateMultipartUploadResult", url), "UploadId");
+  if (id.empty()) refuse(url, "UploadId is missing");
+  return id;
+}
+
+S3Parts read_parts(std::string_view xml, const std::string& url) {
+  const Document document(xml);
+  const pugi::xml_node root = root_of(document, "ListPartsResult", url);
+  S3Parts page;
+  for (const pugi::xml_node& entry : root.children("Part")) {
+    const auto number = parse_count(text_of(entry, "PartNumber"));
+    const auto size = parse_count(text_of(entry, "Size"));
+    if (!number || !size) refuse(url, "a part has no PartNumber or Size");
+    const auto checksum = first_checksum([&](std::string_view kind) {
+      std::string name = "Checksum";
+      std::ranges::transform(kind, std::back_inserter(name), [](char c) { return c >= 'a' ? c - 'a' + 'A' : c; });
+      return std::string_view(entry.child_value(name.c_str()));
+    });
+    page.parts.push_back({*number, *size, text_of(entry, "ETag"), checksum, text_of(entry, "LastModified")});
+  }
+  if (!is_truncated(root, url)) return page;
+  page.next_marker = text_of(root, "NextPartNumberMarker");
+  if (page.next_marker.empty()) refuse(url, kNoToken);
+  return page;
+}
+
+S3Uploads read_uploads(std::string_view xml, const std::string& url) {
+  const Document document(xml);
+  const pugi::xml_node root = root_of(document, "ListMultipartUploadsResult", url);
+  const bool is_encoded = text_of(root, "EncodingType") == "url";
+  const auto key_in = [&](const pugi::xml_node& node, const char* name) {
+    return is_encoded ? form_decode(text_of(node, name)) : text_of(node, name);
+  };
+  S3Uploads page;
+  for (const pugi::xml_node& entry : root.children("Upload"))
+    page.uploads.push_back({key_in(entry, "Key"), text_of(entry, "UploadId"), text_of(entry, "Initiated")});
+  if (!is_truncated(root, url)) return page;
+  page.next_key = key_in(root, "NextKeyMarker");
+  page.next_id = text_of(root, "NextUploadIdMarker");
+  if (page.next_key.empty()) refuse(url, kNoToken);
+  return page;
 }
 
 S3ErrorBody read_error_body(std::string_view xml) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "io/object_store.hpp"
 #include "net/remote_store.hpp"
 
 /// The XML answers of S3 and STS ("ListObjectsV2", "Error responses", "AssumeRole" of their API references).
@@ -19,6 +20,26 @@ struct S3Listing {
 /// Throws Error{corrupt} for an invalid listing: broken XML, a missing element, an invalid size, a page that is not the
 /// last but has no token for the next one. `url` is for messages.
 S3Listing read_listing(std::string_view xml, const std::string& url);
+
+/// The UploadId of an answer to CreateMultipartUpload. Throws Error{corrupt} if it has none.
+std::string read_upload_id(std::string_view xml, const std::string& url);
+
+/// One page of the parts of an upload.
+struct S3Parts {
+  std::vector<io::UploadPart> parts;
+  std::string next_marker;  ///< empty on the last page
+};
+/// Throws Error{corrupt} like read_listing().
+S3Parts read_parts(std::string_view xml, const std::string& url);
+
+/// One page of the open uploads of a bucket. Names are whole keys.
+struct S3Uploads {
+  std::vector<io::OpenUpload> uploads;
+  std::string next_key;  ///< empty on the last page
+  std::string next_id;
+};
+/// Throws Error{corrupt} like read_listing().
+S3Uploads read_uploads(std::string_view xml, const std::string& url);
 
 /// The error in an answer; all members empty if it contains none that can be read.
 struct S3ErrorBody {

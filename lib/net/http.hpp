@@ -54,6 +54,11 @@ struct HttpRequest {
   bool may_use_netrc = false;
   /// Whether a connection that is much slower than others may be given up (SlowLimit).
   bool may_be_given_up = false;
+  /// Whether the answer may take minutes, while which nothing comes: the limit of a stalled connection does not apply.
+  bool may_take_long = false;
+  /// Another body instead, which is not copied and outlives the request. Its sender adds a checksum: a signature does
+  /// not cover it.
+  Bytes payload = {};
 };
 
 /// Status line and headers of an answer.

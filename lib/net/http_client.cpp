@@ -37,6 +37,7 @@ namespace {
 
 constexpr int kPollMs = 200;
 constexpr long kReadBufferBytes = 256L << 10U;
+constexpr long kUploadBufferBytes = 1L << 20U;
 constexpr long kLeastReadBufferBytes = 1024;  // of libcurl
 
 /// libcurl's own start-up, once per process and never undone: other threads may be using it until the end.
@@ -117,6 +118,7 @@ struct HttpPool::Transfer {
   StallWatch stall;
   StallWatch slow;
   std::uint64_t body_bytes = 0;
+  std::uint64_t sent_bytes = 0;
   std::string not_http = {};  ///< the start of an answer without headers
 
   void on_bytes(std::uint64_t bytes) {
@@ -202,6 +204,12 @@ class HttpPool::Connection {
   }
 
   const char* detail() const { return detail_.data(); }
+  /// Of the body of the request in progress.
+  std::uint64_t bytes_sent() const {
+    curl_off_t sent = 0;
+    curl_easy_getinfo(easy_, CURLINFO_SIZE_UPLOAD_T, &sent);
+    return static_cast<std::uint64_t>(sent);
+  }
   TransferFailure failure() const {
     TransferFailure failure;
     curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &failure.os_error);
@@ -252,8 +260,10 @@ class HttpPool::Connection {
     set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
     if (request.method == "HEAD") set(CURLOPT_NOBODY, 1L);
     if (request.method == "POST" || request.method == "PUT") {
-      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-      set(CURLOPT_POSTFIELDS, request.body.c_str());
+      const std::string_view body = request.payload.empty() ? request.body : as_text(request.payload);
+      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+      set(CURLOPT_POSTFIELDS, body.data());
+      if (body.size() > kUploadBufferBytes) set(CURLOPT_UPLOAD_BUFFERSIZE, kUploadBufferBytes);
     }
     if (!request.url.user.empty()) {
       set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
@@ -336,7 +346,11 @@ HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_he
                     StallWatch({0, options_.slow.window})};
   connection->prepare(request, options_, trust(request.url).get(), transfer);
   const system::Seconds start = system::system_clock().monotonic();
-  const auto fault = [&](system::Seconds waited) { return fault_of(request, transfer, waited); };
+  const auto fault = [&](system::Seconds waited) {
+    const std::uint64_t sent = connection->bytes_sent();
+    transfer.stall.on_bytes(sent - std::exchange(transfer.sent_bytes, sent));
+    return fault_of(request, transfer, waited);
+  };
   const auto code = connection->perform(fault, stop);
   if (!code) {
     throw Error(ErrorCode::cancelled, "interrupted while waiting for an answer", request.url.display());
@@ -379,7 +393,7 @@ std::shared_ptr<void> HttpPool::trust(const Url& url) {
 /// Why a connection is to be given up; empty if it is not.
 std::string HttpPool::fault_of(const HttpRequest& request, Transfer& transfer, system::Seconds waited) {
   const StallLimit& stall = options_.stall;
-  if (transfer.stall.waited(waited)) {
+  if (!request.may_take_long && transfer.stall.waited(waited)) {
     constexpr double kAlmostNothing = 1024;  // bytes
     if (transfer.stall.bytes() < kAlmostNothing)
       return fmt::format("almost no data arrived for {:.0f} s", stall.window.count());

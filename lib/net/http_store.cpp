@@ -83,7 +83,7 @@ class HttpStore final : public RemoteStore {
     const auto on_success = [](const HttpResponse& head) {
       return head.status == 206 && head.content_length() == 1 ? [](Bytes) {} : BodyWriter();
     };
-    const Answer answer = persist(request, on_success);
+    const Answer answer = persist(request, on_success, stop());
     const int status = answer.response.status;
     if (status == 404 || status == 410) return std::nullopt;
     if (status != 416 && answer.error) throw Error(*answer.error);

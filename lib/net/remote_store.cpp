@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/fields.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -93,6 +94,22 @@ std::string object_version(const HttpHeaders& headers) {
 
 namespace {
 
+struct ChecksumSize {
+  ChecksumKind kind;
+  std::size_t bytes;
+};
+/// The fastest first.
+constexpr std::array<ChecksumSize, 10> kChecksumSizes{{{ChecksumKind::xxhash128, 16},
+                                                       {ChecksumKind::xxhash3, 8},
+                                                       {ChecksumKind::xxhash64, 8},
+                                                       {ChecksumKind::crc64nvme, 8},
+                                                       {ChecksumKind::crc32c, 4},
+                                                       {ChecksumKind::crc32, 4},
+                                                       {ChecksumKind::sha256, 32},
+                                                       {ChecksumKind::sha512, 64},
+                                                       {ChecksumKind::sha1, 20},
+                                                       {ChecksumKind::md5, 16}}};
+
 /// Empty for anything but `size` bytes in base64.
 std::string hex_of_base64(std::string_view text, std::size_t size) {
   std::vector<unsigned char> bytes(text.size() / 4 * 3);
@@ -105,18 +122,27 @@ std::string hex_of_base64(std::string_view text, std::size_t size) {
 
 }  // namespace
 
-std::optional<Checksum> object_checksum(const HttpHeaders& headers) {
-  if (headers.get("x-amz-checksum-type") == "COMPOSITE") return std::nullopt;
-  constexpr std::array<std::pair<ChecksumKind, std::size_t>, 5> kinds{{{ChecksumKind::crc64nvme, 8},
-                                                                       {ChecksumKind::crc32c, 4},
-                                                                       {ChecksumKind::crc32, 4},
-                                                                       {ChecksumKind::sha256, 32},
-                                                                       {ChecksumKind::sha1, 20}}};
-  for (const auto& [kind, size] : kinds) {
-    const std::string_view value = headers.get(fmt::format("x-amz-checksum-{}", enum_name(kind)));
-    if (std::string digits = hex_of_base64(value, size); !digits.empty()) return Checksum{kind, std::move(digits)};
+std::string base64_of(const Checksum& checksum) {
+  std::vector<unsigned char> bytes(checksum.digits.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    parse_number(std::string_view(checksum.digits).substr(2 * i, 2), bytes[i], 16);
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(), static_cast<int>(bytes.size()));
+  text.pop_back();
+  return text;
+}
+
+std::optional<Checksum> first_checksum(const std::function<std::string_view(std::string_view kind)>& find) {
+  for (const auto& [kind, size] : kChecksumSizes) {
+    if (std::string digits = hex_of_base64(find(enum_name(kind)), size); !digits.empty())
+      return Checksum{kind, std::move(digits)};
   }
   return std::nullopt;
+}
+
+std::optional<Checksum> object_checksum(const HttpHeaders& headers) {
+  if (headers.get("x-amz-checksum-type") == "COMPOSITE") return std::nullopt;
+  return first_checksum([&](std::string_view kind) { return headers.get(fmt::format("x-amz-checksum-{}", kind)); });
 }
 
 void pin_version(HttpHeaders& headers, const std::string& version) {
@@ -160,9 +186,10 @@ RemoteStore::Answer RemoteStore::unanswered(const Error& error) {
   return {{}, verdict, error};
 }
 
-RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandler& on_success) {
-  for (Attempts attempts(retry(), stop());;) {
-    Answer answer = attempt(request, on_success, stop());
+RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandler& on_success,
+                                         const std::stop_token& stop) {
+  for (Attempts attempts(retry(), stop);;) {
+    Answer answer = attempt(request, on_success, stop);
     if (answer.verdict.remedy == RetryDecision::done || answer.verdict.remedy == RetryDecision::fatal) return answer;
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
   }

@@ -31,6 +31,11 @@ std::string object_version(const HttpHeaders& headers);
 /// The checksum of the whole object among x-amz-checksum-* headers; empty without one, and for one of parts.
 std::optional<Checksum> object_checksum(const HttpHeaders& headers);
 
+/// The first checksum in base64 among those that `find` returns for a kind ("crc64nvme"), which is empty for others.
+std::optional<Checksum> first_checksum(const std::function<std::string_view(std::string_view kind)>& find);
+/// As the headers of S3 contain it.
+std::string base64_of(const Checksum& checksum);
+
 /// Requests only that version, if HTTP allows it: If-Match for a strong ETag, If-Unmodified-Since for a date. (A weak
 /// ETag never matches: RFC 9110, 13.1.1. The version of the answer is compared in any case.)
 void pin_version(HttpHeaders& headers, const std::string& version);
@@ -41,7 +46,7 @@ void pin_version(HttpHeaders& headers, const std::string& version);
 /// Every call retries temporary failures (retry.hpp) and ends with its result or a final Error{not_found, denied,
 /// network, corrupt, unsupported} with the object; Error{cancelled} within 200 ms of a stop. Thread-safe: each call in
 /// flight has its own connection.
-class RemoteStore : public io::ObjectSource {
+class RemoteStore : public virtual io::ObjectSource {
  public:
   /// With as many requests as necessary: after a broken connection it continues where it ended.
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
@@ -61,7 +66,10 @@ class RemoteStore : public io::ObjectSource {
     std::string method = "GET";
     QueryParameters query = {};
     HttpHeaders headers = {};
-    bool may_be_given_up = false;  ///< as in HttpRequest
+    bool may_be_given_up = false;  ///< as in HttpRequest, like those below
+    std::string body = {};
+    Bytes payload = {};
+    bool may_take_long = false;
   };
 
   /// Outcome of one attempt. `error` is set unless the verdict is done.
@@ -80,7 +88,7 @@ class RemoteStore : public io::ObjectSource {
   static Answer unanswered(const Error& error);
 
   /// Retries until there is an answer that a retry would not change, and returns it.
-  Answer persist(const Request& request, const HeadHandler& on_success);
+  Answer persist(const Request& request, const HeadHandler& on_success, const std::stop_token& stop);
 
   /// Signs or otherwise completes a request to `request.url`. `own_host`: the originally requested host, the only one
   /// that gets credentials.

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "net/aws_profile.hpp"
 #include "net/aws_xml.hpp"
@@ -51,6 +52,7 @@ S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around)
   const auto region = first_of(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, setting_of(profile, "region"));
   if (!region.empty()) settings.region = region;
   settings.requester_pays = options.requester_pays;
+  settings.of_new_objects = options.of_new_objects;
   settings.virtual_hosts = options.virtual_hosts || setting_of(profile, "s3.addressing_style") == "virtual";
   const AwsProfile* services = profiles.find(services_section(setting_of(profile, "services")));
   const std::string for_s3 = setting_of(services, "s3.endpoint_url");
@@ -62,8 +64,11 @@ S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around)
 
 S3Settings google_settings(const S3Options& options) {
   return {options.region.empty() ? "auto" : options.region,
-          parse_endpoint(options.endpoint_url.empty() ? "https://storage.googleapis.com" : options.endpoint_url), "gs",
-          options.virtual_hosts, false};
+          parse_endpoint(options.endpoint_url.empty() ? "https://storage.googleapis.com" : options.endpoint_url),
+          "gs",
+          options.virtual_hosts,
+          false,
+          options.of_new_objects};
 }
 
 Url s3_url(const S3Settings& settings, const std::string& bucket, const std::string& key) {
@@ -90,6 +95,8 @@ namespace {
 
 constexpr std::size_t kLongestPage = 16UL << 20U;  // a thousand keys of 1024 bytes, each three characters, and more
 constexpr int kMostRegions = 3;
+constexpr const char* kChecksumType = "x-amz-checksum-type";
+constexpr const char* kFullObject = "FULL_OBJECT";
 constexpr std::int64_t kTolerableSkew = 2;  // seconds; less is no reason
 
 /// The same address, in the form that is signed.
@@ -105,11 +112,13 @@ void make_canonical(Url& url) {
   url.path = percent_encode_path(percent_decode(url.path));
 }
 
-const char* remedy_for(const S3ErrorBody& body, int status, bool is_anonymous) {
+const char* remedy_for(const std::string& method, const S3ErrorBody& body, int status, bool is_anonymous) {
   if (body.code == "SignatureDoesNotMatch" || body.code == "InvalidAccessKeyId") {
     return "; the keys are wrong for this store";
   }
   if (body.code == "InvalidObjectState") return "; it is archived and must be restored first";
+  if (status == 403 && (method == "PUT" || method == "POST")) return "; these credentials may not write it";
+  if (status == 403 && method == "DELETE") return "; these credentials may not delete objects";
   if (status == 403 && is_anonymous) return "; it may not be read without credentials (--anonymous), or does not exist";
   if (status == 403)
     return "; these credentials may not read it, or it does not exist and they may not list the bucket";
@@ -119,7 +128,7 @@ const char* remedy_for(const S3ErrorBody& body, int status, bool is_anonymous) {
 
 /// A wrong region is corrected from the store's answer, a wrong clock by the store's clock. Redirects (AIStore's 307)
 /// are followed here: another host gets neither signature nor token, only what its address contains.
-class S3Store final : public RemoteStore {
+class S3Store final : public RemoteStore, public io::ObjectStore {
  public:
   S3Store(S3Location folder, S3Settings settings, std::shared_ptr<CredentialCache> credentials, StoreAccess access)
       : RemoteStore(std::move(access)),
@@ -163,11 +172,115 @@ class S3Store final : public RemoteStore {
     return names;
   }
 
+  std::optional<io::ObjectInfo> find(const std::string& name) override { return look_up(name, stop()); }
+
+  bool knows_checksums() const override { return bucket_address_.starts_with("s3:"); }
+
+  io::Written put(const std::string& name, Bytes bytes, const io::ObjectProof& proof, bool may_replace,
+                  const std::stop_token& stop) override {
+    Request request{key_of(name), "PUT", {}, settings().of_new_objects};
+    request.payload = bytes;
+    if (proof.checksum) add_checksum(request.headers, *proof.checksum);
+    return create(std::move(request), name, proof, !may_replace, stop);
+  }
+
+  std::string begin(const std::string& name, ChecksumKind kind, const std::stop_token& stop) override {
+    Request request{key_of(name), "POST", {{"uploads", ""}}, settings().of_new_objects};
+    if (kind == ChecksumKind::crc64nvme) {
+      request.headers.add("x-amz-checksum-algorithm", "CRC64NVME");
+      request.headers.add(kChecksumType, kFullObject);
+    }
+    return ask(request, stop, &read_upload_id);
+  }
+
+  std::optional<io::UploadPart> send(const io::OpenUpload& upload, std::uint64_t number, Bytes bytes,
+                                     const Checksum& checksum, const std::stop_token& stop) override {
+    Request request = of_upload(upload, "PUT");
+    request.query.emplace_back("partNumber", fmt::format("{}", number));
+    request.payload = bytes;
+    add_checksum(request.headers, checksum);
+    const Answer answer = persist(request, &ignore_body, stop);
+    if (answer.response.status == 404 && answer.error) {
+      if (find_upload(upload, stop)) throw Error(*answer.error);
+      return std::nullopt;
+    }
+    if (answer.error) throw Error(*answer.error);
+    return io::UploadPart{number, bytes.size(), std::string(answer.response.headers.get("etag")), checksum};
+  }
+
+  std::vector<io::UploadPart> parts(const io::OpenUpload& upload, const std::stop_token& stop) override {
+    return find_upload(upload, stop).value_or(std::vector<io::UploadPart>());
+  }
+
+  io::Written finish(const io::OpenUpload& upload, const std::vector<io::UploadPart>& parts,
+                     const io::ObjectProof& proof, const std::stop_token& stop) override {
+    Request request = of_upload(upload, "POST");
+    request.may_take_long = true;
+    request.body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+    for (const io::UploadPart& part : parts) {
+      const bool has_crc = proof.checksum && part.checksum;
+      request.body += fmt::format(
+          "<Part><PartNumber>{}</PartNumber><ETag>{}</ETag>{}</Part>", part.number, part.version,
+          has_crc ? fmt::format("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", base64_of(*part.checksum)) : "");
+    }
+    request.body += "</CompleteMultipartUpload>";
+    if (proof.checksum) {
+      add_checksum(request.headers, *proof.checksum);
+      request.headers.add(kChecksumType, kFullObject);
+    }
+    return create(std::move(request), upload.name, proof, true, stop);
+  }
+
+  void abandon(const io::OpenUpload& upload, const std::stop_token& stop) override {
+    erase(of_upload(upload, "DELETE"), stop);
+  }
+
+  void remove(const std::string& name, const std::stop_token& stop) override { erase({key_of(name), "DELETE"}, stop); }
+
+  std::vector<io::OpenUpload> uploads(const std::stop_token& stop) override {
+    std::vector<io::OpenUpload> found;
+    for (S3Uploads page;;) {
+      Request request{"", "GET", {{"uploads", ""}, {"encoding-type", "url"}}};
+      if (!prefix_.empty()) request.query.emplace_back("prefix", prefix_);
+      if (!page.next_key.empty()) request.query.emplace_back("key-marker", page.next_key);
+      if (!page.next_id.empty()) request.query.emplace_back("upload-id-marker", page.next_id);
+      page = ask(request, stop, &read_uploads);
+      for (io::OpenUpload& upload : page.uploads) {
+        if (!upload.name.starts_with(prefix_)) continue;
+        upload.name.erase(0, prefix_.size());
+        found.push_back(std::move(upload));
+      }
+      if (page.next_key.empty()) return found;
+    }
+  }
+
+ private:
+  std::string key_of(const std::string& name) const override { return prefix_ + name; }
+  std::string address_of_key(const std::string& key) const { return bucket_address_ + '/' + key; }
+  std::string folder_prefix(const std::string& folder) const {
+    return folder.empty() ? prefix_ : prefix_ + folder + '/';
+  }
+
+  static BodyWriter ignore_body(const HttpResponse& /*head*/) {
+    return [](Bytes) {};
+  }
+
+  static void add_checksum(HttpHeaders& headers, const Checksum& checksum) {
+    const bool is_md5 = checksum.kind == ChecksumKind::md5;
+    headers.add(is_md5 ? "Content-MD5" : fmt::format("x-amz-checksum-{}", enum_name(checksum.kind)),
+                base64_of(checksum));
+  }
+
+  Request of_upload(const io::OpenUpload& upload, const std::string& method) const {
+    return {key_of(upload.name), method, {{"uploadId", upload.id}}};
+  }
+
   /// By HEAD. A refusal is repeated with GET for the reason, which HEAD cannot contain.
-  std::optional<io::ObjectInfo> find(const std::string& name) override {
+  std::optional<io::ObjectInfo> look_up(const std::string& name, const std::stop_token& stop) {
     Request request{key_of(name), "HEAD"};
     if (knows_checksums()) request.headers.add("x-amz-checksum-mode", "ENABLED");
-    const Answer answer = persist(request, [](const HttpResponse&) { return BodyWriter(); });
+    const Answer answer = persist(
+        request, [](const HttpResponse&) { return BodyWriter(); }, stop);
     if (answer.response.status == 404) return std::nullopt;
     if (answer.error) throw Error(*answer.error);
     const HttpHeaders& headers = answer.response.headers;
@@ -177,13 +290,110 @@ class S3Store final : public RemoteStore {
     throw Error(ErrorCode::corrupt, At{address}, "'{}': the store does not report its size", address);
   }
 
-  bool knows_checksums() const override { return bucket_address_.starts_with("s3:"); }
+  /// Its parts; empty if it no longer exists.
+  std::optional<std::vector<io::UploadPart>> find_upload(const io::OpenUpload& upload, const std::stop_token& stop) {
+    std::vector<io::UploadPart> found;
+    for (std::string marker;;) {
+      Request request = of_upload(upload, "GET");
+      if (!marker.empty()) request.query.emplace_back("part-number-marker", marker);
+      S3Parts page;
+      try {
+        page = ask(request, stop, &read_parts);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_found) throw;
+        return std::nullopt;
+      }
+      std::ranges::move(page.parts, std::back_inserter(found));
+      if (page.next_marker.empty() || page.next_marker == marker) return found;
+      marker = page.next_marker;
+    }
+  }
 
- private:
-  std::string key_of(const std::string& name) const override { return prefix_ + name; }
-  std::string address_of_key(const std::string& key) const { return bucket_address_ + '/' + key; }
-  std::string folder_prefix(const std::string& folder) const {
-    return folder.empty() ? prefix_ : prefix_ + folder + '/';
+  void erase(const Request& request, const std::stop_token& stop) {
+    const Answer answer = persist(request, &ignore_body, stop);
+    if (answer.error && answer.response.status != 404) throw Error(*answer.error);
+  }
+
+  /// What an object shows about the bytes that were to be written.
+  enum class Evidence { other, none, same };
+  static Evidence compare(const io::ObjectInfo& found, const io::ObjectProof& proof) {
+    if (found.size != proof.size) return Evidence::other;
+    if (proof.checksum && found.checksum && found.checksum->kind == proof.checksum->kind)
+      return found.checksum == proof.checksum ? Evidence::same : Evidence::other;
+    if (proof.version.empty()) return Evidence::none;
+    return found.version == proof.version ? Evidence::same : Evidence::other;
+  }
+
+  /// Sends a request that creates an object until the object shows what came of it: the answer may be lost, and one
+  /// with status 200 may contain an error. A store without conditions gets none.
+  io::Written create(Request request, const std::string& name, const io::ObjectProof& proof, bool must_be_new,
+                     const std::stop_token& stop) {
+    const bool is_upload = request.method == "POST";
+    for (Attempts attempts(retry(), stop);;) {
+      const bool has_condition = must_be_new && has_conditions_;
+      if (has_condition) request.headers.set("If-None-Match", "*");
+      std::string text;
+      Answer answer = attempt(request, collect_body(text, kLongestPage), stop);
+      const int status = answer.response.status;
+      if (has_condition && status == 501) {
+        has_conditions_ = false;
+        request.headers.remove("If-None-Match");
+        continue;
+      }
+      if (!answer.error) take_error(request, text, answer);
+      if (is_certain(answer, is_upload)) throw Error(*answer.error);
+      if (status == 409 && is_upload) return io::Written::lost;
+      const auto found = look_up(name, stop);
+      const Evidence evidence = found ? compare(*found, proof) : Evidence::other;
+      if (evidence == Evidence::same || (evidence == Evidence::none && !answer.error)) return io::Written::done;
+      if (status == 412) return io::Written::exists;
+      if (status == 404) return found ? io::Written::exists : io::Written::lost;
+      if (!answer.error) refuse_other_bytes(name);
+      if (status == 409) answer.verdict = {RetryDecision::retry, ErrorCode::conflict, false};
+      attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
+    }
+  }
+
+  /// Whether a refusal says that nothing was written, and nothing will be.
+  static bool is_certain(const Answer& answer, bool is_upload) {
+    const int status = answer.response.status;
+    return answer.error && answer.verdict.remedy == RetryDecision::fatal && status != 409 && status != 412 &&
+           !(status == 404 && is_upload);
+  }
+
+  [[noreturn]] void refuse_other_bytes(const std::string& name) const {
+    const std::string address = address_of(name);
+    throw Error(ErrorCode::corrupt, At{address},
+                "'{}': the store accepted the object but reports another size or checksum; run the same command again",
+                address);
+  }
+
+  /// An error in the body of a success.
+  void take_error(const Request& request, const std::string& text, Answer& answer) const {
+    const S3ErrorBody body = read_error_body(text);
+    if (body.code.empty()) return;
+    answer.verdict = judge(answer.response.status, body.code);
+    answer.error = error_of(request, answer.response.status, body, answer.verdict);
+  }
+
+  /// What `read` makes of the body of a success. A body that is broken, or contains an error, is requested again like a
+  /// failed request.
+  template <class Parsed>
+  Parsed ask(const Request& request, const std::stop_token& stop,
+             Parsed (*read)(std::string_view text, const std::string& url)) {
+    for (Attempts attempts(retry(), stop);;) {
+      std::string text;
+      Answer answer = persist(request, collect_body(text, kLongestPage), stop);
+      if (answer.error) throw Error(*answer.error);
+      try {
+        return read(text, bucket_address_);
+      } catch (const Error& broken) {
+        answer.verdict = {RetryDecision::retry, ErrorCode::corrupt, false};
+        answer.error = broken;
+        take_error(request, text, answer);
+      }
+      attempts.failed(*answer.error, answer.verdict);
+    }
   }
 
   /// By ListObjectsV2, a thousand keys a page, in the order of their bytes. With a `delimiter`, keys that contain it
@@ -196,7 +406,7 @@ class S3Store final : public RemoteStore {
       if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
       if (!delimiter.empty()) request.query.emplace_back("delimiter", delimiter);
       if (!token.empty()) request.query.emplace_back("continuation-token", token);
-      S3Listing listing = list_page(request);
+      S3Listing listing = ask(request, stop(), &read_listing);
       each(listing);
       if (listing.next_token.empty()) return;
       if (listing.next_token == token) {
@@ -260,6 +470,9 @@ class S3Store final : public RemoteStore {
     message.headers = request.headers;
     if (settings.requester_pays) message.headers.add("x-amz-request-payer", "requester");
     message.may_be_given_up = request.may_be_given_up;
+    message.may_take_long = request.may_take_long;
+    message.body = request.body;
+    message.payload = request.payload;
     const auto complete = [&](HttpRequest& next, bool own_host) {
       if (own_host && result.credentials) sign(next, result);
     };
@@ -300,7 +513,8 @@ class S3Store final : public RemoteStore {
     const std::string at = now.endpoint ? fmt::format(" at '{}'", now.endpoint->display()) : "";
     return Error(verdict.code,
                  fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
-                             body.message.empty() ? "" : ": ", body.message, remedy_for(body, status, !credentials_)),
+                             body.message.empty() ? "" : ": ", body.message,
+                             remedy_for(request.method, body, status, !credentials_)),
                  name);
   }
 
@@ -324,25 +538,6 @@ class S3Store final : public RemoteStore {
     return std::abs(skew - used) > kTolerableSkew;
   }
 
-  /// A page that is broken, or contains an error despite status 200, is requested again like a failed request.
-  S3Listing list_page(const Request& request) {
-    for (Attempts attempts(retry(), stop());;) {
-      std::string text;
-      Answer answer = persist(request, collect_body(text, kLongestPage));
-      if (answer.error) throw Error(*answer.error);
-      try {
-        return read_listing(text, bucket_address_);
-      } catch (const Error& broken) {
-        const S3ErrorBody body = read_error_body(text);
-        AnswerVerdict verdict = judge(answer.response.status, body.code);
-        if (body.code.empty()) verdict = {RetryDecision::retry, ErrorCode::corrupt, false};
-        answer.error = body.code.empty() ? broken : error_of(request, answer.response.status, body, verdict);
-        answer.verdict = verdict;
-      }
-      attempts.failed(*answer.error, answer.verdict);
-    }
-  }
-
   S3Settings settings() const {
     const std::scoped_lock lock(mutex_);
     return settings_;
@@ -355,13 +550,14 @@ class S3Store final : public RemoteStore {
   const std::shared_ptr<CredentialCache> credentials_;
   mutable std::mutex mutex_;
   S3Settings settings_;
+  std::atomic<bool> has_conditions_ = true;     ///< the store knows If-None-Match
   std::atomic<std::int64_t> skew_seconds_ = 0;  ///< offset of the store's clock
 };
 
 }  // namespace
 
-std::unique_ptr<io::ObjectSource> s3_store(S3Location folder, S3Settings settings,
-                                           std::shared_ptr<CredentialCache> credentials, StoreAccess access) {
+std::unique_ptr<io::ObjectStore> s3_store(S3Location folder, S3Settings settings,
+                                          std::shared_ptr<CredentialCache> credentials, StoreAccess access) {
   return std::make_unique<S3Store>(std::move(folder), std::move(settings), std::move(credentials), std::move(access));
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "io/object_store.hpp"
 #include "net/credential_providers.hpp"
 #include "net/credentials.hpp"
 #include "net/remote_store.hpp"
@@ -19,6 +20,7 @@ struct S3Options {
   bool anonymous = false;
   bool virtual_hosts = false;
   bool requester_pays = false;
+  HttpHeaders of_new_objects = {};  ///< sent when an object is created: its storage class, encryption, owner's wishes
 };
 
 /// Where buckets are.
@@ -28,6 +30,7 @@ struct S3Settings {
   std::string scheme = "s3";
   bool virtual_hosts = false;   ///< at the endpoint, each bucket has its own host: BUCKET.HOST
   bool requester_pays = false;  ///< the owner of the credentials pays
+  HttpHeaders of_new_objects = {};
 };
 
 /// The options, completed: region by AWS_REGION, AWS_DEFAULT_REGION, the profile; endpoint by AWS_ENDPOINT_URL_S3,
@@ -45,7 +48,7 @@ Url s3_url(const S3Settings& settings, const std::string& bucket, const std::str
 /// The objects below `folder.key` in a bucket, or access point, of AWS S3 or a compatible store: "train" and "train/"
 /// are the same folder. Objects whose names end in '/', which consoles make to show empty folders, are left out of
 /// list(). `credentials` null: anonymous.
-std::unique_ptr<io::ObjectSource> s3_store(S3Location folder, S3Settings settings,
-                                           std::shared_ptr<CredentialCache> credentials, StoreAccess access);
+std::unique_ptr<io::ObjectStore> s3_store(S3Location folder, S3Settings settings,
+                                          std::shared_ptr<CredentialCache> credentials, StoreAccess access);
 
 }  // namespace shardkit::net

@@ -96,7 +96,7 @@ std::string sha256_hex(std::string_view text) {
 void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& scope, system::WallTime time) {
   const std::string timestamp = system::amz_timestamp(time);
   const std::string day = timestamp.substr(0, 8);
-  const std::string body_hash = sha256_hex(request.body);
+  const std::string body_hash = request.payload.empty() ? sha256_hex(request.body) : "UNSIGNED-PAYLOAD";
   HttpHeaders& headers = request.headers;
   for (const char* name : {kAuthorization, kToken, kContentHash}) headers.remove(name);
   headers.set(kDate, timestamp);

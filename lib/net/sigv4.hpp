@@ -51,9 +51,9 @@ struct SigningScope {
   std::string service = "s3";
 };
 
-/// Adds X-Amz-Date, X-Amz-Content-Sha256 (of the body; only for s3), X-Amz-Security-Token and Authorization to the
-/// headers of `request`, and replaces those of an earlier attempt. Signs all headers there, and Host. The query of the
-/// URL must already be canonical (canonical_query()).
+/// Adds X-Amz-Date, X-Amz-Content-Sha256 (of the body, not of a payload; only for s3), X-Amz-Security-Token and
+/// Authorization to the headers of `request`, and replaces those of an earlier attempt. Signs all headers there, and
+/// Host. The query of the URL must already be canonical (canonical_query()).
 void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& scope, system::WallTime time);
 
 }  // namespace shardkit::net

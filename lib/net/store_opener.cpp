@@ -21,13 +21,18 @@ Source open_web(StoreOpener& opener, const std::string& address, const std::stop
   return opener.open(parse_url(address), stop);
 }
 
-Source open_bucket(StoreOpener& opener, const std::string& address, const std::stop_token& stop) {
+std::unique_ptr<io::ObjectStore> open_bucket(StoreOpener& opener, const std::string& address,
+                                             const std::stop_token& stop) {
   CloudEnvironment around = machine_surroundings(*opener.http());
   around.on_retry = opener.options().retry.on_retry;
   const bool is_google = has_scheme(address, "gs://");
   const S3Options& options = opener.options().s3;
   return s3_store(parse_s3_location(address), is_google ? google_settings(options) : s3_settings(options, around),
                   opener.credentials(around, is_google), {opener.http(), opener.options().retry, stop});
+}
+
+Source open_bucket_to_read(StoreOpener& opener, const std::string& address, const std::stop_token& stop) {
+  return open_bucket(opener, address, stop);
 }
 
 /// Keys for Google may be in the variables for S3 too. Services of AWS have none for it.
@@ -37,10 +42,10 @@ CredentialChain google_chain(const CloudEnvironment& around, const std::string& 
 }
 
 constexpr std::array<StoreScheme, 4> kStoreSchemes{{
-    {"http", true, nullptr, open_web},
-    {"https", true, nullptr, open_web},
-    {"s3", false, parse_s3_location, open_bucket},
-    {"gs", false, parse_s3_location, open_bucket},
+    {"http", true, nullptr, open_web, nullptr},
+    {"https", true, nullptr, open_web, nullptr},
+    {"s3", false, parse_s3_location, open_bucket_to_read, open_bucket},
+    {"gs", false, parse_s3_location, open_bucket_to_read, open_bucket},
 }};
 
 }  // namespace
@@ -83,6 +88,13 @@ void StoreOpener::trust(const Url& url) {
 std::unique_ptr<io::ObjectSource> StoreOpener::open(const std::string& address, const std::stop_token& stop) {
   if (const StoreScheme* scheme = find_store_scheme(address)) return scheme->open(*this, address, stop);
   throw usage_error("'{}' is not an address of a store; use s3://bucket/key, gs://bucket/key or http(s)://host/path",
+                    without_secrets(address));
+}
+
+std::unique_ptr<io::ObjectStore> StoreOpener::open_to_write(const std::string& address, const std::stop_token& stop) {
+  const StoreScheme* scheme = find_store_scheme(address);
+  if (scheme != nullptr && scheme->open_to_write != nullptr) return scheme->open_to_write(*this, address, stop);
+  throw usage_error("'{}' is not an address that can be written to; give s3://bucket/prefix or gs://bucket/prefix",
                     without_secrets(address));
 }
 

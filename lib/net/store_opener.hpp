@@ -37,6 +37,9 @@ struct StoreScheme {
   S3Location (*parse)(std::string_view address) = nullptr;
   std::unique_ptr<io::ObjectSource> (*open)(StoreOpener& opener, const std::string& address,
                                             const std::stop_token& stop) = nullptr;
+  /// Null for a store that is only read.
+  std::unique_ptr<io::ObjectStore> (*open_to_write)(StoreOpener& opener, const std::string& address,
+                                                    const std::stop_token& stop) = nullptr;
 };
 
 /// The row for an address, by its scheme in any case; null for an unknown one.
@@ -53,6 +56,9 @@ class StoreOpener {
   /// for other addresses.
   std::unique_ptr<io::ObjectSource> open(const std::string& address, const std::stop_token& stop = {});
   std::unique_ptr<io::ObjectSource> open(const Url& url, const std::stop_token& stop = {});
+
+  /// The same, to write there. Throws Error{usage} also for stores that are only read.
+  std::unique_ptr<io::ObjectStore> open_to_write(const std::string& address, const std::stop_token& stop = {});
 
   /// From now on the token is sent to the server of this URL: the user named it. Without TLS only on this machine.
   void trust(const Url& url);

@@ -1,0 +1,364 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/fields.hpp"
+#include "core/hash.hpp"
+#include "io/object_writer.hpp"
+#include "net/http_client.hpp"
+#include "net/remote_store.hpp"
+#include "net/s3_fixture.hpp"
+#include "net/s3_store.hpp"
+#include "net/url.hpp"
+#include "support/fake_clock.hpp"
+#include "support/fault_server.hpp"
+
+namespace shardkit_test {
+
+/// How a store breaks a request that writes.
+enum class WriteFault {
+  none,
+  busy,          ///< 503 SlowDown
+  dropped,       ///< no answer, nothing done
+  lost,          ///< done, but no answer
+  failed_after,  ///< done, but 500
+  error_in_200,  ///< not done; status 200 and an error in the body
+  error_after,   ///< done; status 200 and an error in the body
+  expired,       ///< ExpiredToken
+  skewed,        ///< RequestTimeTooSkewed
+  conflict,      ///< 409, and the upload is gone
+  damaged,       ///< other bytes are stored
+  denied,        ///< 403
+};
+
+/// A bucket, called "bucket", that can be written: whole objects, uploads in parts, conditions, checksums. Listings of
+/// parts and uploads have two entries a page.
+class BucketServer {
+ public:
+  struct Object {
+    std::string bytes;
+    std::string etag;
+    std::string checksum_header = {};  ///< lines of headers
+  };
+
+  /// What this store knows; to be set before the first request.
+  std::set<std::string> checksums{"xxhash128", "crc64nvme"};
+  bool has_conditions = true;
+  bool has_composite_checksums = false;
+  bool has_own_etags = false;  ///< as of a store that encrypts
+
+  /// Decides about each request that writes. Empty: no faults.
+  void set_fault(std::function<WriteFault(const ServedRequest&)> fault) {
+    const std::scoped_lock lock(mutex_);
+    fault_ = std::move(fault);
+  }
+
+  std::map<std::string, Object> objects() const {
+    const std::scoped_lock lock(mutex_);
+    return objects_;
+  }
+  std::string bytes(const std::string& key) const { return objects().at(key).bytes; }
+  void put(const std::string& key, const std::string& bytes) {
+    const std::scoped_lock lock(mutex_);
+    objects_[key] = {bytes, fmt::format("\"{}\"", md5(bytes))};
+  }
+  void erase(const std::string& key) {
+    const std::scoped_lock lock(mutex_);
+    objects_.erase(key);
+  }
+  std::size_t open_uploads() const {
+    const std::scoped_lock lock(mutex_);
+    return uploads_.size();
+  }
+  std::vector<ServedRequest> requests() const { return server_.requests(); }
+  /// Requests of that method whose target contains `text`.
+  std::size_t count(const std::string& method, const std::string& text) const {
+    const auto all = requests();
+    return static_cast<std::size_t>(std::ranges::count_if(all, [&](const ServedRequest& request) {
+      return request.method == method && request.target.find(text) != std::string::npos;
+    }));
+  }
+
+  /// A client, whose waits take no time.
+  std::unique_ptr<shardkit::io::ObjectStore> store(const std::string& folder = {},
+                                                   const shardkit::net::HttpHeaders& of_new_objects = {}) {
+    shardkit::net::S3Settings settings;
+    settings.endpoint = shardkit::net::parse_url(server_.url());
+    settings.of_new_objects = of_new_objects;
+    shardkit::net::RetryOptions retry;
+    retry.clock = &clock_;
+    retry.random = [] { return 0.5; };
+    retry.on_retry = [this](const shardkit::net::RetryEvent&) { ++retries; };
+    auto credentials =
+        std::make_shared<shardkit::net::CredentialCache>(shardkit::net::CredentialChain{numbered_keys(true)}, clock_);
+    return shardkit::net::s3_store({"bucket", folder}, settings, std::move(credentials),
+                                   {std::make_shared<shardkit::net::HttpPool>(shardkit::net::HttpOptions{}), retry});
+  }
+
+  std::atomic<int> retries = 0;
+
+ private:
+  struct Upload {
+    std::string key;
+    std::string checksum;  ///< kind
+    std::map<std::uint64_t, Object> parts;
+  };
+  struct Reply {
+    int status = 200;
+    std::string headers = {};
+    std::string body = {};
+  };
+
+  static std::string md5(std::string_view bytes) {
+    return shardkit::checksum_of(shardkit::ChecksumKind::md5, shardkit::as_bytes(bytes)).digits;
+  }
+  static Reply error(int status, const std::string& code, const std::string& headers = {}) {
+    return {status, headers, fmt::format("<Error><Code>{}</Code></Error>", code)};
+  }
+  static std::string query_value(const std::string& target, const std::string& name) {
+    for (std::size_t at = target.find('?'); at < target.size();) {
+      const std::size_t end = std::min(target.find('&', at + 1), target.size());
+      const std::string pair = target.substr(at + 1, end - at - 1);
+      if (pair.starts_with(name + "=")) return shardkit::net::percent_decode(pair.substr(name.size() + 1));
+      at = end;
+    }
+    return "";
+  }
+  static bool has(const ServedRequest& request, const std::string& name) {
+    return request.target.find("?" + name + "=") != std::string::npos ||
+           request.target.find("&" + name + "=") != std::string::npos;
+  }
+
+  /// The checksums of a request, or an error for a wrong one.
+  std::optional<Reply> take_checksums(const ServedRequest& request, Object& object) const {
+    for (const auto kind : {shardkit::ChecksumKind::xxhash128, shardkit::ChecksumKind::crc64nvme}) {
+      const std::string name(shardkit::enum_name(kind));
+      const std::string value = request.header("x-amz-checksum-" + name);
+      if (value.empty() || !checksums.contains(name)) continue;
+      const auto right = shardkit::checksum_of(kind, shardkit::as_bytes(std::string_view(object.bytes)));
+      if (value != shardkit::net::base64_of(right)) return error(400, "BadDigest");
+      object.checksum_header = fmt::format("x-amz-checksum-{}: {}\r\n", name, value);
+    }
+    const std::string sent = request.header("content-md5");
+    const shardkit::Checksum right{shardkit::ChecksumKind::md5, md5(object.bytes)};
+    if (!sent.empty() && sent != shardkit::net::base64_of(right)) return error(400, "BadDigest");
+    object.etag = fmt::format("\"{}\"", has_own_etags ? md5(object.bytes + "secret") : md5(object.bytes));
+    return std::nullopt;
+  }
+
+  Reply put_object(const std::string& key, const ServedRequest& request) {
+    if (has_conditions && request.header("if-none-match") == "*" && objects_.contains(key))
+      return error(412, "PreconditionFailed");
+    if (!has_conditions && !request.header("if-none-match").empty()) return error(501, "NotImplemented");
+    Object object{request.body, ""};
+    if (const auto wrong = take_checksums(request, object)) return *wrong;
+    objects_[key] = object;
+    return {200, fmt::format("ETag: {}\r\n", object.etag)};
+  }
+
+  Reply begin(const std::string& key, const ServedRequest& request) {
+    const std::string id = fmt::format("upload+{}", ++last_id_);
+    uploads_[id] = {key, request.header("x-amz-checksum-algorithm"), {}};
+    return {200, "",
+            fmt::format("<InitiateMultipartUploadResult><UploadId>{}</UploadId>"
+                        "</InitiateMultipartUploadResult>",
+                        id)};
+  }
+
+  Reply put_part(Upload& upload, const ServedRequest& request) {
+    Object part{request.body, ""};
+    if (const auto wrong = take_checksums(request, part)) return *wrong;
+    upload.parts[std::stoull(query_value(request.target, "partNumber"))] = part;
+    return {200, fmt::format("ETag: {}\r\n", part.etag)};
+  }
+
+  Reply finish(const std::string& id, const ServedRequest& request) {
+    const Upload& upload = uploads_.at(id);
+    if (has_conditions && request.header("if-none-match") == "*" && objects_.contains(upload.key))
+      return error(412, "PreconditionFailed");
+    if (!has_conditions && !request.header("if-none-match").empty()) return error(501, "NotImplemented");
+    Object object;
+    std::vector<shardkit::io::UploadPart> parts;
+    for (const auto& [number, part] : upload.parts) {
+      if (request.body.find(fmt::format("<PartNumber>{}</PartNumber><ETag>{}</ETag>", number, part.etag)) ==
+          std::string::npos)
+        continue;
+      object.bytes += part.bytes;
+      parts.push_back({number, part.bytes.size(), part.etag});
+    }
+    object.etag = has_own_etags ? "\"own-1\"" : shardkit::io::version_of_parts(parts);
+    if (!upload.checksum.empty() && checksums.contains("crc64nvme")) {
+      const auto crc =
+          shardkit::checksum_of(shardkit::ChecksumKind::crc64nvme, shardkit::as_bytes(std::string_view(object.bytes)));
+      if (request.header("x-amz-checksum-crc64nvme") != shardkit::net::base64_of(crc)) return error(400, "BadDigest");
+      object.checksum_header =
+          fmt::format("x-amz-checksum-crc64nvme: {}\r\nx-amz-checksum-type: {}\r\n", shardkit::net::base64_of(crc),
+                      has_composite_checksums ? "COMPOSITE" : "FULL_OBJECT");
+    }
+    objects_[upload.key] = object;
+    uploads_.erase(id);
+    return {200, "", "<CompleteMultipartUploadResult/>"};
+  }
+
+  Reply list_parts(const Upload& upload, const ServedRequest& request) const {
+    const std::string marker = query_value(request.target, "part-number-marker");
+    std::string body;
+    int entries = 0;
+    std::uint64_t last = 0;
+    for (const auto& [number, part] : upload.parts) {
+      if (!marker.empty() && number <= std::stoull(marker)) continue;
+      if (++entries > 2) break;
+      last = number;
+      const std::size_t value = part.checksum_header.find("crc64nvme: ");
+      const std::string crc = value == std::string::npos
+                                  ? ""
+                                  : part.checksum_header.substr(value + 11, part.checksum_header.size() - value - 13);
+      body += fmt::format(
+          "<Part><PartNumber>{}</PartNumber><Size>{}</Size><ETag>{}</ETag><ChecksumCRC64NVME>{}"
+          "</ChecksumCRC64NVME><LastModified>2023-11-14T22:00:00.000Z</LastModified></Part>",
+          number, part.bytes.size(), part.etag, crc);
+    }
+    return {200, "",
+            fmt::format("<ListPartsResult>{}<IsTruncated>{}</IsTruncated><NextPartNumberMarker>{}"
+                        "</NextPartNumberMarker></ListPartsResult>",
+                        body, entries > 2, last)};
+  }
+
+  Reply list_uploads(const ServedRequest& request) const {
+    const std::string after = query_value(request.target, "upload-id-marker");
+    const std::string prefix = query_value(request.target, "prefix");
+    std::string body;
+    int entries = 0;
+    std::string last_key;
+    std::string last_id;
+    for (const auto& [id, upload] : uploads_) {
+      if (id <= after || !upload.key.starts_with(prefix)) continue;
+      if (++entries > 2) break;
+      last_key = upload.key;
+      last_id = id;
+      body += fmt::format(
+          "<Upload><Key>{}</Key><UploadId>{}</UploadId><Initiated>2023-11-14T21:00:00.000Z</Initiated>"
+          "</Upload>",
+          shardkit::net::percent_encode(upload.key), id);
+    }
+    return {200, "",
+            fmt::format("<ListMultipartUploadsResult><EncodingType>url</EncodingType>{}<IsTruncated>{}"
+                        "</IsTruncated><NextKeyMarker>{}</NextKeyMarker><NextUploadIdMarker>{}"
+                        "</NextUploadIdMarker></ListMultipartUploadsResult>",
+                        body, entries > 2, shardkit::net::percent_encode(last_key), last_id)};
+  }
+
+  Reply list(const ServedRequest& request) const {
+    const std::string prefix = query_value(request.target, "prefix");
+    std::string body;
+    for (const auto& [key, object] : objects_) {
+      if (!key.starts_with(prefix)) continue;
+      body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size><ETag>{}</ETag></Contents>",
+                          shardkit::net::percent_encode(key), object.bytes.size(), object.etag);
+    }
+    return {200, "",
+            fmt::format("<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>"
+                        "{}</ListBucketResult>",
+                        body)};
+  }
+
+  Reply get(const std::string& key) const {
+    const auto found = objects_.find(key);
+    if (found == objects_.end()) return error(404, "NoSuchKey");
+    return {200, fmt::format("ETag: {}\r\n{}", found->second.etag, found->second.checksum_header), found->second.bytes};
+  }
+
+  Reply perform(const std::string& key, const ServedRequest& request) {
+    if (request.method == "GET" && key.empty())
+      return has(request, "list-type") ? list(request) : list_uploads(request);
+    if (has(request, "uploadId")) {
+      const std::string id = query_value(request.target, "uploadId");
+      const auto upload = uploads_.find(id);
+      if (upload == uploads_.end()) return error(404, "NoSuchUpload");
+      if (request.method == "PUT") return put_part(upload->second, request);
+      if (request.method == "POST") return finish(id, request);
+      if (request.method == "GET") return list_parts(upload->second, request);
+      uploads_.erase(upload);
+      return {204};
+    }
+    if (request.method == "POST") return begin(key, request);
+    if (request.method == "PUT") return put_object(key, request);
+    if (request.method == "DELETE") return objects_.erase(key), Reply{204};
+    return get(key);
+  }
+
+  /// `is_finish`: of a request that makes an object of parts.
+  Reply faulty(WriteFault fault, const std::string& key, const ServedRequest& request, bool is_finish) {
+    switch (fault) {
+      case WriteFault::busy:
+        return error(503, "SlowDown");
+      case WriteFault::expired:
+        return error(400, "ExpiredToken");
+      case WriteFault::skewed:
+        return error(403, "RequestTimeTooSkewed", "Date: Wed, 15 Nov 2023 00:00:00 GMT\r\n");
+      case WriteFault::denied:
+        return error(403, "AccessDenied");
+      case WriteFault::error_in_200:
+        return is_finish ? error(200, "InternalError") : error(500, "InternalError");
+      case WriteFault::conflict:
+        if (is_finish) uploads_.erase(query_value(request.target, "uploadId"));
+        return error(409, "ConditionalRequestConflict");
+      case WriteFault::damaged: {
+        Reply reply = perform(key, request);
+        if (objects_.contains(key) && !objects_[key].bytes.empty()) {
+          objects_[key].bytes.pop_back();
+          objects_[key].etag = "\"damaged\"";
+        }
+        return reply;
+      }
+      case WriteFault::failed_after:
+        perform(key, request);
+        return error(500, "InternalError");
+      case WriteFault::error_after:
+        return perform(key, request).status == 200 && is_finish ? error(200, "InternalError")
+                                                                : error(500, "InternalError");
+      default:
+        return perform(key, request);
+    }
+  }
+
+  void handle(const ServedRequest& request, ServerConnection& connection) {
+    Reply reply;
+    WriteFault fault = WriteFault::none;
+    {
+      const std::scoped_lock lock(mutex_);
+      const std::string key = shardkit::net::percent_decode(request.path()).substr(8);  // behind "/bucket/"
+      const bool is_write = request.method != "GET" && request.method != "HEAD";
+      if (is_write && fault_) fault = fault_(request);
+      if (fault != WriteFault::dropped)
+        reply = faulty(fault, key, request, request.method == "POST" && has(request, "uploadId"));
+    }
+    if (fault == WriteFault::dropped || fault == WriteFault::lost) return connection.reset();
+    connection.answer_head(reply.status, reply.headers, reply.body.size());
+    if (request.method != "HEAD") connection.send(reply.body);
+  }
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Object> objects_;
+  std::map<std::string, Upload> uploads_;
+  int last_id_ = 10;
+  std::function<WriteFault(const ServedRequest&)> fault_;
+  FakeClock clock_;
+  FaultServer server_{
+      [this](const ServedRequest& request, ServerConnection& connection) { handle(request, connection); }};
+};
+
+}  // namespace shardkit_test
