@@ -196,7 +196,7 @@ class SweepTime {
   }
 
   /// Of as many points.
-  double take(std::size_t points) { return shares_.take_of_rest(static_cast<double>(points) / points_); }
+  double take(std::size_t points) { return shares_.take_of_remaining(static_cast<double>(points) / points_); }
   bool is_used_up() const { return shares_.are_used_up(); }
 
  private:

@@ -17,11 +17,11 @@ class Shares {
   /// The seconds of the next part: its share of the limit, or less if earlier parts took longer than theirs.
   double take(double share) {
     const double planned = seconds_ * share;
-    return std::max(std::min(planned, take_of_rest(share)), kLeast);
+    return std::max(std::min(planned, take_of_remaining(share)), kLeast);
   }
 
   /// The same, or more if earlier parts took less.
-  double take_of_rest(double share) {
+  double take_of_remaining(double share) {
     const double left = std::max(seconds_until(end_), 0.0) * share / std::max(untaken_, share);
     untaken_ -= share;
     return std::max(left, kLeast);

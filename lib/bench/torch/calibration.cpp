@@ -45,7 +45,7 @@ std::string request(const LoaderData& data, const InputSet& input, const LoaderB
 }
 
 /// Runs the program that follows the request. Of any version of Python, so that an old one is not a syntax error.
-constexpr std::string_view kStart =
+constexpr std::string_view kRunGiven =
     "import sys; sys.version_info >= (3, 8) or sys.exit('Python ' + sys.version.split()[0] + ' is too old: 3.8 or "
     "newer "
     "is needed'); exec(sys.argv[2])";
@@ -91,7 +91,7 @@ Calibration calibrate(const std::string& interpreter, const LoaderData& data, co
   check_executable(interpreter);
   context.progress().start_for("measuring PyTorch", seconds);
   const std::string command =
-      fmt::format("exec {} -c {} {} {}", shell_word(interpreter), shell_quoted(kStart),
+      fmt::format("exec {} -c {} {} {}", shell_word(interpreter), shell_quoted(kRunGiven),
                   shell_quoted(request(data, input, batches, seconds)), shell_quoted(kCalibration));
   const std::string output = run_python(interpreter, command, seconds, context);
   try {
