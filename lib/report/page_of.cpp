@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
+#include "core/units.hpp"
 #include "report/section_tools.hpp"
 
 namespace shardkit::report {
@@ -98,7 +99,13 @@ Page page_of(const Json& envelope) {
     page.sections.push_back({.heading = "Same again", .code = command});
   }
   std::string attachment = json_text(envelope);
-  if (attachment.size() <= kMostAttached) page.attachment = std::move(attachment);
+  if (attachment.size() <= kMostAttached) {
+    page.attachment = std::move(attachment);
+  } else {
+    const std::string size = format_size(attachment.size());
+    page.sections.push_back(
+        {.heading = "JSON", .paragraphs = {size + " of JSON are too large for a page: keep the file."}});
+  }
   return page;
 }
 

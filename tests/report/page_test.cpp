@@ -132,6 +132,7 @@ TEST_CASE("10,000 points of each curve stay below 2 MB") {
   }
   const std::string text = html(page_of(envelope("run", result)));
   CHECK(has(text, "Bytes per second over time"));
+  CHECK(has(text, "of JSON are too large for a page: keep the file."));
   CHECK(text.size() < 2'000'000);
 }
 
