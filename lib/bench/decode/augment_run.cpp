@@ -84,6 +84,7 @@ Timing augment_crops(std::span<const std::uint8_t> crops, const DecodeBenchOptio
 void check_augment(const DecodeBenchOptions& options) { slots_per_thread(options); }
 
 AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context) {
+  context.progress().start("preparing crops");  // not decoding, whose rate is measured
   const std::vector<std::uint8_t> crops = decode_crops(store, options, context);
   const Timing timing = augment_crops(crops, options, context);
   context.throw_if_stopped();
