@@ -48,8 +48,8 @@ Error failure(const CheckpointOptions& options) {
 }
 
 /// One checkpoint that stays as long as this does.
-struct Written {
-  explicit Written(std::uint64_t repetition = 1) {
+struct WrittenFolder {
+  explicit WrittenFolder(std::uint64_t repetition = 1) {
     const CheckpointTimes times =
         write_checkpoint(folder, plan, {CheckpointMode::sync, 8192, false, {}}, repetition, context);
     checkpoint.rank_bytes = times.rank_bytes;
@@ -119,7 +119,7 @@ TEST_CASE("with a step time and an interval the share of training and the room b
 }
 
 TEST_CASE("damage is found by the block that has it") {
-  const auto damage = [](Written& written, std::uint64_t offset, std::string_view bytes) {
+  const auto damage = [](WrittenFolder& written, std::uint64_t offset, std::string_view bytes) {
     const std::string path = written.folder.whole(1);
     std::string content = read_file(path);
     content.replace(offset, bytes.size(), bytes);
@@ -134,7 +134,7 @@ TEST_CASE("damage is found by the block that has it") {
     FAIL("not found");
     return std::uint64_t{0};
   };
-  Written written;
+  WrittenFolder written;
   CHECK(read_back_checkpoint(written.checkpoint, written.context).seconds > 0);
   SUBCASE("a byte that flipped") { CHECK(damage(written, 12'345, "\x01\x02\x03") / 4096 == 3); }
   SUBCASE("a block in the place of another") {
@@ -142,7 +142,7 @@ TEST_CASE("damage is found by the block that has it") {
     CHECK(damage(written, 8192, block) / 4096 == 2);
   }
   SUBCASE("a block of an earlier repetition") {
-    Written earlier(9);
+    WrittenFolder earlier(9);
     const std::string block = read_file(earlier.folder.whole(1)).substr(4096, 4096);
     CHECK(damage(written, 4096, block) / 4096 == 1);
   }
