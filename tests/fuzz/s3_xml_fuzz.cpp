@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = as_text(fuzz::bytes_of(data, size));
   fuzz::may_fail_with({ErrorCode::corrupt}, [&] {
     const S3Listing listing = read_listing(text, "fuzz");
-    for (const ObjectInfo& object : listing.page.objects) fuzz::promise(!object.name.empty());
+    for (const ObjectInfo& object : listing.objects) fuzz::promise(!object.name.empty());
   });
   const S3ErrorBody error = read_error_body(text);
   for (const std::string& part : {error.code, error.message, error.region}) {
