@@ -60,9 +60,9 @@ class Listing(CacheTest):
         listed = run("shardctl", "cache", "ls", "cache", "--long", "--prometheus", metrics, cwd=self.folder)
         self.assertEqual(listed.returncode, 0, listed.stderr)
         for name in "ab":
-            self.assertIn(f'\nshardkit_cache_ls_folders_bytes{{path="{self.cache}/{name}"}} {2 * MIB}\n',
-                          metrics.read_text())
-        self.assertIn(f"\nshardkit_cache_ls_bytes {4 * MIB}\n", metrics.read_text())
+            self.assertRegex(metrics.read_text(),
+                             rf'(?m)^shardkit_cache_ls_folders_bytes{{.*path="{self.cache}/{name}"}} {2 * MIB}$')
+        self.assertRegex(metrics.read_text(), rf'(?m)^shardkit_cache_ls_bytes{{dir="cache",host=".*"}} {4 * MIB}$')
 
     def test_metrics_count_leases_hits_age_and_evictions(self):
         for _ in range(3):
@@ -74,12 +74,13 @@ class Listing(CacheTest):
         self.age("b", 5000)
         metrics = self.folder / "cache.prom"
         self.assertEqual(self.verb("ls", "--prometheus", metrics).returncode, 0)
-        found = dict(re.findall(r'(?m)^shardkit_cache_ls_(\w+(?:{path=".*"})?) (.*)$', metrics.read_text()))
-        of = lambda name, number: float(found[f'folders_{name}{{path="{self.cache}/{number}"}}'])
+        series = re.findall(r'(?m)^shardkit_cache_ls_(\w+){.*?(?:,path="(.*)")?} (.*)$', metrics.read_text())
+        found = {(name, path): value for name, path, value in series}
+        of = lambda name, number: float(found[f"folders_{name}", f"{self.cache}/{number}"])
         self.assertEqual((of("hits", "a"), of("live_leases", "a"), of("hits", "b"), of("live_leases", "b")), (2, 1, 0, 0))
         self.assertLess(of("age_seconds", "a"), 1000)
         self.assertGreaterEqual(of("age_seconds", "b"), 5000)
-        self.assertEqual(found["evictions"], "1")
+        self.assertEqual(found["evictions", ""], "1")
 
     def test_text_has_a_line_for_each_set_with_its_leases_and_totals(self):
         self.stage_well("a", "--lease-id", "job-7")
@@ -216,8 +217,9 @@ class Room(CacheTest):
     def test_a_killed_stage_of_an_unknown_job_reserves_nothing_and_one_of_a_job_what_it_comes_back_for(self):
         for options, reserved in (((), False), (("--lease-id", "job-1"), True)):
             with self.subTest(options):
-                dying = strace("-f", "-o", "/dev/null", "-e", "trace=pwrite64,copy_file_range", "-e",
-                               "inject=pwrite64,copy_file_range:signal=KILL")
+                # It dies when it reads the set.
+                dying = strace("-f", "-o", "/dev/null", "-P", str(self.folder / "src/a/1.bin"), "-e",
+                               "inject=pread64,copy_file_range:signal=KILL")
                 subprocess.run([*dying, str(PROGRAMS / "shardctl"), *map(str, self.command("a", *options))],
                                timeout=60, capture_output=True)
                 self.assertEqual(self.listed()["a"]["state"], "partial")

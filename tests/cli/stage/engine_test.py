@@ -227,7 +227,7 @@ class Disks(EngineTest):
         prefix = strace("-o", str(trace), "-e", f"trace={calls}", "-e", "inject=pwrite64:delay_enter=3000000")
         process = self.start(source, self.out, "--manifest", "none", "--concurrency", 2, prefix=prefix)
         begun = lambda: re.findall(r"(?m)^\d+ +(\w+)\(", trace.read_text())  # noqa: E731
-        wait_until(lambda: trace.exists() and begun().count("pwrite64") == 2, process)  # both take 3 s
+        wait_until(lambda: trace.exists() and begun().count("pwrite64") == 3, process)  # the journal, then both files; each takes 3 s
         before = begun()
         os.killpg(process.pid, signal.SIGTERM)
         self.assertEqual(process.wait(60), 143)

@@ -223,9 +223,9 @@ class Forms(WatchTest):
         self.assertEqual((written["result"]["ended"], len(written["result"]["rows"])), ("duration", intervals))
         self.assertEqual(written["result"]["pid"], None)
         text = gauges.read_text()
-        self.assertRegex(text, r"(?m)^shardkit_watch_summary_short_ratio_storage [01]")
-        self.assertRegex(text, r"(?m)^shardkit_watch_summary_intervals [1-9]")
-        self.assertRegex(text, r"(?m)^shardkit_watch_success 1$")
+        self.assertRegex(text, r"(?m)^shardkit_watch_overall_short_ratio_storage{.*} [01]")
+        self.assertRegex(text, r"(?m)^shardkit_watch_overall_intervals{.*} [1-9]")
+        self.assertRegex(text, r"(?m)^shardkit_watch_success{.*} 1$")
 
     def test_the_verdict_alone(self):
         finished = run("iobench", "watch", "--lines", "none", "--interval", "200ms", "--count", "1")
