@@ -18,6 +18,7 @@ cli::Command ls_command();
 cli::Command cat_command();
 cli::Command extract_command();
 cli::Command stage_command();
+cli::Command upload_command();
 cli::Command cache_ls_command();
 cli::Command cache_warm_command();
 cli::Command cache_gc_command();

@@ -118,8 +118,9 @@ void require_writable(const Field& output, const std::string& path, const std::s
   if (is_file && path.empty()) refuse(fmt::format("{}: the file name is empty", option));
   if (path == "-") refuse(fmt::format("{}: give a {}; only --json accepts - for standard output", option, wanted));
   if (is_url(path) || has_scheme(path, "s3:/") || has_scheme(path, "gs:/")) {  // with a slash lost
-    refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}{}", option, path,
-                       wanted, swapped.empty() ? "" : ". If the order is wrong: " + remedy::in_text(swapped)));
+    refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}{}{}", option, path,
+                       wanted, is_file ? "" : ", and copy it to a bucket with shardctl upload",
+                       swapped.empty() ? "" : ". If the order is wrong: " + remedy::in_text(swapped)));
   }
   const PathKind kind = kind_of(path);
   if (!is_file || kind == PathKind::stream) return;  // opening a pipe twice would end its reader

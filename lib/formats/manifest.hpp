@@ -68,5 +68,8 @@ bool is_foreign_manifest(std::string_view text);
 inline constexpr const char* kManifestName = "manifest.json";
 /// The folder next to the shards with indexes, plan and markers.
 inline constexpr const char* kStateFolder = ".shardkit";
+/// In a bucket, the records of an upload that has not finished: of the whole, and of objects in parts.
+inline constexpr const char* kUploadsFolder = ".shardkit/uploads/";
+inline constexpr const char* kUploadRecord = ".shardkit/uploads/upload.json";
 
 }  // namespace shardkit::formats

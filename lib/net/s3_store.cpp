@@ -348,6 +348,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       if (evidence == Evidence::same || (evidence == Evidence::none && !answer.error)) return io::Written::done;
       if (status == 412) return io::Written::exists;
       if (status == 404) return found ? io::Written::exists : io::Written::lost;
+      if (!answer.error && !must_be_new) return io::Written::exists;  // replaced by another process
       if (!answer.error) refuse_other_bytes(name);
       if (status == 409) answer.verdict = {RetryDecision::retry, ErrorCode::conflict, false};
       attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));

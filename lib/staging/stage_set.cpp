@@ -1,6 +1,7 @@
 #include "staging/stage_set.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -78,26 +79,34 @@ bool lacks_planned_shards(io::ObjectSource& source, const io::ObjectInfo& plan, 
   return true;
 }
 
-/// For folders that a convert, reshard or stage has not finished: another stage would copy what they have so far.
+/// A file in a folder that shows what writes the folder, and the file that shows that it has finished.
+struct WriterMark {
+  std::string_view mark;
+  const char* finished;
+  const char* verb;
+};
+constexpr std::string_view kPlan = ".shardkit/plan";
+constexpr std::array<WriterMark, 3> kWriterMarks{{{kPlan, formats::kManifestName, "convert or reshard"},
+                                                  {kStageJournalPath, kStagedMarkerPath, "stage"},
+                                                  {formats::kUploadRecord, formats::kManifestName, "upload"}}};
+
+/// For folders that a convert, reshard, stage or upload has not finished: a stage would copy what they have so far.
 void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
                        const std::stop_token& stop) {
-  constexpr std::string_view kPlan = ".shardkit/plan";
   const auto exists = [&](const std::string& name) {
     return std::ranges::binary_search(objects, name, {}, &io::ObjectInfo::name);
   };
   for (const io::ObjectInfo& object : objects) {
-    const bool is_plan = object.name.ends_with(kPlan);
-    const std::string_view state = is_plan ? kPlan : kStageJournalPath;
-    if (!object.name.ends_with(state)) continue;
-    const std::string folder = object.name.substr(0, object.name.size() - state.size());
-    if ((!folder.empty() && !folder.ends_with('/')) ||
-        exists(folder + (is_plan ? formats::kManifestName : kStagedMarkerPath)) ||
-        (is_plan && !lacks_planned_shards(source, object, folder, exists, stop)))
+    const auto writer =
+        std::ranges::find_if(kWriterMarks, [&](const WriterMark& known) { return object.name.ends_with(known.mark); });
+    if (writer == kWriterMarks.end()) continue;
+    const std::string folder = object.name.substr(0, object.name.size() - writer->mark.size());
+    if ((!folder.empty() && !folder.ends_with('/')) || exists(folder + writer->finished) ||
+        (writer->mark == kPlan && !lacks_planned_shards(source, object, folder, exists, stop)))
       continue;
     const std::string path = folder.empty() ? source.location() : source.address_of(folder);
     throw Error(ErrorCode::conflict, At{path},
-                "the {} into '{}' has not finished: finish it, or name the shards to stage",
-                is_plan ? "convert or reshard" : "stage", path);
+                "the {} into '{}' has not finished: finish it, or name the shards to stage", writer->verb, path);
   }
 }
 

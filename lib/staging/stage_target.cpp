@@ -52,7 +52,7 @@ bool StageTarget::is_own_state(const std::string& name) {
   for (const char* own : {kStagedMarkerPath, kStagedMarkerLockPath, kStageJournalPath, kStageLockPath}) {
     if (name == own) return true;
   }
-  return name.starts_with(kPartialFolderPath + std::string("/")) ||
+  return name.starts_with(formats::kUploadsFolder) || name.starts_with(kPartialFolderPath + std::string("/")) ||
          name.starts_with(kLeaseFolderPath + std::string("/"));
 }
 

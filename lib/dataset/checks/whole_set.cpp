@@ -64,6 +64,8 @@ std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::s
                                       const std::optional<formats::Manifest>& manifest,
                                       const std::set<std::string_view>& there) {
   if (auto unfinished = unfinished_stage(folder)) return unfinished;
+  if (!manifest && set.inputs->exists(io::join_path(folder, formats::kUploadRecord)))
+    return fmt::format("the upload into '{}' has not finished: run it again", folder);
   if (!manifest) return unfinished_plan(*set.inputs, folder, there);
   if (auto unfinished = unfinished_append(*set.inputs, folder, *manifest)) return unfinished;
   const auto missing = missing_shards(*manifest, find_staged_part(*set.inputs, folder), there);

@@ -1,0 +1,475 @@
+#include "dataset/upload/upload.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "catalog/object_set.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/upload/upload_record.hpp"
+#include "formats/manifest.hpp"
+#include "io/object_writer.hpp"
+#include "net/url.hpp"
+#include "sync/task_group.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+using File = staging::StageFile;
+
+constexpr std::uint64_t kUploadMemory = 256ULL << 20U;
+constexpr std::uint64_t kUsualPart = 32ULL << 20U;
+constexpr std::uint64_t kPartUnit = 1ULL << 20U;
+constexpr std::uint64_t kMostParts = 10'000;  // of S3
+constexpr std::size_t kLongestKey = 1024;     // of S3, in bytes
+constexpr std::uint64_t kMostWorkers = 32;
+constexpr std::uint64_t kLongestRecord = 1ULL << 20U;
+constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
+constexpr unsigned kMostUploads = 4;  // of one object, each begun because the store lost the last one
+
+std::uint64_t blocks_of(std::uint64_t size, std::uint64_t block) { return (size + block - 1) / block; }
+
+/// The part size of a file: as asked for, or the usual one, larger for a file that would have too many parts.
+std::uint64_t part_bytes(const UploadOptions& options, std::uint64_t size) {
+  if (options.part_bytes) return *options.part_bytes;
+  return std::max(kUsualPart, blocks_of(blocks_of(size, kMostParts), kPartUnit) * kPartUnit);
+}
+
+/// A file that is written in parts. Blocks are read in order, so that one pass hashes it, and sent in any order.
+struct LargeFile {
+  const File& file;
+  io::ObjectWriter writer;
+  const std::uint64_t block_bytes;
+  unsigned uploads = 1;                                                        ///< of this object so far
+  std::atomic<std::uint64_t> left = blocks_of(file.object.size, block_bytes);  ///< blocks that are not written yet
+  std::mutex mutex = {};
+  std::uint64_t read = 0;  ///< blocks
+  Xxh3Stream hash = {};
+};
+
+/// Files for several workers. Blocks of a file that was begun come before the next file.
+class UploadQueue {
+ public:
+  explicit UploadQueue(const std::vector<File>& files) : files_(files) {}
+
+  /// What a worker does next: a block of `large`, or else `file`, which it reports with begun(). Neither at the end.
+  struct Task {
+    std::shared_ptr<LargeFile> large;
+    const File* file = nullptr;
+  };
+  Task take(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop, [&] { return !large_.empty() || next_ < files_.size() || beginning_ == 0; });
+    if (stop.stop_requested()) return {};
+    if (!large_.empty()) return {large_.front()};
+    if (next_ == files_.size()) return {};
+    ++beginning_;
+    return {nullptr, &files_[next_++]};
+  }
+
+  void add(std::shared_ptr<LargeFile> large) {
+    const std::scoped_lock lock(mutex_);
+    large_.push_back(std::move(large));
+    changed_.notify_all();
+  }
+  /// All of its blocks were read.
+  void remove(const std::shared_ptr<LargeFile>& large) {
+    const std::scoped_lock lock(mutex_);
+    std::erase(large_, large);
+  }
+  void begun() {
+    const std::scoped_lock lock(mutex_);
+    --beginning_;
+    changed_.notify_all();
+  }
+
+ private:
+  const std::vector<File>& files_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::shared_ptr<LargeFile>> large_;
+  std::size_t next_ = 0;
+  std::size_t beginning_ = 0;
+};
+
+class UploadJob {
+ public:
+  UploadJob(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
+            const UploadOptions& options, Context& ctx)
+      : store_(store), source_(source), options_(options), ctx_(ctx), set_(source, wanted, ctx.stop_token()) {}
+
+  UploadResult run() {
+    const std::stop_token& stop = ctx_.stop_token();
+    sort_files();
+    check_files();
+    look_at_target();
+    const std::string record = to_text(record_);
+    checks_ = io::find_checks(store_, formats::kUploadRecord, as_bytes(record), stop);
+    ctx_.progress().start("upload", result_.files, result_.bytes, "files");
+    send(files_);
+    send(indexes_);
+    for (const staging::ManifestSet& set : set_.sets()) check_complete(set);
+    send(manifests_);
+    remove_record(formats::kUploadRecord, stop);
+    result_.bytes_sent = sent_;
+    result_.bytes_reused = result_.bytes - std::min<std::uint64_t>(sent_, result_.bytes);
+    result_.verified_by = fmt::format("{}", fmt::join(verified_by_, ", "));
+    return result_;
+  }
+
+ private:
+  /// A shard is written before its index, which is written before the manifest.
+  void sort_files() {
+    std::set<std::string> indexes;
+    for (const staging::ManifestSet& set : set_.sets()) {
+      for (const formats::ManifestFile& file : set.files) indexes.insert(set.folder + file.name);
+      auto manifest = source_.find(set.name());
+      if (!manifest) continue;
+      manifests_.push_back({*std::move(manifest), set.hash, {}});
+    }
+    for (File& file : set_.files(source_, false, ctx_.stop_token())) {
+      file.object = staging::find_at_source(source_, file);
+      (file.indexed || indexes.contains(file.object.name) ? indexes_ : files_).push_back(std::move(file));
+    }
+    if (!set_.sets().empty()) record_.set = to_hex(set_.hash());
+  }
+
+  /// Calls `each` for every file.
+  template <class Each>
+  void for_each_file(const Each& each) const {
+    for (const auto* files : {&files_, &indexes_, &manifests_}) std::ranges::for_each(*files, each);
+  }
+
+  void check_files() {
+    for_each_file([&](const File& file) {
+      const auto& [name, size, version, checksum] = file.object;
+      const bool is_large = size > part_bytes(options_, size);
+      const std::string address = store_.address_of(is_large ? parts_record_name(name) : name);
+      if (net::parse_s3_location(address).key.size() > kLongestKey) {
+        throw Error(ErrorCode::usage, At{name}, "'{}': its key would be longer than 1024 bytes; use a shorter prefix",
+                    store_.address_of(name));
+      }
+      if (blocks_of(size, part_bytes(options_, size)) > kMostParts) {
+        throw Error(ErrorCode::usage, At{name},
+                    "--part-size {} is too small for '{}': it would need more than 10,000 "
+                    "parts; use at least {}",
+                    format_size(*options_.part_bytes), source_.address_of(name),
+                    format_size(blocks_of(blocks_of(size, kMostParts), kPartUnit) * kPartUnit));
+      }
+      ++result_.files;
+      result_.bytes += size;
+      largest_block_ = std::max(largest_block_, std::min(size, part_bytes(options_, size)));
+    });
+  }
+
+  /// Throws Error{conflict} for what an upload would not replace, before the first byte is sent.
+  void look_at_target() {
+    ctx_.progress().start("look at the target");
+    for (io::ObjectInfo& object : store_.list()) at_target_.emplace(object.name, std::move(object));
+    if (const auto found = at_target_.find(formats::kUploadRecord); found != at_target_.end() && !record_.set.empty()) {
+      const auto other = read_upload_record(text_of(found->second, kLongestRecord));
+      if (other && !other->set.empty() && other->set != record_.set) {
+        throw Error(ErrorCode::conflict, At{store_.location()},
+                    "an upload of another set into '{}' has not finished: finish it, or use another prefix",
+                    store_.location());
+      }
+    }
+    for (const staging::ManifestSet& set : set_.sets()) {
+      const auto found = at_target_.find(set.name());
+      if (found == at_target_.end() || text_of(found->second, kLargestManifest) == set.text) continue;
+      const std::string address = store_.address_of(set.folder);
+      throw Error(ErrorCode::conflict, At{address}, "'{}' contains another set; use another prefix", address);
+    }
+    for_each_file([&](const File& file) {
+      const auto found = at_target_.find(file.object.name);
+      if (found != at_target_.end() && found->second.size != file.object.size) refuse_other(file);
+    });
+  }
+
+  std::string text_of(const io::ObjectInfo& object, std::uint64_t limit) {
+    return io::fetch_text(store_, object, limit, ctx_.stop_token());
+  }
+
+  [[noreturn]] void refuse_other(const File& file) const {
+    const std::string address = store_.address_of(file.object.name);
+    throw Error(ErrorCode::conflict, At{address}, "'{}' has other bytes than '{}'; use another prefix", address,
+                source_.address_of(file.object.name));
+  }
+
+  void send(const std::vector<File>& files) {
+    UploadQueue queue(files);
+    sync::TaskGroup group(ctx_.stop_token());
+    const std::uint64_t by_memory =
+        std::max<std::uint64_t>(1, kUploadMemory / std::max<std::uint64_t>(1, largest_block_));
+    const std::uint64_t workers = options_.concurrency.value_or(std::min(kMostWorkers, by_memory));
+    for (std::uint64_t i = 0; i < workers; ++i) {
+      group.spawn([&](const std::stop_token& stop) { work(queue, stop); });
+    }
+    group.wait();
+    ctx_.throw_if_stopped();
+  }
+
+  void work(UploadQueue& queue, const std::stop_token& stop) {
+    std::vector<std::byte> buffer(static_cast<std::size_t>(largest_block_));
+    while (true) {
+      const UploadQueue::Task task = queue.take(stop);
+      if (task.large) {
+        send_block(queue, task.large, buffer, stop);
+      } else if (task.file != nullptr) {
+        begin(queue, *task.file, buffer, stop);
+        queue.begun();
+      } else {
+        return;
+      }
+    }
+  }
+
+  void begin(UploadQueue& queue, const File& file, MutableBytes buffer, const std::stop_token& stop) {
+    if (at_target_.contains(file.object.name) && settle(file, buffer, stop)) {
+      if (const auto earlier = earlier_record(file, stop)) {
+        store_.abandon({file.object.name, earlier->upload_id}, stop);
+        remove_record(parts_record_name(file.object.name), stop);
+      }
+      return;
+    }
+    if (file.object.size > part_bytes(options_, file.object.size)) {
+      queue.add(begin_large(file, stop));
+    } else {
+      send_small(file, buffer, stop);
+    }
+  }
+
+  /// For an object that exists: true if it has the file's bytes. False if it no longer exists. Throws Error{conflict}
+  /// for other bytes.
+  bool settle(const File& file, MutableBytes buffer, const std::stop_token& stop) {
+    const auto found = store_.find(file.object.name);
+    if (!found) return false;
+    if (!is_same(file, *found, buffer, stop)) refuse_other(file);
+    note_done(file, 0);
+    return true;
+  }
+
+  /// Whether the object has the file's bytes, by its checksum, or its ETag for parts of our size.
+  bool is_same(const File& file, const io::ObjectInfo& found, MutableBytes buffer, const std::stop_token& stop) {
+    if (found.size != file.object.size) return false;
+    const ChecksumKind kind = found.checksum ? found.checksum->kind : ChecksumKind::md5;
+    const bool is_in_parts = !found.checksum && found.version.find('-') != std::string::npos;
+    ChecksumStream whole(kind);
+    Xxh3Stream hash;
+    std::vector<io::UploadPart> parts;
+    for (std::uint64_t at = 0; at < found.size; at += part_bytes(options_, found.size)) {
+      const Bytes block = read(file, at, buffer, stop);
+      hash.update(block);
+      whole.update(block);
+      if (is_in_parts) parts.push_back({parts.size() + 1, block.size(), checksum_of(kind, block).digits});
+    }
+    check_hash(file, hash);
+    note_verified(kind);
+    if (is_in_parts) return found.version == io::version_of_parts(parts);
+    const std::string digits = whole.finish();
+    return found.checksum ? found.checksum->digits == digits : found.version == fmt::format("\"{}\"", digits);
+  }
+
+  /// The block of the file at `at`, in `buffer`. Throws Error{io} if the file has changed.
+  Bytes read(const File& file, std::uint64_t at, MutableBytes buffer, const std::stop_token& stop) {
+    const std::uint64_t size = file.object.size;
+    const auto block = buffer.first(static_cast<std::size_t>(std::min(part_bytes(options_, size), size - at)));
+    const auto write = [next = block.begin()](Bytes piece) mutable { next = std::ranges::copy(piece, next).out; };
+    if (block.empty() || source_.fetch(file.object, at, block.size(), write, stop) == io::Fetched::whole) return block;
+    const std::string path = source_.address_of(file.object.name);
+    throw Error(ErrorCode::io, At{path}, "'{}' changed while it was uploaded; run the same command again", path);
+  }
+
+  void check_hash(const File& file, const Xxh3Stream& hash) const {
+    if (!file.hash || *file.hash == hash.digest()) return;
+    const std::string path = source_.address_of(file.object.name);
+    throw Error(ErrorCode::corrupt, At{path}, "'{}' differs from its manifest; it is not uploaded; {}", path,
+                staging::advice_for_source(path));
+  }
+
+  void send_small(const File& file, MutableBytes buffer, const std::stop_token& stop) {
+    const Bytes bytes = read(file, 0, buffer, stop);
+    Xxh3Stream hash;
+    hash.update(bytes);
+    check_hash(file, hash);
+    const io::Written written = store_.put(file.object.name, bytes, io::proof_of(bytes, checks_), false, stop);
+    if (written != io::Written::done && settle(file, buffer, stop)) return;
+    if (written != io::Written::done) throw_lost(file);
+    note_verified(checks_.object);
+    note_done(file, bytes.size());
+  }
+
+  /// Of an upload of this object that did not finish.
+  std::optional<PartsRecord> earlier_record(const File& file, const std::stop_token& stop) {
+    const auto found = at_target_.find(parts_record_name(file.object.name));
+    if (found == at_target_.end()) return std::nullopt;
+    return read_parts_record(io::fetch_text(store_, found->second, kLongestRecord, stop));
+  }
+
+  std::shared_ptr<LargeFile> begin_large(const File& file, const std::stop_token& stop) {
+    PartsRecord record{"", file.object.size, part_bytes(options_, file.object.size), checks_.part};
+    const auto earlier = earlier_record(file, stop);
+    if (earlier && earlier->fits(record)) {
+      record = *earlier;
+    } else if (earlier) {
+      store_.abandon({file.object.name, earlier->upload_id}, stop);
+    }
+    return open_large(file, std::move(record), 1, stop);
+  }
+
+  std::shared_ptr<LargeFile> open_large(const File& file, PartsRecord record, unsigned uploads,
+                                        const std::stop_token& stop) {
+    const bool is_new = record.upload_id.empty();
+    auto large = std::shared_ptr<LargeFile>(new LargeFile{
+        file, io::ObjectWriter(store_, file.object.name, checks_, record.upload_id, stop), record.part_bytes, uploads});
+    if (!is_new) return large;
+    record.upload_id = large->writer.upload().id;
+    const std::string text = to_text(record);
+    store_.put(parts_record_name(file.object.name), as_bytes(text), io::proof_of(as_bytes(text), checks_), true,
+               {});  // also after a stop
+    return large;
+  }
+
+  void send_block(UploadQueue& queue, const std::shared_ptr<LargeFile>& large, MutableBytes buffer,
+                  const std::stop_token& stop) {
+    Bytes block;
+    std::uint64_t index = 0;
+    {
+      const std::scoped_lock lock(large->mutex);
+      index = large->read;
+      if (index * large->block_bytes >= large->file.object.size) return queue.remove(large);
+      block = read(large->file, index * large->block_bytes, buffer, stop);
+      large->hash.update(block);
+      ++large->read;
+    }
+    const bool is_sent = large->writer.write(index, block, stop);
+    if (is_sent) sent_ += block.size();
+    ctx_.progress().bytes += block.size();
+    if (--large->left == 0) finish(queue, large, buffer, stop);
+  }
+
+  void finish(UploadQueue& queue, const std::shared_ptr<LargeFile>& large, MutableBytes buffer,
+              const std::stop_token& stop) {
+    const File& file = large->file;
+    queue.remove(large);
+    try {
+      check_hash(file, large->hash);
+    } catch (const Error&) {
+      large->writer.abandon(stop);
+      remove_record(parts_record_name(file.object.name), stop);
+      throw;
+    }
+    const io::Written written = large->writer.finish(stop);
+    if (written == io::Written::done) {
+      note_verified(checks_.part);
+      ++ctx_.progress().items;
+    } else if (!settle(file, buffer, stop)) {
+      if (large->uploads == kMostUploads) throw_lost(file);
+      const PartsRecord record{"", file.object.size, large->block_bytes, checks_.part};
+      return queue.add(open_large(file, record, large->uploads + 1, stop));
+    } else {
+      large->writer.abandon(stop);
+    }
+    remove_record(parts_record_name(file.object.name), stop);
+  }
+
+  [[noreturn]] void throw_lost(const File& file) const {
+    const std::string address = store_.address_of(file.object.name);
+    throw Error(ErrorCode::network, At{address},
+                "'{}': other writes of this object ran at the same time; run the same command again", address);
+  }
+
+  void remove_record(const std::string& name, const std::stop_token& stop) try {
+    store_.remove(name, stop);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::denied) throw;
+    ctx_.warn("record_kept",
+              "{}: the upload has finished, but its record stays; without a manifest, other verbs call "
+              "it unfinished",
+              error.what());
+  }
+
+  void note_done(const File& file, std::uint64_t sent) {
+    sent_ += sent;
+    ctx_.progress().bytes += file.object.size;
+    ++ctx_.progress().items;
+  }
+
+  void note_verified(ChecksumKind kind) {
+    const std::scoped_lock lock(mutex_);
+    verified_by_.insert(enum_name(kind));
+  }
+
+  /// A manifest makes a set of what is there.
+  void check_complete(const staging::ManifestSet& set) {
+    std::map<std::string, std::uint64_t> sizes;
+    const std::string folder = set.folder.empty() ? "" : set.folder.substr(0, set.folder.size() - 1);
+    for (const io::ObjectInfo& object : store_.list(folder)) sizes.emplace(object.name, object.size);
+    for (const formats::ManifestShard& shard : set.shards) {
+      const auto found = sizes.find(set.folder + shard.name);
+      if (found != sizes.end() && found->second == shard.bytes) continue;
+      const std::string address = store_.address_of(set.folder + shard.name);
+      throw Error(ErrorCode::conflict, At{address},
+                  "'{}' disappeared while the set was uploaded, so its manifest is not written; run the same command "
+                  "again",
+                  address);
+    }
+  }
+
+  io::ObjectStore& store_;
+  io::ObjectSource& source_;
+  const UploadOptions& options_;
+  Context& ctx_;
+  staging::StageSet set_;
+  std::vector<File> files_;
+  std::vector<File> indexes_;
+  std::vector<File> manifests_;
+  UploadRecord record_;
+  std::map<std::string, io::ObjectInfo> at_target_;  ///< when the upload began
+  io::StoreChecks checks_;
+  std::uint64_t largest_block_ = 0;
+  std::atomic<std::uint64_t> sent_ = 0;
+  std::mutex mutex_;
+  std::set<std::string_view> verified_by_;
+  UploadResult result_;
+};
+
+}  // namespace
+
+UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
+                       const UploadOptions& options, Context& ctx) {
+  return UploadJob(store, source, wanted, options, ctx).run();
+}
+
+UploadResult upload(const UploadOptions& options, Context& ctx) {
+  check(options);
+  std::atomic<std::uint64_t> retries = 0;
+  net::StoreOptions stores = options.access.store_options(ctx);
+  stores.s3.of_new_objects = headers_of(options);
+  stores.retry.on_retry = [&retries, report = stores.retry.on_retry](const net::RetryEvent& event) {
+    ++retries;
+    report(event);
+  };
+  const auto store = net::StoreOpener(stores).open_to_write(options.target, ctx.stop_token());
+  if (options.clean) return clean_uploads(*store, options, ctx.stop_token());
+  const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
+  staging::StageRequest wanted;
+  if (set.listed) wanted.names = set.names;
+  wanted.manifest_name = set.manifest;
+  wanted.manifest_problem = set.manifest_problem;
+  UploadResult result = upload_to(*store, *set.source, wanted, options, ctx);
+  result.retries = retries;
+  return result;
+}
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,142 @@
+"""shardctl upload to a real radosgw: sets and files, the same command after kills, what it refuses."""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "net/support"))
+from program import PROGRAMS, result_of, tree  # noqa: E402
+from radosgw import Radosgw, skip_unless_installed  # noqa: E402
+from s3_upload import Uploader  # noqa: E402
+from staging import StageTest, staged  # noqa: E402
+
+CLEAN = {name: value for name, value in os.environ.items()
+         if not name.lower().endswith("_proxy") and not name.startswith(("SSL_", "CURL_", "AWS_"))}
+PART = 5 << 20
+
+
+def setUpModule():
+    unittest.addModuleCleanup(UploadTest.server.stop)
+    UploadTest.server.start()
+    uploader = Uploader(UploadTest.server)
+    for bucket in ("sets", "files", "versions"):
+        uploader.request("PUT", bucket)
+    enabled = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    uploader.request("PUT", "versions", "", {"versioning": ""}, enabled)
+    uploader.connection.close()
+
+
+class UploadTest(StageTest):
+    server = Radosgw()
+
+    def setUp(self):
+        super().setUp()
+        self.env = {**CLEAN, "AWS_ACCESS_KEY_ID": self.server.access_key, "HOME": str(self.folder),
+                    "AWS_SECRET_ACCESS_KEY": self.server.secret_key, "AWS_ENDPOINT_URL_S3": self.server.endpoint}
+
+    def command(self, *args):
+        return [str(PROGRAMS / "shardctl"), "upload", *map(str, args), "--json", "-"]
+
+    def upload(self, *args, env=None):
+        return subprocess.run(self.command(*args), capture_output=True, text=True, env=env or self.env, timeout=300)
+
+    def uploaded(self, *args):
+        finished = self.upload(*args)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return result_of(finished)["result"]
+
+    def refused(self, code, *args, env=None):
+        finished = self.upload(*args, env=env)
+        self.assertEqual(finished.returncode, code, finished.stderr)
+        return finished.stderr
+
+    def staged(self, address, *args):
+        """The files below an address, as stage brings them here."""
+        target = self.folder / f"staged-{time.monotonic_ns()}"
+        command = [str(PROGRAMS / "shardctl"), "stage", address, str(target), *args]
+        finished = subprocess.run(command, capture_output=True, text=True, env=self.env, timeout=300)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return staged(target)
+
+    def make_files(self, *sizes):
+        folder = self.folder / "files"
+        folder.mkdir()
+        for number, size in enumerate(sizes):
+            (folder / f"{number}.bin").write_bytes(random.randbytes(size))
+        return folder
+
+    def open_uploads(self, address):
+        return result_of(self.upload("--clean", address, "--older-than", "24h"))["result"]["uploads_kept"]
+
+
+class Sets(UploadTest):
+    def test_a_set_goes_to_a_bucket_and_comes_back(self):
+        shards = self.make_shards()
+        result = self.uploaded(shards, "s3://sets/train")
+        self.assertEqual(result["verified_by"], "md5")
+        self.assertEqual(result["bytes_sent"], result["bytes"])
+        back = self.staged("s3://sets/train")
+        self.assertEqual(back, tree(shards))
+        again = self.uploaded(shards, "s3://sets/train")
+        self.assertEqual((again["bytes_sent"], again["bytes_reused"]), (0, result["bytes"]))
+        self.uploaded(shards, "s3://versions/train")
+
+    def test_another_set_is_refused(self):
+        shards = self.make_shards()
+        self.uploaded(shards, "s3://sets/taken")
+        other = self.folder / "other"
+        subprocess.run([PROGRAMS / "shardctl", "reshard", shards, other, "--samples", "3"], check=True,
+                       capture_output=True)
+        self.assertIn("contains another set", self.refused(4, other, "s3://sets/taken"))
+
+
+class Kills(UploadTest):
+    def test_the_same_command_after_kills_at_random_times_ends_with_the_same_bytes(self):
+        files = self.make_files(*[3 * PART + 12345] * 4, 1000, 0)
+        kills = 0
+        for _ in range(12):
+            process = subprocess.Popen(self.command(files, "s3://files/kills", "--part-size", "5MiB", "-j", "2"),
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
+            time.sleep(random.uniform(0.05, 0.6))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.wait()
+        self.assertGreater(kills, 0)
+        result = self.uploaded(files, "s3://files/kills", "--part-size", "5MiB")
+        self.assertEqual(result["bytes"], sum(path.stat().st_size for path in files.iterdir()))
+        self.assertEqual(self.staged("s3://files/kills", "--manifest", "none"), tree(files))
+        self.upload("--clean", "s3://files/kills", "--older-than", "0s")
+        self.assertEqual(self.open_uploads("s3://files/kills"), 0)
+
+
+class Refusals(UploadTest):
+    def test_what_cannot_be_written_is_refused_before_the_first_byte(self):
+        files = self.make_files(100)
+        self.assertIn("NoSuchBucket", self.refused(4, files, "s3://no-such-bucket/x"))
+        wrong = {**self.env, "AWS_SECRET_ACCESS_KEY": "wrong-one"}
+        text = self.refused(4, files, "s3://files/x", env=wrong)
+        self.assertIn("SignatureDoesNotMatch", text)
+        self.assertNotIn("wrong-one", text)
+        self.refused(2, files, "s3://")
+        self.refused(2, files, str(self.folder / "here"))
+        self.refused(2, "s3://files/y", "s3://files/x")
+        self.refused(2, files, "s3://files/x", "--part-size", "1MiB")
+        self.assertIn("1024 bytes", self.refused(2, files, "s3://files/" + "x" * 1020))
+
+    def test_stage_names_upload_for_a_target_in_a_bucket(self):
+        finished = subprocess.run([PROGRAMS / "shardctl", "stage", self.folder, "s3://sets/x"], capture_output=True,
+                                  text=True, env=self.env)
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("shardctl upload", finished.stderr)
+
+
+if __name__ == "__main__":
+    skip_unless_installed()
+    unittest.main()

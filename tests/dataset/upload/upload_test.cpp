@@ -1,0 +1,275 @@
+#include "dataset/upload/upload.hpp"
+
+#include <map>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "core/prng.hpp"
+#include "dataset/stage/stage_support.hpp"
+#include "dataset/upload/upload_record.hpp"
+#include "net/bucket_server.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit_test;
+
+namespace {
+
+constexpr std::uint64_t kPartBytes = 100'000;  // about four for a shard
+
+/// A set of three shards here, and a bucket for it.
+struct Fixture {
+  Fixture() {
+    options.part_bytes = kPartBytes;
+    options.concurrency = 3;
+  }
+
+  UploadResult upload() { return upload(source); }
+  UploadResult upload(FakeSource& from, const std::string& manifest = "manifest.json") {
+    const auto store = server.store("set");
+    Context ctx;
+    staging::StageRequest wanted;
+    wanted.manifest_name = manifest;
+    return upload_to(*store, from, wanted, options, ctx);
+  }
+
+  UploadResult clean(double older_than_seconds) {
+    options.older_than_seconds = older_than_seconds;
+    return clean_uploads(*server.store("set"), options, {});
+  }
+
+  /// What is in the bucket, without records of uploads.
+  std::map<std::string, std::string> uploaded() const {
+    std::map<std::string, std::string> content;
+    for (const auto& [key, object] : server.objects()) {
+      if (key.find(".shardkit/uploads/") == std::string::npos) content[key.substr(4)] = object.bytes;
+    }
+    return content;
+  }
+  bool has_records() const { return server.objects().size() != uploaded().size(); }
+
+  /// When the object was written for the first time, by the order of requests.
+  std::size_t written_at(const std::string& name) const {
+    const auto requests = server.requests();
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i].method != "HEAD" && requests[i].path() == "/bucket/set/" + name) last = i;
+    }
+    return last;
+  }
+
+  Shards shards;
+  FakeSource source = shards.fake();
+  BucketServer server;
+  UploadOptions options;
+};
+
+const std::string kFirst = "shard-000000.tar";
+
+}  // namespace
+
+TEST_CASE("a set is uploaded: shards in parts, then their indexes, the manifest last") {
+  Fixture set;
+  const UploadResult result = set.upload();
+  CHECK(set.uploaded() == set.shards.content);
+  CHECK_FALSE(set.has_records());
+  CHECK(set.server.open_uploads() == 0);
+  CHECK(result.files == set.shards.content.size());
+  CHECK(result.bytes_sent == result.bytes);
+  CHECK(result.bytes_reused == 0);
+  CHECK(result.verified_by == "crc64nvme, xxhash128");
+  const std::size_t manifest = set.written_at("manifest.json");
+  for (const auto& [name, content] : set.shards.content) {
+    if (name.ends_with(".index")) CHECK(set.written_at(name) < manifest);
+    if (name.ends_with(".tar")) CHECK(set.written_at(name) < set.written_at(".shardkit/" + name + ".index"));
+  }
+}
+
+TEST_CASE("what is there already is compared and not sent again, whatever the store keeps of it") {
+  for (const bool has_checksums : {true, false}) {
+    Fixture set;
+    if (!has_checksums) set.server.checksums = {};
+    set.upload();
+    const UploadResult again = set.upload();
+    CHECK(again.bytes_sent == 0);
+    CHECK(again.bytes_reused == again.bytes);
+    CHECK(again.verified_by.find("md5") == (has_checksums ? std::string::npos : 0));
+    CHECK(set.uploaded() == set.shards.content);
+  }
+}
+
+TEST_CASE("an upload without its manifest is unfinished, and the same command continues it inside the shards") {
+  Fixture set;
+  int parts = 0;
+  set.server.set_fault([&](const ServedRequest& request) {
+    const bool is_part = request.target.find("partNumber") != std::string::npos;
+    return is_part && ++parts > 5 ? WriteFault::denied : WriteFault::none;
+  });
+  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::denied);
+  CHECK(set.has_records());
+  CHECK_FALSE(set.uploaded().contains("manifest.json"));
+  const auto store = set.server.store("set");
+  StageOptions stage = into(set.shards.dir.path("staged"));
+  Context ctx;
+  const Failure unfinished = failure_of([&] { stage_on(*io::posix_file_system(), *store, {}, stage, ctx); });
+  CHECK(unfinished == ErrorCode::conflict);
+  CHECK(unfinished.says("the upload into"));
+  set.server.set_fault({});
+  const UploadResult result = set.upload();
+  CHECK(result.bytes_reused >= 3 * kPartBytes);
+  CHECK(set.uploaded() == set.shards.content);
+  CHECK(set.server.open_uploads() == 0);
+  CHECK_FALSE(set.has_records());
+}
+
+TEST_CASE("an upload in parts of another size begins again, and leaves nothing open") {
+  Fixture set;
+  set.server.set_fault([](const ServedRequest& request) {
+    return request.target.find("partNumber=2") != std::string::npos ? WriteFault::denied : WriteFault::none;
+  });
+  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::denied);
+  set.server.set_fault({});
+  set.options.part_bytes = kPartBytes / 2;
+  set.upload();
+  CHECK(set.uploaded() == set.shards.content);
+  CHECK(set.server.open_uploads() == 0);
+}
+
+TEST_CASE("other bytes under a name of the set, and another set, are refused before the first byte") {
+  Fixture set;
+  set.server.put("set/" + kFirst, "other");
+  const Failure other = failure_of([&] { set.upload(); });
+  CHECK(other == ErrorCode::conflict);
+  CHECK(other.says("has other bytes"));
+  set.server.erase("set/" + kFirst);
+  set.server.put("set/manifest.json", "{}");
+  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::conflict);
+  set.server.erase("set/manifest.json");
+  set.server.put("set/.shardkit/uploads/upload.json", to_text(UploadRecord{"another"}));
+  CHECK(failure_of([&] { set.upload(); }).says("another set"));
+  CHECK(set.server.count("PUT", "") == 0);
+}
+
+TEST_CASE("other bytes of the same size are refused, and stay") {
+  Fixture set;
+  std::string changed = set.shards.content.at(kFirst);
+  changed[1000] ^= 1;
+  set.server.put("set/" + kFirst, changed);
+  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::conflict);
+  CHECK(set.server.bytes("set/" + kFirst) == changed);
+  CHECK_FALSE(set.uploaded().contains("manifest.json"));
+}
+
+TEST_CASE("a shard that differs from its manifest never becomes an object") {
+  Fixture set;
+  set.source.content[kFirst][1000] ^= 1;
+  const Failure damaged = failure_of([&] { set.upload(); });
+  CHECK(damaged == ErrorCode::corrupt);
+  CHECK(damaged.says("differs from its manifest"));
+  CHECK_FALSE(set.uploaded().contains(kFirst));
+  CHECK_FALSE(set.uploaded().contains("manifest.json"));
+}
+
+TEST_CASE("files without a manifest are uploaded, also empty ones") {
+  Fixture set;
+  FakeSource files;
+  files.content = {{"a/b.bin", noise(250'000, 1)}, {"empty", ""}, {"small", "bytes"}};
+  const UploadResult result = set.upload(files, "");
+  CHECK(set.uploaded() == files.content);
+  CHECK(result.files == 3);
+  CHECK_FALSE(set.has_records());
+}
+
+TEST_CASE("keys and numbers of parts that S3 does not allow are refused before the first byte") {
+  Fixture set;
+  FakeSource files;
+  std::string name;
+  for (int i = 0; i < 210; ++i) name += "abcd/";
+  files.content = {{name + "x", "bytes"}};
+  CHECK(failure_of([&] { set.upload(files, ""); }).says("1024 bytes"));
+  files.content = {{"x", std::string(20'001, 'x')}};
+  set.options.part_bytes = 2;
+  CHECK(failure_of([&] { set.upload(files, ""); }) == ErrorCode::usage);
+  CHECK(set.server.count("PUT", "") == 0);
+}
+
+TEST_CASE("options that no upload can follow are refused") {
+  UploadOptions good;
+  good.sources = {"x"};
+  good.target = "s3://bucket/x";
+  check(good);
+  const auto refused = [&](auto change) {
+    UploadOptions options = good;
+    change(options);
+    return failure_of([&] { check(options); });
+  };
+  CHECK(refused([](UploadOptions& o) { o.target = "/a/folder"; }).says("is not a bucket"));
+  CHECK(refused([](UploadOptions& o) { o.target = "https://host/x"; }) == ErrorCode::usage);
+  CHECK(refused([](UploadOptions& o) { o.target = "s3://"; }) == ErrorCode::usage);
+  CHECK(refused([](UploadOptions& o) { o.sources = {"s3://bucket/y"}; }).says("shardctl stage"));
+  CHECK(refused([](UploadOptions& o) { o.sources.clear(); }) == ErrorCode::usage);
+  CHECK(refused([](UploadOptions& o) { o.clean = true; }) == ErrorCode::usage);
+  CHECK(refused([](UploadOptions& o) { o.part_bytes = 1 << 20; }) == ErrorCode::usage);
+  CHECK(refused([](UploadOptions& o) { o.encryption_key = "k"; }) == ErrorCode::usage);
+}
+
+TEST_CASE("--clean gives up uploads that got no part for a while, and their records") {
+  Fixture set;
+  set.server.set_fault([](const ServedRequest& request) {
+    return request.target.find("partNumber=3") != std::string::npos ? WriteFault::denied : WriteFault::none;
+  });
+  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::denied);
+  REQUIRE(set.server.open_uploads() > 0);
+  const UploadResult kept = set.clean(1e12);
+  CHECK(kept.aborted.empty());
+  CHECK(kept.uploads_kept == set.server.open_uploads());
+  const UploadResult cleaned = set.clean(24 * 3600);
+  CHECK(cleaned.aborted.size() == kept.uploads_kept);
+  CHECK(set.server.open_uploads() == 0);
+  set.server.set_fault({});
+  set.upload();
+  CHECK(set.uploaded() == set.shards.content);
+}
+
+TEST_CASE("two uploads of one set at the same time make one set") {
+  Fixture set;
+  std::jthread other([&] {
+    FakeSource source = set.shards.fake();
+    set.upload(source);
+  });
+  set.upload();
+  other.join();
+  CHECK(set.uploaded() == set.shards.content);
+  set.clean(0);
+  CHECK(set.server.open_uploads() == 0);
+}
+
+TEST_CASE("random faults end with the right bytes or an error, and nothing stays open after --clean") {
+  static constexpr std::array faults{WriteFault::busy,         WriteFault::dropped,     WriteFault::lost,
+                                     WriteFault::failed_after, WriteFault::error_after, WriteFault::error_in_200,
+                                     WriteFault::expired,      WriteFault::conflict,    WriteFault::denied};
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Fixture set;
+    if (seed % 2 == 1) set.server.checksums = {};
+    if (seed % 3 == 1) set.server.has_conditions = false;
+    set.server.set_fault([prng = Prng(seed)](const ServedRequest&) mutable {
+      const std::uint64_t roll = prng.next() % 1000;
+      return roll < 250 ? faults.at(roll % (faults.size() - (roll < 240 ? 1 : 0))) : WriteFault::none;
+    });
+    bool is_done = false;
+    for (int run = 0; run < 30 && !is_done; ++run) {
+      FakeSource source = set.shards.fake();
+      const Failure failure = failure_of([&] { set.upload(source); });
+      is_done = !failure.failed;
+      for (const auto& [name, bytes] : set.uploaded()) CHECK(bytes == set.shards.content.at(name));
+    }
+    CHECK(is_done);
+    CHECK(set.uploaded() == set.shards.content);
+    set.server.set_fault({});
+    set.clean(0);
+    CHECK(set.server.open_uploads() == 0);
+  }
+}
