@@ -108,9 +108,9 @@ class ReaderOutlet final : public SampleOutlet {
 };
 
 /// Which GPU gets the next batch: they take turns, but one whose batch had no samples left is first. Thread-safe.
-class Turns {
+class BatchTurns {
  public:
-  explicit Turns(std::uint64_t gpus) : gpus_(static_cast<unsigned>(gpus)) {}
+  explicit BatchTurns(std::uint64_t gpus) : gpus_(static_cast<unsigned>(gpus)) {}
 
   unsigned next() {
     const std::scoped_lock lock(mutex_);
@@ -154,7 +154,7 @@ struct Loader::Epoch {
   Tickets tickets;
   BatchBuilder builder;
   std::mutex taking;
-  Turns turns;
+  BatchTurns turns;
   std::deque<sync::BoundedQueue<LoadedBatch>> handed;  ///< by GPU
   std::atomic<unsigned> workers_left;
   std::atomic<unsigned> transfers_left;
