@@ -9,6 +9,7 @@
 #include "cli/field_text.hpp"
 #include "cli/report_formats.hpp"
 #include "core/units.hpp"
+#include "report/page.hpp"
 
 namespace shardkit::apps {
 namespace {
@@ -75,7 +76,7 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
   for (const dataset::Problem& problem : problems) {
     report.details += fmt::format(
         "| {} | `{}` | {} | {} |\n", problem.severity == dataset::Severity::error ? "error" : "warning", problem.code,
-        cli::markdown_text(position_of(problem)), cli::markdown_text(cli::printable(problem.text)));
+        report::markdown_text(position_of(problem)), report::markdown_text(cli::printable(problem.text)));
   }
   return report;
 }

@@ -221,26 +221,23 @@ std::string junit_xml(const Report& report, const CiReport& found) {
 
 std::string html_page(const Report& report) { return report::html(report::page_of(parse_json(envelope_json(report)))); }
 
-std::string markdown_text(std::string_view text) { return escaped(as_utf8(text), "|\\`<*_"); }
-
 std::string ci_markdown(const Report& report, const CiReport& found) {
   const std::string head = fmt::format("### {}: ", report_title(report));
   if (!report.outcome.failure) return fmt::format("{}{}\n{}", head, found.conclusion, found.details);
-  return fmt::format("{}failed\n\n{}\n", head, markdown_text(printable(report.outcome.failure->text)));
+  return fmt::format("{}failed\n\n{}\n", head, report::markdown_text(printable(report.outcome.failure->text)));
 }
 
 std::string prometheus_text(const Report& report) {
   std::string prefix = "shardkit_" + verb_slug(report.verb);
   std::replace(prefix.begin(), prefix.end(), '-', '_');
   const Outcome& outcome = report.outcome;
-  const std::chrono::duration<double> started = report.started_at.time_since_epoch();
   const std::string labels = run_labels(report);
   Gauges gauges;
   gauges.add(prefix + "_success", "1 if the last run ended without findings", labels, outcome.status() == "ok" ? 1 : 0);
   gauges.add(prefix + "_exit_code", "exit code of the last run", labels, outcome.exit_code);
   gauges.add(prefix + "_elapsed_seconds", "wall-clock time of the last run", labels, report.elapsed_seconds);
   gauges.add(prefix + "_finished_timestamp_seconds", "end of the last run, seconds since 1970", labels,
-             fmt::format("{:.3f}", started.count() + report.elapsed_seconds));
+             fmt::format("{:.3f}", system::unix_seconds(report.started_at) + report.elapsed_seconds));
   if (!outcome.failure) gauges.add(report.result, prefix, labels);
   return gauges.text();
 }

@@ -48,9 +48,6 @@ std::string json_line(std::string_view event, const std::vector<FieldNode>& node
 /// The envelope as a page for browsers (report/page.hpp).
 std::string html_page(const Report& report);
 
-/// Text for a table cell, or a line, of Markdown.
-std::string markdown_text(std::string_view text);
-
 /// JUnit XML for Jenkins, GitLab and GitHub actions: a suite named after the verb. A failed run is one case with an
 /// error instead of `found`.
 std::string junit_xml(const Report& report, const CiReport& found);

@@ -224,8 +224,8 @@ struct FieldNode {
   bool absent = false;              ///< an absent optional group
 };
 
-/// The members of a struct, as describe() lists them: it calls field() once for each. An empty std::optional is null in JSON and "not given" on
-/// the command line.
+/// The members of a struct, as describe() lists them: it calls field() once for each. An empty std::optional is null in
+/// JSON and "not given" on the command line.
 class FieldList {
  public:
   enum class Of {

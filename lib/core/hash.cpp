@@ -38,6 +38,16 @@ bool parse_hex(std::string_view text, Hash128& value) {
   return text.size() == 32 && parse_hex(text.substr(0, 16), value.high) && parse_hex(text.substr(16), value.low);
 }
 
+std::vector<std::byte> bytes_of_hex(std::string_view digits) {
+  std::vector<std::byte> bytes(digits.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    unsigned char value = 0;
+    parse_number(digits.substr(2 * i, 2), value, 16);
+    bytes[i] = static_cast<std::byte>(value);
+  }
+  return bytes;
+}
+
 void Xxh3Stream::Free::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
 
 Xxh3Stream::Xxh3Stream() : state_(XXH3_createState()) { reset(); }

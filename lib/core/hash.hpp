@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/bytes.hpp"
 
@@ -34,6 +35,8 @@ std::string to_hex(const Hash128& value);
 /// Parses 32 hexadecimal digits; false for anything else.
 bool parse_hex(std::string_view text, Hash128& value);
 bool parse_hex(std::string_view text, std::uint64_t& value);
+/// The bytes of a checksum's digits, two for each.
+std::vector<std::byte> bytes_of_hex(std::string_view digits);
 
 /// Streaming XXH3 for both hashes, for contents too large for memory. A copy continues from the current state,
 /// independently.

@@ -6,6 +6,9 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace shardkit {
 namespace {
 
@@ -116,6 +119,11 @@ std::optional<double> leading_decimal(std::string_view text, std::string_view* a
   const std::optional<double> value = take_decimal(text, std::chars_format::fixed);
   if (value && after != nullptr) *after = text;
   return value;
+}
+
+std::string listed(std::span<const std::string> names, std::size_t most) {
+  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.first(most), ", "), names.size() - most);
 }
 
 bool has_scheme(std::string_view text, std::string_view scheme) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -61,6 +62,9 @@ std::optional<double> leading_decimal(std::string_view text, std::string_view* a
 /// The candidate that `word` probably means: the only one that begins with it, or the nearest one with at most two
 /// letters inserted, removed or replaced. Empty if no candidate is.
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "a, b and 4 more": the first `most` names, and the number of the others.
+std::string listed(std::span<const std::string> names, std::size_t most);
 
 /// True for a text that begins with `scheme` ("s3://"), in any case.
 bool has_scheme(std::string_view text, std::string_view scheme);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -159,6 +160,12 @@ std::string exact_duration(double seconds) {
 std::string format_rate(double bytes_per_second) {
   constexpr std::array<std::string_view, 5> kRateUnits{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
   return with_prefix(bytes_per_second, 1000, 999.5, kRateUnits);
+}
+
+std::string format_day(double unix_seconds) {
+  const std::chrono::sys_seconds time(std::chrono::seconds(static_cast<std::int64_t>(std::floor(unix_seconds))));
+  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(time));
+  return fmt::format("{}-{:02}-{:02}", int(day.year()), unsigned(day.month()), unsigned(day.day()));
 }
 
 std::string format_duration(double seconds) {

@@ -49,6 +49,8 @@ std::string exact_duration(double seconds);
 std::string format_rate(double bytes_per_second);
 /// "0.35 s", "4 min 10 s", "2 h 05 min".
 std::string format_duration(double seconds);
+/// "2026-01-31": the day, in UTC, of a time in seconds since 1970.
+std::string format_day(double unix_seconds);
 /// "14,000,000": digits in groups of three.
 std::string format_count(std::uint64_t count);
 /// "1 shard", "1,200 shards", "3 classes": for nouns whose plural takes s or, after an s, es.

@@ -129,8 +129,8 @@ void PlanReader::read_head() {
   damaged(lines.next_offset(), "it is incomplete");
 }
 
-/// The closing line: "end", offset and lines of the table, plan hash, checksum of the head, and that of the table and this
-/// line.
+/// The closing line: "end", offset and lines of the table, plan hash, checksum of the head, and that of the table and
+/// this line.
 void PlanReader::read_table() {
   const std::uint64_t size = source_.size();
   const std::string tail = read_text(source_, size - std::min(size, kTailBytes), kTailBytes);
@@ -141,9 +141,9 @@ void PlanReader::read_table() {
   std::uint64_t count = 0;
   Hash128 head;
   const std::uint64_t end_offset = size - tail.size() + end;
-  if (columns.size() != 6 || !parse_number(columns[1], table_offset_) ||
-      !parse_number(columns[2], count) || !parse_hex(columns[3], hash_) || !parse_hex(columns.back(), end_) ||
-      !parse_hex(columns[4], head) || table_offset_ > end_offset || head_bytes_ > table_offset_) {
+  if (columns.size() != 6 || !parse_number(columns[1], table_offset_) || !parse_number(columns[2], count) ||
+      !parse_hex(columns[3], hash_) || !parse_hex(columns.back(), end_) || !parse_hex(columns[4], head) ||
+      table_offset_ > end_offset || head_bytes_ > table_offset_) {
     damaged(end_offset, "the closing line is not readable");
   }
   const std::uint64_t covered = size - 1 - columns.back().size() - 1;

@@ -66,7 +66,8 @@ bool is_carried_key(std::string_view key) {
   return carried;
 }
 
-/// The key before it is cut or marked by a hash. A list may give an image of any folder any class; the class's own folder is not written twice.
+/// The key before it is cut or marked by a hash. A list may give an image of any folder any class; the class's own
+/// folder is not written twice.
 std::string whole_key(std::string_view class_name, std::string_view path, bool with_extension) {
   std::string_view below = path;
   if (below.size() > class_name.size() && below.starts_with(class_name) && below[class_name.size()] == '/') {

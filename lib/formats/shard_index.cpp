@@ -32,8 +32,8 @@ void parse_head(std::string_view line, const std::string& name, ShardSummary& su
   split_columns(line, columns);
   if (columns.size() != 4 || columns[0] != kIndexMagic) damaged(name, 0, "the first line is not that of a shard index");
   if (columns[1] != kVersion) {
-    throw Error(ErrorCode::unsupported, At{name, 0},
-                "shard index '{}' has version {}; this program reads version {}", name, columns[1], kVersion);
+    throw Error(ErrorCode::unsupported, At{name, 0}, "shard index '{}' has version {}; this program reads version {}",
+                name, columns[1], kVersion);
   }
   if (!unescape(columns[2], summary.name)) damaged(name, 0, "invalid escape in the shard's name");
   summary.plan = columns[3];

@@ -165,7 +165,7 @@ class CufileStorage final : public DirectStorage {
   const system::Probe& probe_;
   DeviceSpan registered_;
   std::atomic<std::uint64_t> reads_{0};
-  std::optional<std::uint64_t> nvidia_fs_before_;  ///< its reads when this was opened, if they are to be used
+  std::optional<std::uint64_t> nvidia_fs_before_;  ///< its reads when this was opened, if they show the mode
   int device_;
   std::optional<std::size_t> counts_at_;  ///< offset of the counts of reads; empty if this library has none we know
 };

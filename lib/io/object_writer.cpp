@@ -1,6 +1,5 @@
 #include "io/object_writer.hpp"
 
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,14 +53,9 @@ ObjectProof proof_of(Bytes bytes, const StoreChecks& checks) {
 std::string version_of_parts(const std::vector<UploadPart>& parts) {
   ChecksumStream md5(ChecksumKind::md5);
   for (const UploadPart& part : parts) {
-    Hash128 value;
-    if (!parse_hex(md5_of_version(part.version), value)) return {};
-    std::array<std::byte, 16> bytes{};
-    for (unsigned i = 0; i < 8; ++i) {
-      bytes.at(i) = static_cast<std::byte>(value.high >> (56 - 8 * i));
-      bytes.at(i + 8) = static_cast<std::byte>(value.low >> (56 - 8 * i));
-    }
-    md5.update(bytes);
+    const std::string digits = md5_of_version(part.version);
+    if (digits.empty()) return {};
+    md5.update(bytes_of_hex(digits));
   }
   return fmt::format("\"{}-{}\"", md5.finish(), parts.size());
 }

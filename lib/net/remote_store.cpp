@@ -123,11 +123,10 @@ std::string hex_of_base64(std::string_view text, std::size_t size) {
 }  // namespace
 
 std::string base64_of(const Checksum& checksum) {
-  std::vector<unsigned char> bytes(checksum.digits.size() / 2);
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    parse_number(std::string_view(checksum.digits).substr(2 * i, 2), bytes[i], 16);
+  const std::vector<std::byte> bytes = bytes_of_hex(checksum.digits);
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(), static_cast<int>(bytes.size()));
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
   text.pop_back();
   return text;
 }

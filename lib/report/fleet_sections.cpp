@@ -60,12 +60,6 @@ std::optional<Section> gate(const Source& source) {
   return section.table.rows.empty() ? std::nullopt : std::optional(section);
 }
 
-std::string day_text(double unix_time) {
-  const auto seconds = std::chrono::sys_seconds(std::chrono::seconds(std::llround(unix_time)));
-  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(seconds));
-  return fmt::format("{}-{:02}-{:02}", int(day.year()), unsigned(day.month()), unsigned(day.day()));
-}
-
 Unit unit_of(const Json& metric) {
   const std::string unit = text_at(metric, "unit").value_or("");
   return unit == "bytes_per_second" ? Unit::bytes_per_second
@@ -91,7 +85,7 @@ std::string metric_chart(const Json& metric) {
         {number_at(point, "unix_time_seconds").value_or(0), number_at(point, "value").value_or(0)});
   }
   if (curves[1].points.empty()) curves.pop_back();
-  Axes axes{.x_text = day_text, .y_text = axis_text(unit_of(metric))};
+  Axes axes{.x_text = format_day, .y_text = axis_text(unit_of(metric))};
   for (const Json& band : list_at(metric, "bands")) {
     axes.bands.push_back({number_at(band, "from_seconds").value_or(0), number_at(band, "to_seconds").value_or(0),
                           number_at(band, "low").value_or(0), number_at(band, "high").value_or(0)});
@@ -138,7 +132,7 @@ std::optional<Section> metrics_over_time(const Source& source) {
                     bands.empty() ? "disturbed" : shown(member(bands.back(), "median"), unit_of(metric))));
     for (const Json& point : list_at(metric, "points")) {
       section.table.rows.push_back(
-          {text_at(metric, "metric").value_or(""), day_text(number_at(point, "unix_time_seconds").value_or(0)),
+          {text_at(metric, "metric").value_or(""), format_day(number_at(point, "unix_time_seconds").value_or(0)),
            shown(member(point, "value"), unit_of(metric)), shown(member(point, "disturbed"), Unit::none),
            text_at(point, "file").value_or("")});
     }

@@ -23,13 +23,13 @@ using Json = nlohmann::json;
 /// An envelope with the member that most sections need.
 struct Source {
   const Json& envelope;
-  const Json& result;  ///< an empty object if there is none
+  const Json& result;  ///< an empty object for a failed run
   std::string verb;
 };
 
 using SectionOf = std::optional<Section> (*)(const Source& source);
 
-/// What a stage measured: the result of its own verb, or its part in the result of another; null if there is none.
+/// What a stage measured: the result of its own verb, or its part in the result of another; null without one.
 const Json* stage_of(const Source& source, std::string_view stage);
 
 /// The items at a path; an empty list if there is no list.

@@ -56,6 +56,8 @@ Clock& system_clock() {
   return clock;
 }
 
+double unix_seconds(WallTime time) { return Seconds(time.time_since_epoch()).count(); }
+
 std::string amz_timestamp(WallTime time) { return formatted(time, "%Y%m%dT%H%M%SZ"); }
 
 std::string rfc3339(WallTime time) { return formatted(time, "%Y-%m-%dT%H:%M:%SZ"); }

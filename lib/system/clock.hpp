@@ -26,6 +26,9 @@ class Clock {
 /// The machine's clock. Lives as long as the program.
 Clock& system_clock();
 
+/// Since 1970.
+double unix_seconds(WallTime time);
+
 /// "20130524T000000Z": ISO 8601 basic, as in SigV4. The first eight characters are the day.
 std::string amz_timestamp(WallTime time);
 

@@ -55,6 +55,11 @@ TEST_CASE("the digest may be taken in the middle, and a copy goes its own way") 
   CHECK(copy.digest() == stream.digest());
 }
 
+TEST_CASE("digits of a checksum are bytes, two for each") {
+  CHECK(bytes_of_hex("00ff7a") == std::vector{std::byte{0}, std::byte{0xff}, std::byte{0x7a}});
+  CHECK(bytes_of_hex("").empty());
+}
+
 TEST_CASE("hexadecimal is read back as it was written, and nothing else is read") {
   const Hash128 hash{0x0123456789abcdef, 0xf};
   CHECK(to_hex(hash) == "0123456789abcdef000000000000000f");

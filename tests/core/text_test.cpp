@@ -105,3 +105,10 @@ TEST_CASE("closest proposes the only word that begins so, else the nearest withi
     }
   }
 }
+
+TEST_CASE("of many names some are listed, and the others counted") {
+  const std::vector<std::string> names{"a", "b", "c", "d"};
+  CHECK(listed(names, 4) == "a, b, c, d");
+  CHECK(listed(names, 3) == "a, b, c and 1 more");
+  CHECK(listed({}, 3).empty());
+}

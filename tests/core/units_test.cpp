@@ -150,3 +150,10 @@ TEST_CASE("a factor is shown to the hundredth, and beyond a thousand only as tha
   CHECK(format_factor(1000) == "1000.00");
   CHECK(format_factor(123456.7) == "more than 1000");
 }
+
+TEST_CASE("a time is shown by its day in UTC") {
+  CHECK(format_day(0) == "1970-01-01");
+  CHECK(format_day(1764158399.9) == "2025-11-26");
+  CHECK(format_day(1764201600) == "2025-11-27");
+  CHECK(format_day(-0.5) == "1969-12-31");
+}

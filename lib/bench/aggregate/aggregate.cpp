@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/json_fields.hpp"
 #include "core/metric_text.hpp"
+#include "core/text.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -25,14 +26,6 @@ constexpr std::string_view kReadRate = "read.bytes_per_second";
 /// Rates that tell a slow node: not those that follow from others.
 bool is_judged(const ComparedField& metric) {
   return metric.comparison.better == Better::higher && !metric.comparison.derived;
-}
-
-std::string name_of(const Json& envelope) {
-  for (const std::string_view path : {"host.node", "host.hostname"}) {
-    const auto name = text_at(envelope, path);
-    if (name && !name->empty()) return *name;
-  }
-  return "unnamed";
 }
 
 /// "resnet50-h100, 1,786 samples/s", or "none".
@@ -49,13 +42,6 @@ std::string straggler_text(const FleetNode& row) {
                      row.group.empty() ? "" : " of " + row.group, row.disturbed.empty() ? "" : "; " + row.disturbed);
 }
 
-std::string names_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 5;
-  const auto shown = std::span(names).first(std::min(names.size(), kShown));
-  return fmt::format("{}{}", fmt::join(shown, ", "),
-                     names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "");
-}
-
 /// "8 nodes: 9.40 GB/s together (read, 14 s); 1 straggler: node17"
 std::string text_of(const AggregateResult& result) {
   std::string text = format_count(result.nodes, "node");
@@ -67,7 +53,7 @@ std::string text_of(const AggregateResult& result) {
   if (result.exclude.empty())
     return text + (result.nodes < kLeastNodesOfGroup ? "; too few to judge" : "; none is slow");
   text += fmt::format("; {} {}: {}", result.exclude.size(), result.gate_missed > 0 ? "to exclude" : "slow",
-                      names_of(result.exclude));
+                      listed(result.exclude, 5));
   return text;
 }
 
@@ -88,7 +74,8 @@ FleetReader::FleetReader(const AggregateOptions& options) : options_(options) {
 
 FleetReader::Node FleetReader::read_node(const std::string& file, const Json& envelope) const {
   Node node;
-  node.row.name = name_of(envelope);
+  node.row.name = node_of(envelope);
+  if (node.row.name.empty()) node.row.name = "unnamed";
   node.row.file = file;
   node.row.started_at = text_at(envelope, "started_at").value_or("");
   node.row.clock_offset = number_at(envelope, "result.start.clock_offset_seconds");
@@ -154,32 +141,35 @@ void FleetReader::keep_newest(Class& nodes, std::vector<LeftOut>& left_out) {
   nodes = std::move(kept);
 }
 
-void FleetReader::judge_rates(Class& nodes) const {
+void FleetReader::judge_rate(const std::string& metric, const std::vector<Node*>& group) {
+  std::vector<FleetNode*> rows;
+  std::vector<double> rates;
+  for (Node* node : group) {
+    const std::optional<double> rate = node->measured.median(metric);
+    if (!rate) continue;
+    rows.push_back(&node->row);
+    rates.push_back(*rate);
+  }
+  const double median = stats::summarize(rates).median;
+  if (rates.empty() || median <= 0) return;
+  const std::vector<std::size_t> slow = stragglers(rates);
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    FleetNode& row = *rows[i];
+    const bool is_slow = std::ranges::binary_search(slow, i);
+    row.rates.push_back({metric, rates[i], rates[i] / median, is_slow});
+    row.straggler = row.straggler || is_slow;
+    if (!row.slowest_metric.empty() && rates[i] / median >= row.slowest) continue;
+    row.slowest = rates[i] / median;
+    row.slowest_metric = metric;
+  }
+}
+
+void FleetReader::judge_rates(Class& nodes) {
   std::map<std::string, std::vector<Node*>> groups;
   for (Node& node : nodes) groups[node.row.group].push_back(&node);
-  for (auto& [group, members] : groups) {
+  for (const auto& [name, group] : groups) {
     for (const ComparedField& metric : compare_metrics()) {
-      if (!is_judged(metric)) continue;
-      std::vector<Node*> measured;
-      std::vector<double> rates;
-      for (Node* node : members) {
-        const auto found = node->measured.values.find(metric.name());
-        if (found == node->measured.values.end() || found->second.front().empty()) continue;
-        measured.push_back(node);
-        rates.push_back(stats::summarize(found->second.front()).median);
-      }
-      const double median = stats::summarize(rates).median;
-      if (rates.empty() || median <= 0) continue;
-      const std::vector<std::size_t> slow = stragglers(rates);
-      for (std::size_t i = 0; i < rates.size(); ++i) {
-        FleetNode& row = measured[i]->row;
-        const bool is_slow = std::ranges::binary_search(slow, i);
-        row.rates.push_back({metric.name(), rates[i], rates[i] / median, is_slow});
-        row.straggler = row.straggler || is_slow;
-        if (!row.slowest_metric.empty() && rates[i] / median >= row.slowest) continue;
-        row.slowest = rates[i] / median;
-        row.slowest_metric = metric.name();
-      }
+      if (is_judged(metric)) judge_rate(metric.name(), group);
     }
   }
 }
@@ -279,12 +269,11 @@ AggregateResult aggregate(const AggregateOptions& options, Context& context) {
   const bool together = read != result.stages.end() && read->bytes_per_second;
   if (options.alone) {
     const Measurements alone = read_measurements(*options.alone, context);
-    const auto rate = alone.values.find(std::string(kReadRate));
-    if (rate == alone.values.end() || rate->second.front().empty()) {
+    const std::optional<double> rate = alone.median(std::string(kReadRate));
+    if (!rate) {
       throw Error(ErrorCode::usage, At{*options.alone}, "--alone: '{}' does not measure {}", *options.alone, kReadRate);
     }
-    const double value = stats::summarize(rate->second.front()).median;
-    if (together && value > 0) result.ceiling = ceiling_of(value, *read->bytes_per_second, result.nodes);
+    if (together && *rate > 0) result.ceiling = ceiling_of(*rate, *read->bytes_per_second, result.nodes);
   }
   if (result.nodes > 1 && !together) {
     context.warn("no_overlap",
@@ -294,9 +283,11 @@ AggregateResult aggregate(const AggregateOptions& options, Context& context) {
   if (result.clock_spread.value_or(0) > kMostClockSpread) {
     const auto by_clock = [](const FleetNode& row) { return row.clock_offset.value_or(0); };
     const auto [low, high] = std::ranges::minmax_element(result.rows, {}, by_clock);
-    context.warn("clocks_differ", fmt::format("the clocks of {} and {} differ by {:.1f} s: seconds of the nodes do not "
-                                              "match, so sums are too small; synchronize the clocks",
-                                              low->name, high->name, *result.clock_spread));
+    context.warn(
+        "clocks_differ",
+        "the clocks of {} and {} differ by {:.1f} s: seconds of the nodes do not match, so sums are too small; "
+        "synchronize the clocks",
+        low->name, high->name, *result.clock_spread);
   }
   return result;
 }

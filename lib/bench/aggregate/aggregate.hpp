@@ -122,7 +122,8 @@ class FleetReader {
   Node read_node(const std::string& file, const nlohmann::json& envelope) const;
   static std::string mismatch(const Node& node, const Node& other);
   static void keep_newest(Class& nodes, std::vector<LeftOut>& left_out);
-  void judge_rates(Class& nodes) const;
+  static void judge_rate(const std::string& metric, const std::vector<Node*>& group);
+  static void judge_rates(Class& nodes);
   void judge_gate(Class& nodes) const;
   static std::vector<StageSum> sums(const Class& nodes);
 
@@ -133,7 +134,7 @@ class FleetReader {
 
 /// Reads the results and judges them. Those of another verb, version, job or data than most are left out and listed,
 /// and so are older results of a node. Warns if clocks differ by more than kMostClockSpread, and if there is no second
-/// in which all ran. Throws Error{usage} without two nodes, and the errors of read_gate().
+/// in which all ran. Throws Error{usage} without a usable result, and the errors of read_gate().
 AggregateResult aggregate(const AggregateOptions& options, Context& context);
 
 }  // namespace shardkit::bench

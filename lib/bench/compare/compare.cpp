@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -236,12 +237,11 @@ std::string measured_only_in(const Measurements& one, const Measurements& other,
   std::vector<std::string> names;
   for (const ComparedField& metric : compare_metrics()) {
     const std::string name = metric.name();
-    if (!metric.comparison.derived && is_wanted(metric, options) && one.values.contains(name) && !other.values.contains(name))
+    if (!metric.comparison.derived && is_wanted(metric, options) && one.values.contains(name) &&
+        !other.values.contains(name))
       names.push_back(name);
   }
-  constexpr std::size_t kShown = 3;
-  if (names.size() <= kShown) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kShown, ", "), names.size() - kShown);
+  return listed(names, 3);
 }
 
 /// Nobody should take a metric for unchanged that was not compared.

@@ -189,6 +189,12 @@ void settle(Measurements& measured) {
   }
 }
 
+std::optional<double> Measurements::median(const std::string& metric) const {
+  const auto found = values.find(metric);
+  if (found == values.end() || found->second.front().empty()) return std::nullopt;
+  return stats::summarize(found->second.front()).median;
+}
+
 Measurements read_measurements(const std::string& path, Context& context) {
   std::error_code error;
   const bool folder = fs::is_directory(path, error);

@@ -96,6 +96,9 @@ struct Measurements {
   Conditions conditions;           ///< of the last run, by key: "read.cache.state" is "cold"
   std::vector<MeasuredRun> runs;
   std::map<std::string, stats::Runs> values;  ///< by name of the metric; for each run its repetitions, or none
+
+  /// The median of a metric's repetitions in the first run; empty if that did not measure it.
+  std::optional<double> median(const std::string& metric) const;
 };
 
 /// Adds the result of one more run, read from `path`. Throws Error{usage} if it is of another measurement.

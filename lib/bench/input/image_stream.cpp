@@ -1,15 +1,13 @@
 #include "bench/input/image_stream.hpp"
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "bench/input/shard_blocks.hpp"
 #include "catalog/unpacked_stream.hpp"
-#include "core/remedies.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 
@@ -41,9 +39,7 @@ class ImageCutter final : public formats::TarHandler {
   }
   void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
   void finding(const formats::TarFinding& finding) override {
-    if (warned_.exchange(true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run {}", shard_.path, finding.offset,
-                                               finding.text, remedy::in_text(remedy::verify({shard_.path}))));
+    if (!warned_.exchange(true)) warn_of_damage(shard_, finding, context_);
   }
 
   bool wanted() const { return wanted_; }
@@ -68,27 +64,27 @@ class ImageCutter final : public formats::TarHandler {
 
 bool stream_images(const InputSet& input, const InputFile& shard, SampleOutlet& outlet, std::atomic<bool>& warned,
                    const std::stop_token& stop, Context& context) {
-  const bool is_packed = is_compressed(shard);
   ShardBlocks blocks(input, shard);
-  catalog::UnpackedStream content(
-      [&] {
-        outlet.unpacks(false);
-        const Bytes block = blocks.next();
-        outlet.unpacks(true);
-        return block;
-      },
-      shard.path);
-  const auto next_unpacked = [&] {
+  const auto read_packed = [&] {
+    outlet.unpacks(false);
+    const Bytes block = blocks.next();
     outlet.unpacks(true);
-    const Bytes piece = content.next();
+    return block;
+  };
+  std::optional<catalog::UnpackedStream> unpacked;
+  if (is_compressed(shard)) unpacked.emplace(read_packed, shard.path);
+  const auto next = [&] {
+    if (!unpacked) return blocks.next();
+    outlet.unpacks(true);
+    const Bytes piece = unpacked->next();
     outlet.unpacks(false);
     return piece;
   };
   ImageCutter cutter(shard, outlet, warned, context);
-  formats::TarFeed feed(cutter, is_packed ? formats::kUnknownBytes : shard.bytes);
+  formats::TarFeed feed(cutter, unpacked ? formats::kUnknownBytes : shard.bytes);
   const auto goes_on = [&] { return cutter.wanted() && !stop.stop_requested(); };
   while (goes_on()) {
-    const Bytes piece = is_packed ? next_unpacked() : blocks.next();
+    const Bytes piece = next();
     if (piece.empty()) break;
     feed.feed(piece);
   }

@@ -66,7 +66,7 @@ class JpegStore {
   /// Loads at most `most` images, evenly distributed over the input (shards: over at most 16 of them), and at most
   /// `memory` bytes. Warns if that reduced the number. If there are compressed shards, loads the first images of each
   /// of at most 16 of them instead. Of slow storage, loads as many as it can until the deadline. Throws
-  /// Error{not_found} if there are no images, Error{usage} if there is none until the deadline.
+  /// Error{not_found} if there are no images, Error{usage} if none was found before the deadline.
   JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context,
             const Deadline& deadline = {});
 

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "bench/input/shard_blocks.hpp"
 #include "bench/timing/timed_run.hpp"
-#include "core/remedies.hpp"
 
 namespace shardkit::bench {
 
@@ -30,9 +27,7 @@ bool SampleCounter::entry(const formats::TarEntry& entry) {
 }
 
 void SampleCounter::finding(const formats::TarFinding& finding) {
-  if (std::exchange(warned_, true)) return;
-  context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; for details run {}", shard_.path, finding.offset,
-                                             finding.text, remedy::in_text(remedy::verify({shard_.path}))));
+  if (!std::exchange(warned_, true)) warn_of_damage(shard_, finding, context_);
 }
 
 void SampleCounter::count(std::uint64_t end) {

@@ -7,6 +7,8 @@
 
 #include "bench/input/input_files.hpp"
 #include "core/bytes.hpp"
+#include "core/context.hpp"
+#include "formats/tar_scanner.hpp"
 
 namespace shardkit::bench {
 
@@ -27,5 +29,8 @@ class ShardBlocks {
   std::vector<std::byte> block_;
   std::uint64_t offset_ = 0;
 };
+
+/// Warns of the first fault of a shard, with the command that lists all.
+void warn_of_damage(const InputFile& shard, const formats::TarFinding& finding, Context& context);
 
 }  // namespace shardkit::bench

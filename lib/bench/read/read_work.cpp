@@ -141,7 +141,10 @@ class SequentialWork::Thread {
     tally_.kernel_reads += done.kernel_reads;
     OpenPart& part = open_[done.tag];
     if (--part.under_way == 0 && done.tag != current_) part.file.reset();
-    if (!work_.turns_.counts(done.finished)) return !(is_late_ = true);
+    if (!work_.turns_.counts(done.finished)) {
+      is_late_ = true;
+      return false;
+    }
     tally_.bytes += done.bytes.size();
     work_.context_.progress().bytes.fetch_add(done.bytes.size(), std::memory_order_relaxed);
     return true;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -52,11 +51,6 @@ std::vector<std::string> changed_facts(const std::map<std::string, std::string>&
   return changed;
 }
 
-std::string day_of(double unix_time) {
-  const std::chrono::duration<double> since(unix_time);
-  return system::rfc3339(system::WallTime(std::chrono::duration_cast<system::WallTime::duration>(since))).substr(0, 10);
-}
-
 /// The band of the runs from `from` to before `to`.
 NoiseBand band_of(const std::vector<HistoryPoint>& points, std::size_t from, std::size_t to) {
   std::vector<double> values;
@@ -66,8 +60,6 @@ NoiseBand band_of(const std::vector<HistoryPoint>& points, std::size_t from, std
   return {points[from].unix_time, points[to - 1].unix_time, median, next ? next->low : median,
           next ? next->high : median};
 }
-
-double value_of(const std::vector<double>& repetitions) { return stats::summarize(repetitions).median; }
 
 std::string text_of(const History& history) {
   const MetricHistory* worst = nullptr;
@@ -88,9 +80,9 @@ void HistoryReader::add(const std::string& file, const Json& envelope) {
   const auto started = system::parse_iso8601(text_at(envelope, "started_at").value_or(""));
   if (!started) throw Error(ErrorCode::usage, At{file}, "'{}' has no date in started_at", file);
   Run run;
-  run.unix_time = std::chrono::duration<double>(started->time_since_epoch()).count();
+  run.unix_time = system::unix_seconds(*started);
   run.file = file;
-  run.node = text_at(envelope, "host.node").value_or(text_at(envelope, "host.hostname").value_or(""));
+  run.node = node_of(envelope);
   run.environment = environment_of(envelope);
   add_run(file, envelope, run.measured);
   settle(run.measured);
@@ -103,22 +95,18 @@ MetricHistory HistoryReader::metric_history(const ComparedField& metric, const s
   history.unit = unit_suffix(metric.unit);
   if (history.unit.starts_with('_')) history.unit.erase(0, 1);
   std::vector<double> judged;
-  std::vector<std::size_t> positions;  // in `points`
-  std::vector<const Run*> measured;
+  std::vector<HistoryPoint> calm;    // of the values in `judged`
+  std::vector<const Run*> measured;  // the same
   for (const Run* run : runs) {
-    const auto found = run->measured.values.find(metric.name());
-    if (found == run->measured.values.end() || found->second.front().empty()) continue;
-    const double value = value_of(found->second.front());
+    const std::optional<double> value = run->measured.median(metric.name());
+    if (!value) continue;
     const bool disturbed = !run->measured.runs.front().disturbed.empty();
-    if (!disturbed) {
-      judged.push_back(value);
-      positions.push_back(history.points.size());
-      measured.push_back(run);
-    }
-    history.points.push_back({run->unix_time, value, disturbed, run->file});
+    history.points.push_back({run->unix_time, *value, disturbed, run->file});
+    if (disturbed) continue;
+    judged.push_back(*value);
+    calm.push_back(history.points.back());
+    measured.push_back(run);
   }
-  std::vector<HistoryPoint> calm;
-  for (const std::size_t at : positions) calm.push_back(history.points[at]);
   std::size_t from = 0;
   for (const stats::ChangePoint& point : stats::change_points(judged, metric.comparison.better)) {
     const std::size_t before = point.index - std::min<std::size_t>(point.index, 2);
@@ -128,7 +116,7 @@ MetricHistory HistoryReader::metric_history(const ComparedField& metric, const s
     change.change = point.change;
     change.environment = changed_facts(measured[before]->environment, measured[after]->environment);
     change.text = fmt::format("{} by {:.1f} % on {}", enum_name(point.change.verdict),
-                              std::abs(point.change.ratio.value_or(0)) * 100, day_of(change.unix_time));
+                              std::abs(point.change.ratio.value_or(0)) * 100, format_day(change.unix_time));
     if (!change.environment.empty()) change.text += fmt::format(" ({})", fmt::join(change.environment, "; "));
     history.changes.push_back(std::move(change));
     history.bands.push_back(band_of(calm, from, point.index));

@@ -41,6 +41,11 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
   return json;
 }
 
+std::string node_of(const Json& envelope) {
+  const std::string name = text_at(envelope, "host.node").value_or("");
+  return name.empty() ? text_at(envelope, "host.hostname").value_or("") : name;
+}
+
 std::string verb_of(const Json& envelope) { return envelope.at("schema").get<std::string>().substr(kSchema.size()); }
 
 void check_result(const Json& envelope, const std::string& path) {

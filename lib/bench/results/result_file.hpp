@@ -22,6 +22,9 @@ nlohmann::json read_own_json(const std::string& path,
 /// The verb of a file's schema: "read" of "shardkit/read".
 std::string verb_of(const nlohmann::json& envelope);
 
+/// The node that a result is of; empty if the result does not tell.
+std::string node_of(const nlohmann::json& envelope);
+
 /// An envelope with a result. Throws like read_own_json(), and Error{conflict} for the result of a failed run.
 nlohmann::json read_result_file(const std::string& path);
 /// The same for a file that was already read.

@@ -1,7 +1,6 @@
 #include "bench/start/common_start.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -21,7 +20,7 @@ namespace {
 constexpr std::string_view kArrived = ".arrived";
 constexpr std::string_view kStart = "start";
 
-double unix_now() { return std::chrono::duration<double>(system::system_clock().now().time_since_epoch()).count(); }
+double unix_now() { return system::unix_seconds(system::system_clock().now()); }
 
 void sleep_until(double unix_time, Context& context) {
   for (double left = unix_time - unix_now(); left > 0; left = unix_time - unix_now()) {
@@ -60,7 +59,7 @@ double arrive(const std::string& folder, const std::string& node) {
   const double now = unix_now();
   struct stat facts = {};
   if (::stat(file.c_str(), &facts) != 0) return 0;
-  return now - (static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) / 1e9);
+  return now - static_cast<double>(io::mtime_ns(facts)) * 1e-9;
 }
 
 [[noreturn]] void throw_incomplete(const CommonStartOptions& options, const std::vector<std::string>& came) {
@@ -77,7 +76,7 @@ double arrive(const std::string& folder, const std::string& node) {
               missing.empty() ? "" : fmt::format("; missing: {}", fmt::join(missing, ", ")));
 }
 
-/// The time to start that the first node published; empty if there is none yet.
+/// The time to start that the first node published; empty: not yet.
 std::optional<double> agreed_start(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return std::nullopt;
@@ -138,9 +137,7 @@ std::vector<std::string> expand_hosts(std::string_view list) {
 double parse_start(const std::string& text) {
   const std::string_view digits = text.starts_with('@') ? std::string_view(text).substr(1) : std::string_view(text);
   if (const auto seconds = parse_decimal(digits)) return *seconds;
-  if (const auto time = system::parse_iso8601(text)) {
-    return std::chrono::duration<double>(time->time_since_epoch()).count();
-  }
+  if (const auto time = system::parse_iso8601(text)) return system::unix_seconds(*time);
   throw usage_error("--start-at: '{}' is not a time such as 2026-11-26T12:00:00Z or @1764158400", text);
 }
 

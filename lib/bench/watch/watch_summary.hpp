@@ -81,7 +81,7 @@ struct WatchSummary {
   WeightedMean gpu_busy;
   WeightedMean gpu_slowed;    ///< share of the time in which heat or lack of power throttled one
   WeightedMean link_use;      ///< of the busiest link, relative to its rate
-  std::string lost_gpu;       ///< "GPU 1 (lost)"; empty if there is none
+  std::string lost_gpu;       ///< "GPU 1 (lost)"; empty: all answer
   std::string degraded_link;  ///< "GPU 0 at 0000:17:00.0 has 8 of 16 lanes"; empty if there is none
   // The node without a job.
   std::map<std::uint64_t, StalledRow> stalled;  ///< by pid, with the most processes

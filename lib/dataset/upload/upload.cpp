@@ -39,14 +39,18 @@ constexpr unsigned kMostUploads = 4;  // of one object, each begun because the s
 
 std::uint64_t blocks_of(std::uint64_t size, std::uint64_t block) { return (size + block - 1) / block; }
 
+/// The smallest parts, in whole MiB, of which a file has no more than kMostParts.
+std::uint64_t least_part_bytes(std::uint64_t size) {
+  return blocks_of(blocks_of(size, kMostParts), kPartUnit) * kPartUnit;
+}
+
 /// The part size of a file: as asked for, or the usual one, larger for a file that would have too many parts.
 std::uint64_t part_bytes(const UploadOptions& options, std::uint64_t size) {
-  if (options.part_bytes) return *options.part_bytes;
-  return std::max(kUsualPart, blocks_of(blocks_of(size, kMostParts), kPartUnit) * kPartUnit);
+  return options.part_bytes.value_or(std::max(kUsualPart, least_part_bytes(size)));
 }
 
 /// A file that is written in parts. Blocks are read in order, so that one pass hashes it, and sent in any order.
-struct LargeFile {
+struct PartedFile {
   const File& file;
   io::ObjectWriter writer;
   const std::uint64_t block_bytes;
@@ -64,7 +68,7 @@ class UploadQueue {
 
   /// What a worker does next: a block of `large`, or else `file`, which it reports with begun(). Neither at the end.
   struct Task {
-    std::shared_ptr<LargeFile> large;
+    std::shared_ptr<PartedFile> large;
     const File* file = nullptr;
   };
   Task take(const std::stop_token& stop) {
@@ -77,13 +81,13 @@ class UploadQueue {
     return {nullptr, &files_[next_++]};
   }
 
-  void add(std::shared_ptr<LargeFile> large) {
+  void add(std::shared_ptr<PartedFile> large) {
     const std::scoped_lock lock(mutex_);
     large_.push_back(std::move(large));
     changed_.notify_all();
   }
   /// All of its blocks were read.
-  void remove(const std::shared_ptr<LargeFile>& large) {
+  void remove(const std::shared_ptr<PartedFile>& large) {
     const std::scoped_lock lock(mutex_);
     std::erase(large_, large);
   }
@@ -97,7 +101,7 @@ class UploadQueue {
   const std::vector<File>& files_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<std::shared_ptr<LargeFile>> large_;
+  std::deque<std::shared_ptr<PartedFile>> large_;
   std::size_t next_ = 0;
   std::size_t beginning_ = 0;
 };
@@ -163,8 +167,7 @@ class UploadJob {
         throw Error(ErrorCode::usage, At{name},
                     "--part-size {} is too small for '{}': it would need more than 10,000 "
                     "parts; use at least {}",
-                    format_size(*options_.part_bytes), source_.address_of(name),
-                    format_size(blocks_of(blocks_of(size, kMostParts), kPartUnit) * kPartUnit));
+                    format_size(*options_.part_bytes), source_.address_of(name), format_size(least_part_bytes(size)));
       }
       ++result_.files;
       result_.bytes += size;
@@ -316,7 +319,7 @@ class UploadJob {
     return read_parts_record(io::fetch_text(store_, found->second, kLongestRecord, stop));
   }
 
-  std::shared_ptr<LargeFile> begin_large(const File& file, const std::stop_token& stop) {
+  std::shared_ptr<PartedFile> begin_large(const File& file, const std::stop_token& stop) {
     PartsRecord record{"", file.object.size, part_bytes(options_, file.object.size), checks_.part};
     const auto earlier = earlier_record(file, stop);
     if (earlier && earlier->fits(record)) {
@@ -327,10 +330,10 @@ class UploadJob {
     return open_large(file, std::move(record), 1, stop);
   }
 
-  std::shared_ptr<LargeFile> open_large(const File& file, PartsRecord record, unsigned uploads,
-                                        const std::stop_token& stop) {
+  std::shared_ptr<PartedFile> open_large(const File& file, PartsRecord record, unsigned uploads,
+                                         const std::stop_token& stop) {
     const bool is_new = record.upload_id.empty();
-    auto large = std::shared_ptr<LargeFile>(new LargeFile{
+    auto large = std::shared_ptr<PartedFile>(new PartedFile{
         file, io::ObjectWriter(store_, file.object.name, checks_, record.upload_id, stop), record.part_bytes, uploads});
     if (!is_new) return large;
     record.upload_id = large->writer.upload().id;
@@ -340,7 +343,7 @@ class UploadJob {
     return large;
   }
 
-  void send_block(UploadQueue& queue, const std::shared_ptr<LargeFile>& large, MutableBytes buffer,
+  void send_block(UploadQueue& queue, const std::shared_ptr<PartedFile>& large, MutableBytes buffer,
                   const std::stop_token& stop) {
     Bytes block;
     std::uint64_t index = 0;
@@ -358,7 +361,7 @@ class UploadJob {
     if (--large->left == 0) finish(queue, large, buffer, stop);
   }
 
-  void finish(UploadQueue& queue, const std::shared_ptr<LargeFile>& large, MutableBytes buffer,
+  void finish(UploadQueue& queue, const std::shared_ptr<PartedFile>& large, MutableBytes buffer,
               const std::stop_token& stop) {
     const File& file = large->file;
     queue.remove(large);

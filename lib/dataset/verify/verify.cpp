@@ -270,8 +270,8 @@ class Verification {
     if (manifests_.size() > 1)
       checked.push_back(fmt::format("manifests of {} folders: {}", manifests_.size(), compare_labels(manifests_).text));
     if (staged_) {
-      checked.push_back(fmt::format("{} of the {} of the set, staged by {}",
-                                    format_count(listed, "shard"), set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
+      checked.push_back(fmt::format("{} of the {} of the set, staged by {}", format_count(listed, "shard"),
+                                    set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
     }
     if (const auto indexed = count([](const ExpectedShard& e) { return !e.index_path.empty(); }); indexed > 0)
       checked.push_back("indexes of " + format_count(indexed, "shard"));
