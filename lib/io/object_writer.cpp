@@ -64,7 +64,7 @@ ObjectWriter::ObjectWriter(ObjectStore& store, std::string name, const StoreChec
                            const std::stop_token& stop)
     : store_(store), checks_(checks), upload_{std::move(name), std::move(id)} {
   if (upload_.id.empty()) {
-    upload_.id = store.begin(upload_.name, checks.part, stop);
+    upload_.id = store.begin(upload_.name, checks.part, {});  // also after a stop: only its id can give it up
   } else {
     for (UploadPart& part : store.parts(upload_, stop)) known_.emplace(part.number, std::move(part));
   }

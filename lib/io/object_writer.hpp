@@ -35,7 +35,8 @@ std::string version_of_parts(const std::vector<UploadPart>& parts);
 /// during its write(). Thread-safe.
 class ObjectWriter {
  public:
-  /// Continues the upload `id`, or begins one if it is empty. `store` outlives the writer.
+  /// Continues the upload `id`, or begins one if it is empty. A stop does not interrupt the beginning, because an
+  /// upload whose id is unknown stays open. `store` outlives the writer.
   ObjectWriter(ObjectStore& store, std::string name, const StoreChecks& checks, std::string id,
                const std::stop_token& stop);
 

@@ -42,6 +42,7 @@ enum class WriteFault {
   conflict,      ///< 409, and the upload is gone
   damaged,       ///< other bytes are stored
   denied,        ///< 403
+  records_gone,  ///< done, after another upload has removed the records of uploads
 };
 
 /// A bucket, called "bucket", that can be written: whole objects, uploads in parts, conditions, checksums. Listings of
@@ -324,6 +325,11 @@ class BucketServer {
         }
         return reply;
       }
+      case WriteFault::records_gone:
+        std::erase_if(objects_, [](const auto& object) {
+          return object.first.find("/.shardkit/uploads/") < object.first.size();
+        });
+        return perform(key, request);
       case WriteFault::failed_after:
         perform(key, request);
         return error(500, "InternalError");

@@ -180,7 +180,7 @@ class UploadJob {
     ctx_.progress().start("look at the target");
     for (io::ObjectInfo& object : store_.list()) at_target_.emplace(object.name, std::move(object));
     if (const auto found = at_target_.find(formats::kUploadRecord); found != at_target_.end() && !record_.set.empty()) {
-      const auto other = read_upload_record(text_of(found->second, kLongestRecord));
+      const auto other = read_upload_record(record_text(found->second, ctx_.stop_token()));
       if (other && !other->set.empty() && other->set != record_.set) {
         throw Error(ErrorCode::conflict, At{store_.location()},
                     "an upload of another set into '{}' has not finished: finish it, or use another prefix",
@@ -189,7 +189,8 @@ class UploadJob {
     }
     for (const staging::ManifestSet& set : set_.sets()) {
       const auto found = at_target_.find(set.name());
-      if (found == at_target_.end() || text_of(found->second, kLargestManifest) == set.text) continue;
+      if (found == at_target_.end()) continue;
+      if (io::fetch_text(store_, found->second, kLargestManifest, ctx_.stop_token()) == set.text) continue;
       const std::string address = store_.address_of(set.folder);
       throw Error(ErrorCode::conflict, At{address}, "'{}' contains another set; use another prefix", address);
     }
@@ -199,8 +200,12 @@ class UploadJob {
     });
   }
 
-  std::string text_of(const io::ObjectInfo& object, std::uint64_t limit) {
-    return io::fetch_text(store_, object, limit, ctx_.stop_token());
+  /// A record that was listed; empty if another upload has removed or replaced it since.
+  std::string record_text(const io::ObjectInfo& record, const std::stop_token& stop) try {
+    return io::fetch_text(store_, record, kLongestRecord, stop);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io) throw;
+    return {};
   }
 
   [[noreturn]] void refuse_other(const File& file) const {
@@ -316,7 +321,7 @@ class UploadJob {
   std::optional<PartsRecord> earlier_record(const File& file, const std::stop_token& stop) {
     const auto found = at_target_.find(parts_record_name(file.object.name));
     if (found == at_target_.end()) return std::nullopt;
-    return read_parts_record(io::fetch_text(store_, found->second, kLongestRecord, stop));
+    return read_parts_record(record_text(found->second, stop));
   }
 
   std::shared_ptr<PartedFile> begin_large(const File& file, const std::stop_token& stop) {
